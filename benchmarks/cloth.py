@@ -50,17 +50,31 @@ def weave(stretching: float) -> supple.WovenStVK:
 
 def elastica() -> list[dict[str, Any]]:
     """Angle of the chord beside that of the heavy elastica, for each weight."""
-    found = []
-    for name, bending in {**BENDINGS, "weave": supple.HingeBending}.items():
-        for weight in ELASTICA:
-            if name == "isometric" and weight not in (8, 100):
-                continue
-            stretching = 4e7 if weight == 1 else 1e7  # what is bent less must be harder to bend across itself
-            membrane = weave(stretching) if name == "weave" else None
-            found.append(hung(name, weight, cantilever(weight, CELLS, ROWS, bending, stretching, membrane)))
-    for pattern in ("alternating", "parallel"):
-        found.append(hung(f"hinge, {pattern} diagonals", 8, of_right_triangles(8, pattern)))
-    return found
+    return [
+        strip(name, weight, bending)
+        for name, bending in BENDINGS.items()
+        for weight in ELASTICA
+        if name != "isometric" or weight in (8, 100)
+    ]
+
+
+def weaves() -> list[dict[str, Any]]:
+    """Strips that are twice as stiff along themselves as across, and soft in shear, beside the elastica."""
+    return [strip("weave", weight, supple.HingeBending) for weight in ELASTICA]
+
+
+def strip(name: str, weight: int, bending: Any) -> dict[str, Any]:
+    stretching = 4e7 if weight == 1 else 1e7  # what is bent less must be harder to bend across itself
+    membrane = weave(stretching) if name == "weave" else None
+    return hung(name, weight, cantilever(weight, CELLS, ROWS, bending, stretching, membrane))
+
+
+def right_triangles() -> list[dict[str, Any]]:
+    """Strips of squares cut in two, along their sides, along the diagonals and across these, under Γ = 8."""
+    return [
+        hung(f"{pattern} diagonals, {degrees} degrees", 8, of_right_triangles(8, pattern, degrees))
+        for pattern, degrees in (("alternating", 0), ("parallel", 0), ("parallel", -45), ("parallel", 45))
+    ]
 
 
 def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
@@ -81,17 +95,72 @@ def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
     return found
 
 
-def of_right_triangles(weight: float, pattern: str) -> Model:
-    """The cantilever of squares cut in two, along its sides. Two columns are held, and the first hinge bends
-    half a cell on both sides of it, so that the strip begins between them."""
+def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
+    """The cantilever cut from squares that are cut in two, so many degrees from their sides; parallel
+    diagonals run across a strip of 45 degrees, and along one of -45. Columns of vertices are `step` apart
+    along it; two of them are held, and the first hinge bends half a step on both sides of it, so that the
+    strip begins between them."""
     cell = 1 / (CELLS - 0.5)
-    mesh = supple.sheet(
-        (CELLS, CELLS // 4), (1 + cell / 2, CELLS // 4 * cell), pattern, origin=(-cell / 2, 0, 0)
-    )
-    held = np.flatnonzero(mesh.points[:, 0] <= 0.5 * cell + 1e-9)
+    if not degrees:
+        step = cell
+        mesh = supple.sheet(
+            (CELLS, CELLS // 4), (1 + cell / 2, CELLS // 4 * cell), pattern, origin=(-cell / 2, 0, 0)
+        )
+        points, triangles = mesh.points, mesh.triangles
+    else:
+        points, triangles, step = cut_out(pattern, degrees)
+    held = np.flatnonzero(points[:, 0] <= 0.5 * step + 1e-9)
     membrane = supple.PlaneStressStVK(young=1e9, poisson=0.0)
     bending, down = supple.HingeBending(1.0), np.array([0, 0, -weight])
-    return cloth(mesh.points, mesh.triangles, membrane, bending, held, down)
+    return cloth(points, triangles, membrane, bending, held, down)
+
+
+def cut_out(pattern: str, degrees: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """A strip from -step/2 to 1 of a large sheet that was turned, with borders as its triangles have them."""
+    step = 1 / (CELLS - 0.5)
+    cell, many = step * math.sqrt(2), 2 * CELLS
+    mesh = supple.sheet(many, (many * cell, many * cell), pattern)
+    c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    turned = (mesh.points - mesh.points.mean(axis=0)) @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]).T
+    turned[:, 0] -= (
+        turned[:, 0].min() + (many - CELLS // 2 + 0.5) * step
+    )  # columns: -1/2, 1/2, 3/2, ... steps
+    low, high = np.array([-0.5 * step, -8.5 * step]) - 1e-6, np.array([1.0, 8.5 * step]) + 1e-6
+    inside = ((turned[:, :2] >= low) & (turned[:, :2] <= high)).all(axis=1)
+    triangles = mesh.triangles[inside[mesh.triangles].all(axis=1)]
+    used, new = np.unique(triangles, return_inverse=True)
+    return turned[used], new.reshape(-1, 3), step
+
+
+STRETCHED = {"basket1": 0.02, "honey1": 0.06, "rib1": 0.07, "satin1": 0.02, "stock1": 0.035}
+"""How far each of two bars moves away from the other [m], as in HYLC's tests."""
+
+
+def fabrics() -> list[dict[str, Any]]:
+    """Equilibria of HYLC's fabrics between bars that move apart in four frames, as in GPBD Fig. 5; they need
+    $SUPPLE_DATA."""
+    found = []
+    for name, away in STRETCHED.items():
+        scene = supple.Scene(dt=0.25)
+        cloth = scene.add_cloth(supple.sheet(16, (0.3, 0.3), plane="zx"), supple.load_fabric(name), rest="uv")
+        x, _, z = cloth.points.T
+        for low, way in ((0.037, -away), (0.241, away)):
+            bar = (z >= low) & (z <= low + 0.022) & (x >= 0.049) & (x <= 0.251)
+            scene.pin(cloth.where(np.flatnonzero(bar)), motion=supple.Translate((0, 0, way)))
+        frames = list(supple.simulate(scene, frames=4))
+        reports = [frame.report for frame in frames]
+        found.append(
+            {
+                "fabric": name,
+                "stretch": round(2 * away / 0.1875, 2),
+                "outcomes": [report.outcome.name for report in reports],
+                "imbalance": max(float(f"{report.imbalance:.2g}") for report in reports),
+                "iterations": sum(report.iterations for report in reports),
+                "largest_angle": round(float(np.max(frames[-1].evaluate().bending_angle)), 1),
+            }
+        )
+        print(found[-1], flush=True)
+    return found
 
 
 def catenary() -> dict[str, Any]:
@@ -216,6 +285,9 @@ def main() -> None:
         "catenary": catenary,
         "buckling": buckling,
         "elastica": elastica,
+        "weaves": weaves,
+        "right_triangles": right_triangles,
+        "fabrics": fabrics,
     }
     if sys.argv[1:] == ["card"]:
         from supple.kernels.cuda import require_device

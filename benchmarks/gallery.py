@@ -119,7 +119,7 @@ def draw(name: str, run: SavedRun) -> dict[str, Any]:
     azimuth, elevation = run.file.view.camera
     view = run.file.view
     look: dict[str, Any] = {"title": run.title, "field": view.field, "camera": (azimuth, elevation)}
-    look["thickness"] = view.thickness
+    look |= {"thickness": view.thickness, "names": view.names}
     if len(shapes) == 1:
         path = GALLERY / f"{name}.png"
         picture(path, run.model, shapes[0], size=PICTURE_SIZE, **look)

@@ -163,7 +163,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
         return list(supple.gradients(**given))
 
     appearance: dict[str, Any] = {"field": "displacement", "camera": "corner", "theme": "light"}
-    appearance |= {"size": (64, 48), "title": "t", "thickness": None}
+    appearance |= {"size": (64, 48), "title": "t", "thickness": None, "names": None}
     motion: dict[str, Any] = {
         "scene": scene,
         "loss": lambda frame, x: _height(x),

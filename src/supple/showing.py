@@ -36,6 +36,7 @@ def picture(
     title: str | None = None,
     subtitle: str | None = None,
     thickness: float | None = None,
+    names: bool | None = None,
     model: Scene | Model | None = None,
 ) -> Path | np.ndarray:
     """A picture of a result or a frame as a PNG file, whose path it returns; without a path the image itself,
@@ -46,21 +47,23 @@ def picture(
     energy_density, volume_ratio, von_mises, pressure, principal_stress, stretch, bending_angle, weft_strain,
     warp_strain, residual, ordering, body, or a field of your own. camera: corner, front, side, back, top, or
     azimuth and elevation [degrees]. size: dots across and up. thickness: how many times as thick as it is
-    cloth is drawn, 0 for a surface without any. Of a run, the scene file says what is not given.
+    cloth is drawn, 0 for a surface without any. names: write those of bodies below them. Of a run, the
+    scene file says what is not given.
     """
     from supple.io.replacing import replacing
     from supple.view.picture import SIZE, Artist, save_image, shared_view
 
     file = None if path is None else _file(path, (".png",), "a picture")
     appearance, size = (
-        _appearance(result, field, camera, title, thickness),
+        _appearance(result, field, camera, title, thickness, names),
         _checked(SIZE if size is None else size),
     )
     subtitle = _text("subtitle", subtitle)
     shape, of = _shape_and_model(result, model)
     shape = shape if subtitle is None else type(shape)(shape.positions, subtitle, shape.step)
-    view = shared_view(of, [shape], appearance["field"], size, appearance["camera"], appearance["thickness"])
-    with Artist(of, view, appearance["field"], appearance["title"], size, theme) as artist:
+    name = appearance.pop("title")
+    view = shared_view(of, [shape], size=size, **appearance)
+    with Artist(of, view, appearance["field"], name, size, theme) as artist:
         image = artist.draw(shape)
         _warn(artist.note)
     if file is None:
@@ -80,6 +83,7 @@ def film(
     size: tuple[int, int] | None = None,
     title: str | None = None,
     thickness: float | None = None,
+    names: bool | None = None,
     fps: float | None = None,
     turning: bool = False,
     watch: Callable[[int, int], None] | None = None,
@@ -96,7 +100,7 @@ def film(
 
     file = _file(path, tuple(ENCODINGS), "a film")
     appearance, size = (
-        _appearance(frames, field, camera, title, thickness),
+        _appearance(frames, field, camera, title, thickness, names),
         _checked(SIZE if size is None else size),
     )
     fps = None if fps is None else one_number("fps", fps, at_least=0.1, at_most=240)
@@ -164,7 +168,9 @@ def _run(source: Any) -> SavedRun | None:
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
 
-def _appearance(source: Any, field: Any, camera: Any, title: str | None, thickness: Any) -> dict[str, Any]:
+def _appearance(
+    source: Any, field: Any, camera: Any, title: str | None, thickness: Any, names: Any
+) -> dict[str, Any]:
     """What is asked for, else what the scene file of a run says."""
     from supple.view.camera import CAMERAS, check_angles, parse_camera
     from supple.view.picture import check_thickness
@@ -191,6 +197,7 @@ def _appearance(source: Any, field: Any, camera: Any, title: str | None, thickne
         "field": field,
         "camera": angles,
         "thickness": check_thickness(thickness),
+        "names": flag("names", (run is not None and run.file.view.names) if names is None else names),
         "title": _text("title", title) or ("" if run is None else run.title),
     }
 

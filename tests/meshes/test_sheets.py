@@ -164,3 +164,46 @@ def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):
     supple.save_mesh(supple.block(1), tmp_path / "block.vtu")
     with pytest.raises(supple.MeshError, match="no triangles"):
         supple.load_surface(tmp_path / "block.vtu")
+
+
+def twisted_band(half_turns, joined=True, around=12, across=2):
+    """A band that is closed after some half turns; joined: its ends have the same vertices."""
+    turn, along = np.linspace(0, 2 * np.pi, around + 1), np.linspace(-0.1, 0.1, across + 1)
+    a, s = (part.ravel() for part in np.meshgrid(turn, along, indexing="ij"))
+    radius = 0.5 + s * np.cos(half_turns * a / 2)
+    points = np.stack([radius * np.cos(a), s * np.sin(half_turns * a / 2), radius * np.sin(a)], axis=1)
+    i, j = (part.ravel() for part in np.meshgrid(np.arange(around), np.arange(across), indexing="ij"))
+    corner = i * (across + 1) + j
+    beyond = corner + across + 1
+    triangles = np.concatenate(
+        [np.stack([corner, beyond, beyond + 1], 1), np.stack([corner, beyond + 1, corner + 1], 1)]
+    )
+    if joined:
+        ends = np.arange(around * (across + 1), (around + 1) * (across + 1))
+        first = np.arange(across + 1)[:: -1 if half_turns % 2 else 1]
+        new = np.arange(len(points))
+        new[ends] = first
+        triangles, points = new[triangles], points[: ends[0]]
+    return supple.TriMesh(points, triangles)
+
+
+@pytest.mark.parametrize("half_turns", [0, 1, 2, 3])
+def test_bands_of_one_side_are_told_from_those_of_two(half_turns):
+    mesh = twisted_band(half_turns)
+    said = list(problems(mesh))
+    assert Edges(mesh.triangles).one_sided == bool(half_turns % 2)
+    assert ("one side only" in " ".join(said)) == bool(half_turns % 2)
+    assert len(said) == half_turns % 2
+    assert list(problems(twisted_band(half_turns, joined=False))) == []
+
+
+def test_a_moebius_strip_is_cut_and_sewn():
+    mesh = twisted_band(1, joined=False)
+    scene = supple.Scene()
+    band = scene.add_cloth(mesh, supple.PlaneStressStVK(young=1e6, poisson=0.3), supple.HingeBending(1e-4))
+    first, last = band.where([0, 1, 2]), band.where([36, 37, 38])
+    scene.attach(first, last, stiffness=1e5, within=1e-6)
+    scene.pin(band.where([18, 19, 20]))
+    result = supple.equilibrium(scene)
+    assert result.report.ok
+    np.testing.assert_allclose(result.positions[:3], result.positions[[38, 37, 36]], atol=1e-4)

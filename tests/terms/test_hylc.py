@@ -17,9 +17,11 @@ from supple.linear.assembly import Assembly
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.terms import FabricElasticity
+from supple.terms.dihedral import angles
+from supple.terms.hylc.closing import closed
 from supple.terms.hylc.densities import densities
 from supple.terms.hylc.fabric import FabricError, fabric_of
-from supple.terms.hylc.strains import strain_derivatives, strains
+from supple.terms.hylc.strains import HINGES, strain_derivatives, strains
 
 FABRICS = ("basket1", "honey1", "rib1", "satin1", "stock1")
 DENSITY = 0.3
@@ -145,6 +147,67 @@ def test_hessians(kind):
     np.testing.assert_allclose(H @ direction[assembly.free].ravel(), slope, atol=1e-6 * np.abs(slope).max())
 
 
+def folded(degrees, cells=3, size=0.05):
+    """A square, slightly uneven, whose last third is folded over by so many degrees."""
+    model = free(shirt(cells=cells, size=size))
+    x, y, z = model.rest.T
+    over, turn = np.maximum(x - 2 * size / 3, 0), np.radians(degrees)
+    points = np.stack([np.minimum(x, 2 * size / 3) + over * np.cos(turn), y, z + over * np.sin(turn)], axis=1)
+    return model, points + 1e-5 * np.random.default_rng(1).normal(size=points.shape)
+
+
+@pytest.mark.parametrize("degrees", [120, 171, 176, 179, -176])
+def test_derivatives_where_folds_close(degrees):
+    model, points = folded(degrees)
+    problem = Problem(model, "float64")
+    (term,) = model.terms
+    problem.positions = points
+    assert (np.degrees(np.abs(hinge_angles(term, points))).max() > 170) == (abs(degrees) > 170)
+    direction, h = np.random.default_rng(2).normal(size=points.shape), 1e-9
+    assembly = Assembly(problem)
+    H = assembly.hessian("exact").toarray()
+    force = net_forces(problem)
+    found = []
+    for step in (h, -h):
+        problem.positions = points + step * direction
+        found.append((problem.energy(), net_forces(problem)))
+    (high, up), (low, down) = found
+    work = float((force * direction).sum())
+    assert (low - high) / (2 * h) == pytest.approx(work, rel=1e-4)
+    slope = -(up - down)[assembly.free].ravel() / (2 * h)
+    found = H @ direction[assembly.free].ravel()
+    np.testing.assert_allclose(found, slope, atol=2e-4 * np.abs(slope).max())
+
+
+def hinge_angles(term, points):
+    """Of all edges with two triangles [rad]."""
+    found = np.stack([angles(points[term.vertices][:, list(hinge)]) for hinge in HINGES], axis=1)
+    return found[term.exists]
+
+
+def test_angles_are_what_they_are_until_folds_close():
+    """With two continuous derivatives there, and without bound where triangles lie on each other."""
+    ordinary = np.radians(np.linspace(-170, 170, 41))
+    assert (closed(ordinary)[0] == ordinary).all()
+    near = np.radians([170 - 1e-6, 170 + 1e-6])
+    np.testing.assert_allclose([np.diff(part) for part in closed(near)], 0, atol=1e-4)
+    shut = closed(np.radians([175.0, 179.0, 179.9, 179.99, 180.0]))[0]
+    assert (np.diff(shut) > 0).all()
+    assert 1e4 < shut[-1] < np.inf
+    np.testing.assert_array_equal(closed(-near), [-closed(near)[0], closed(near)[1], -closed(near)[2]])
+
+
+@pytest.mark.parametrize("curl", [-2.5, 1.2])
+def test_fabrics_that_curl_more_than_triangles_can_follow_have_an_equilibrium(curl):
+    """They fold shut, and stay on their side; where angles jump at 180 degrees, nothing ends."""
+    model = free_but_held(fabric(curl=curl), size=0.15)
+    result = supple.equilibrium(model, precision="float64", max_iterations=400)
+    assert result.report.ok
+    (term,) = model.terms
+    found = np.degrees(np.abs(hinge_angles(term, result.positions)))
+    assert 170 < found.max() < 180
+
+
 def test_rigid_motions_cost_nothing():
     model = free(shirt())
     problem = Problem(model, "float64")
@@ -183,8 +246,8 @@ def test_what_curls_is_not_flat_at_rest():
     assert np.ptp(curled) > 1e-4
 
 
-def free_but_held(kind):
-    model = shirt(kind, pinned=(0, 1, 4))
+def free_but_held(kind, size=0.05):
+    model = shirt(kind, size=size, pinned=(0, 1, 4))
     return replace(model, force=0 * model.force)
 
 

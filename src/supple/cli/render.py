@@ -35,6 +35,14 @@ def render(
             "scene file says unless given."
         ),
     ] = None,
+    names: Annotated[
+        bool | None,
+        typer.Option(
+            "--names/--no-names",
+            help="Write names of bodies below them; what the scene file says unless given.",
+            show_default=False,
+        ),
+    ] = None,
     frames: Annotated[
         str | None,
         typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30; 0 is the start."),
@@ -63,7 +71,7 @@ def render(
             raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
         run = open_run(results)
         dots = None if size is None else parse_size(size)
-        appearance = make_appearance(run.file, field, camera, theme, dots, thickness)
+        appearance = make_appearance(run.file, field, camera, theme, dots, thickness, names)
         chosen = _chosen(frames, run)
         place = results if output is None else output
         place.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from typing import Any
 from supple.live.choices import MaterialFolder, SolverFolder, TimeFolder
 from supple.live.settings import Settings
 from supple.live.snapshot import Snapshot
+from supple.live.wind import WindFolder
 from supple.materials import MATERIALS, Material
 
 PATIENCE = 0.7
@@ -32,9 +33,11 @@ class Controls:
         self._lock, self._ordered = threading.RLock(), 0
         self._timer = threading.Timer(0, lambda: None)
         solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies, materials), TimeFolder(gui)
-        self._folders = (solver, material, time)
+        winds = [WindFolder(gui, len(settings.winds))] if settings.winds else []
+        self._folders = (solver, material, time, *winds)
         self.show(settings)
-        material.body.on_update(_by_user(lambda: self.show(self._settings)))
+        for choice in (material.body, *(folder.which for folder in winds)):
+            choice.on_update(_by_user(lambda: self.show(self._settings)))
         for folder in self._folders:
             for control in folder.clicked:
                 control.on_update(_by_user(self._apply))

@@ -64,6 +64,7 @@ def save_pictures(
             theme=theme,
             camera=angles,
             thickness=file.view.thickness,
+            names=file.view.names,
         )
     return paths
 
@@ -112,6 +113,11 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     for load in loads:
         _hold(load, "ramp", simulation.time)
     _hold(table, "gravity_ramp", simulation.time)
+    for written, velocity in zip(table.get("wind", []), now.winds, strict=False):
+        written["velocity"] = list(velocity)
+    if simulation.winds.offered and any(now.winds[0]) and not now.quasistatic:
+        names = [body.name for body in simulation.winds.offered]
+        table["wind"] = [{"velocity": list(now.winds[0]), "bodies": names}]
     if simulation.pins.grabs:
         table["pin"] = table.get("pin", []) + _grabbed_pins(simulation)
     return _moved_paths(table, file.path.parent, folder)

@@ -23,6 +23,9 @@ from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
 from supple.stop import DEFAULT_TOLERANCE
 
+Velocity = tuple[float, float, float]
+"""[m/s]"""
+
 SWEEPS_OF_BODIES = 50
 """Per update of scenes with rigid bodies: these are moved after every ten of them."""
 
@@ -31,7 +34,7 @@ SWEEPS_OF_BODIES = 50
 class Settings:
     """solvers: one, or two to compare; materials: one for each body; sweeps: iterations per update; dt [s]
     from update to update; tolerance: imbalance at which a quasistatic scene rests, 0 for never; device: cpu
-    or cuda."""
+    or cuda; winds: how each of them blows in motions, see wind.py."""
 
     solvers: tuple[Solver, ...]
     materials: tuple[Material, ...]
@@ -41,6 +44,7 @@ class Settings:
     precision: str = "float32"
     tolerance: float = DEFAULT_TOLERANCE
     device: str = "cpu"
+    winds: tuple[Velocity, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.solvers) <= 2:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from supple.live.moments import LOST, Moment, is_sound, spread
 from supple.live.pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings
 from supple.live.track import DivergedError, Track
+from supple.live.wind import Winds
 from supple.model import Model
 from supple.scene import Scene, SceneError, SceneFile, build_model
 from supple.scene.contact import contact_of
@@ -39,7 +41,8 @@ class Simulation:
             )
         if file.scene.integrator != "backward_euler" and not file.scene.quasistatic:
             log.warning("the live page moves by backward Euler, not by %s", file.scene.integrator)
-        self.settings = self._sound = settings or file_settings(file)
+        self.winds = Winds(file.scene)
+        self.settings = self._sound = self._with_winds(settings or file_settings(file))
         self.pins = Pins(file.scene)
         self.carried = Carried(file.scene)
         self._dragged: dict[Any, Grab] = {}
@@ -63,7 +66,12 @@ class Simulation:
         self._last_poses = np.empty((0, 12))
         self.stale = True
 
+    def _with_winds(self, settings: Settings) -> Settings:
+        """Settings that say nothing of winds have those of the scene."""
+        return settings if settings.winds else replace(settings, winds=self.winds.velocities)
+
     def change(self, settings: Settings) -> None:
+        settings = self._with_winds(settings)
         parts = ("physics", "solvers", "precision", "device")
         self.stale |= any(getattr(settings, part) != getattr(self.settings, part) for part in parts)
         self.settings = settings
@@ -160,7 +168,8 @@ class Simulation:
         if s.quasistatic:
             track.relax(time, moved, s.sweeps, interrupted)
         else:
-            track.advance(time, s.dt, self.file.scene.damping, s.sweeps, interrupted)
+            winds = partial(self.winds.forces, s.winds)
+            track.advance(time, s.dt, self.file.scene.damping, s.sweeps, interrupted, winds)
         times = spread(self.model, track.positions, targets)
         if times > LOST:
             raise DivergedError(

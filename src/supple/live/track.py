@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from supple.compute import Compute
-from supple.model import Model, Step, blown, coasted, with_bodies_at
+from supple.model import Model, Step, coasted, with_bodies_at
 from supple.pace import total_damping
 from supple.problem import Balance
 from supple.problem.materials import changing_materials
@@ -93,16 +94,22 @@ class Track:
         self.positions = self._problem.positions
 
     def advance(
-        self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
+        self,
+        time: float,
+        dt: float,
+        damping: float,
+        sweeps: int,
+        interrupted: Callable[[], bool],
+        winds: Callable[[np.ndarray, np.ndarray, float], Any],
     ) -> None:
-        """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
+        """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt. winds:
+        (x, v, t) -> their forces (n, 3) [N], or None."""
         p, self._time = self._problem, time
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
         p.remembered.evolve(dt)
-        winds = blown(p.model, self.positions, self.velocities, time) if p.model.winds else None
-        p.begin_step(time, dt, forces=winds)
+        p.begin_step(time, dt, forces=winds(self.positions, self.velocities, time))
         self._run = self.solver.begin(p)
         self._step = dt, coasted(p.model, self.positions, self.velocities, dt)
         self._sweep(sweeps, interrupted)

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 
 class Sides(NamedTuple):
@@ -58,3 +60,14 @@ class Edges:
         for one is inside for the other."""
         at = self.sides.first[:-1][self.counts == 2]
         return self.sides.start[at] == self.sides.start[at + 1]
+
+    @cached_property
+    def one_sided(self) -> bool:
+        """Whether a way along the surface leads to its back, as on a Möbius strip: no order of the vertices
+        of its triangles can agree on what is outside. Each triangle counts twice, for its two sides."""
+        count = int(self.sides.triangle.max()) + 1
+        (one, other), back = self.pairs.T, self.turned * count
+        start, end = np.concatenate([one, one + count]), np.concatenate([other + back, other + count - back])
+        links = coo_matrix((np.ones(len(start)), (start, end)), (2 * count, 2 * count))
+        _, side = connected_components(links, directed=False)
+        return bool((side[:count] == side[count:]).any())

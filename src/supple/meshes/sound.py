@@ -60,7 +60,12 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
             "divide the surface into pieces and attach them to each other."
         )
     turned = edges.pairs[edges.turned]
-    if len(turned):
+    if len(turned) and edges.one_sided:
+        yield (
+            "The surface has one side only, as a Möbius strip has, and cloth has two. Cut it across, so that "
+            "both ends have vertices of their own, and sew these together: attach(..., within=...)."
+        )
+    elif len(turned):
         one, other = turned[0]
         yield (
             f"{len(turned)} of {len(edges)} edges have neighbours of opposite orientation: triangles {one} "

@@ -33,17 +33,20 @@ TURNTABLE = 90
 @dataclass(frozen=True)
 class Appearance:
     """How pictures and films show a run. size: None for that of the house; thickness: how many times as thick
-    as it is cloth is drawn."""
+    as it is cloth is drawn; names: whether those of bodies are written below them."""
 
     field: str
     camera: Angles
     theme: str = "light"
     size: tuple[int, int] | None = None
     thickness: float = 0.0
+    names: bool = False
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"field": self.field, "camera": self.camera, "thickness": self.thickness}
+        return {
+            "field": self.field, "camera": self.camera, "thickness": self.thickness, "names": self.names,
+        }  # fmt: skip
 
 
 def make_appearance(
@@ -53,6 +56,7 @@ def make_appearance(
     theme: str = "light",
     size: tuple[int, int] | None = None,
     thickness: float | None = None,
+    names: bool | None = None,
 ) -> Appearance:
     """What is asked for, else what the scene file says; refuses what there is not."""
     chosen = file.view.field if field is None else field
@@ -63,7 +67,8 @@ def make_appearance(
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
     thick = file.view.thickness if thickness is None else check_thickness(thickness, "--thickness")
-    return Appearance(chosen, angles, theme, None if size is None else check_size(size), thick)
+    named = file.view.names if names is None else names
+    return Appearance(chosen, angles, theme, None if size is None else check_size(size), thick, named)
 
 
 def draw_picture(run: SavedRun, appearance: Appearance, index: int, path: Path) -> str | None:

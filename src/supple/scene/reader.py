@@ -273,8 +273,8 @@ class Reader:
             self.mistakes.add(f"{field}.{key}", f"is missing. Name one of {listed(self.bodies)}.")
             return None
         if name not in self.bodies:
-            known = listed(self.bodies) or "none"
-            self.mistakes.add(f"{field}.{key}", f"there is no {key} {name!r}; the scene has {known}.")
+            known, what = listed(self.bodies) or "none", "body" if key == "bodies" else key
+            self.mistakes.add(f"{field}.{key}", f"there is no {what} {name!r}; the scene has {known}.")
         return self.bodies.get(name)
 
 

@@ -57,6 +57,7 @@ def film(
     turning: bool = False,
     fps: float = 25.0,
     thickness: float = 0.0,
+    names: bool = False,
     view: View | None = None,
     backend: str | None = None,
     watch: Watcher | None = None,
@@ -69,7 +70,7 @@ def film(
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colours for squares of four dots
-    view = view or shared_view(model, shapes, field, size, camera, thickness)
+    view = view or shared_view(model, shapes, field, size, camera, thickness, names)
     cameras = _cameras(view, camera, len(shapes)) if turning else [view.camera] * len(shapes)
     with Artist(model, view, field, title, size, theme, backend) as artist, ExitStack() as stack:
         writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]

@@ -10,6 +10,7 @@ import numpy as np
 from supple.view.camera import Camera
 from supple.view.fields import Field
 from supple.view.layout import layout_for
+from supple.view.naming import Named, Names
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MOST_SWATCHES = 14
@@ -34,6 +35,7 @@ class Furniture:
         field: Field,
         limits: tuple[float, float],
         names: dict[int, str],
+        named: tuple[Named, ...] = (),
     ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -44,6 +46,7 @@ class Furniture:
         self._canvas = FigureCanvasAgg(self._figure)
         self._parts: int | None = None
         self._directions: Any = None
+        self._names = Names(self._figure, self.layout, theme, named)
         if self.layout.header:
             self._add_title(title)
         if self.layout.side and field.separate:
@@ -57,6 +60,7 @@ class Furniture:
             return image
         self._show_caption(caption)
         self._show_directions(camera)
+        self._names.follow(camera)
         self._canvas.draw()
         drawn = np.asarray(self._canvas.buffer_rgba())
         whole = image.copy()

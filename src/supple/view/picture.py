@@ -18,6 +18,7 @@ from supple.view.fields import Field, field_named
 from supple.view.furniture import Furniture
 from supple.view.ground import ground_level
 from supple.view.layout import layout_for
+from supple.view.naming import Named, named_bodies, outlines_of_bodies
 from supple.view.probe import vtk_problem_while_importing
 from supple.view.style import theme_named
 from supple.view.surface import surface_of
@@ -54,13 +55,14 @@ class Shape:
 class View:
     """What pictures must share to be comparable: the camera, the values at the ends of the colour bar and the
     height of the ground; seen (k, 3): the outline of all that is shown; thickness: how many times as thick as
-    it is cloth is drawn, 0 for a surface without any."""
+    it is cloth is drawn, 0 for a surface without any; named: bodies whose names are written below them."""
 
     camera: Camera
     limits: tuple[float, float]
     ground: float
     seen: np.ndarray
     thickness: float = 0.0
+    named: tuple[Named, ...] = ()
 
 
 def shared_view(
@@ -70,14 +72,17 @@ def shared_view(
     size: tuple[int, int] = SIZE,
     camera: Angles = CAMERAS["corner"],
     thickness: float = 0.0,
+    names: bool = False,
 ) -> View:
     """The view for pictures of a model in several shapes, or at several positions: all of them are in sight.
     Shapes are taken one by one, so that those of a long film need not fit into memory."""
     field, outlines = _field(field), []
+    bodies: list[list[np.ndarray]] = []
     ends: dict[tuple[bool, bool], list[tuple[float, float]]] = defaultdict(list)
     surface = surface_of(model, thickness)
     for shape in map(_shape, shapes):
         links = links_of(model, shape.positions).reshape(-1, 3)
+        bodies += [outlines_of_bodies(model, shape.positions)] if names else []
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
         values = surface.values(field.values(model, shape.positions, shape.step), field.separate)
         something = bool(np.nan_to_num(values).any())
@@ -86,7 +91,7 @@ def shared_view(
     shown = next(filter(None, (ends[key] for key in COUNTS)))
     limits = min(low for low, _ in shown), max(high for _, high in shown)
     placed = fitted_camera(seen, layout_for(size).aspect, camera)
-    return View(placed, limits, ground_level(seen), seen, thickness)
+    return View(placed, limits, ground_level(seen), seen, thickness, named_bodies(model, bodies))
 
 
 class Artist:
@@ -111,7 +116,7 @@ class Artist:
         style = theme_named(theme)
         names = {} if self.field.names is None else self.field.names(model)
         self._renderer = _renderer(backend)(size, style)
-        self._furniture = Furniture(size, style, title, self.field, view.limits, names)
+        self._furniture = Furniture(size, style, title, self.field, view.limits, names, view.named)
 
     def __enter__(self) -> Artist:
         return self
@@ -144,18 +149,19 @@ def picture(
     theme: str = "light",
     camera: Angles = CAMERAS["corner"],
     thickness: float = 0.0,
+    names: bool = False,
     view: View | None = None,
     backend: str | None = None,
 ) -> str | None:
     """Draw the surface of a model in a shape, or at positions (n, 3) [m], into a PNG file.
 
     field: one of FIELDS by name, or a field of your own. thickness: how many times as thick as it is cloth is
-    drawn, 0 for a surface without any. view: a `shared_view` for the same size and field;
-    unless given, one that fits. backend: "vtk" or "matplotlib"; unless given, VTK where it can draw.
-    Returns a sentence where VTK could not, else None.
+    drawn, 0 for a surface without any. names: write those of bodies below them. view: a `shared_view` for
+    the same size and field; unless given, one that fits. backend: "vtk" or "matplotlib"; unless given, VTK
+    where it can draw. Returns a sentence where VTK could not, else None.
     """
     shape = _shape(shape, subtitle)
-    view = view or shared_view(model, [shape], field, size, camera, thickness)
+    view = view or shared_view(model, [shape], field, size, camera, thickness, names)
     with Artist(model, view, field, title, size, theme, backend) as artist:
         save_image(path, artist.draw(shape))
         return artist.note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from supple.scene.tables.base import Number, Table
 
@@ -20,6 +20,7 @@ class View(Table):
     thickness: Annotated[Number, Field(ge=0, le=1000)] = Field(
         default=0.0, description="How many times as thick as it is cloth is drawn, 0 for not at all."
     )
+    names: StrictBool = Field(default=False, description="Whether names of bodies stand below them.")
 
 
 class Output(Table):

@@ -4,6 +4,8 @@ Corners 0, 1 and 2 are the triangle, 3, 4 and 5 the apexes of its neighbours acr
 With the shape gradients Gₐ in the coordinates (u, v) of the threads, (f_u, f_v) = Σ xₐ Gₐᵀ, e₀ = |f_u| - 1,
 e₁ = f_u · f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges, of lengths l and
 angles θ, opposite to the corners o; n is twice the area. A border's edge has no angle.
+
+Beyond CLOSING θ grows to infinity where a fold closes (`closing.py`): at ±π it would jump, and ψ with it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.kernels import physics
 from supple.terms.dihedral import angle_derivatives, angles, cross_matrices, opening
 from supple.terms.elastic import minus_sum
+from supple.terms.hylc.closing import closed, closing
 
 SHORTEST = 1e-30
 """Stands for squares of lengths that vanish [m²]."""
@@ -47,8 +50,11 @@ def _square(G):
 
 @physics
 def _fold(hinge, exists):
-    """θ and 1/l of a hinge, 0 at a border."""
-    return exists * angle_of(hinge.sine, hinge.cosine), exists / hinge.length
+    """θ of a hinge, 1/l and ∂θ/l for each change of the angle, 0 at a border; and what the curvature of the
+    angle is multiplied by to bound that of θ."""
+    theta, first, second = closing(angle_of(hinge.sine, hinge.cosine))
+    inverse = exists / hinge.length
+    return exists * theta, inverse, first * inverse, first + abs(second)
 
 
 @physics
@@ -68,7 +74,9 @@ def seen(x, G, exists):
     first = opening(e, o, sub(x[3], x[0]))
     second = opening(f, sub(x[0], x[1]), sub(x[4], x[1]))
     third = opening(sub(x[0], x[2]), sub(x[1], x[2]), sub(x[5], x[2]))
-    (s, j), (t, k), (r, l) = _fold(first, exists[0]), _fold(second, exists[1]), _fold(third, exists[2])
+    s, j, dj, bj = _fold(first, exists[0])
+    t, k, dk, bk = _fold(second, exists[1])
+    r, l, dl, bl = _fold(third, exists[2])
     F, S, T = _square(G[2]), _square(G[0]), _square(G[1])
     bend = (
         s * j * F[0] + t * k * S[0] + r * l * T[0],
@@ -76,9 +84,9 @@ def seen(x, G, exists):
         s * j * F[2] + t * k * S[2] + r * l * T[2],
     )
     grow = scale(1.0 / n, cross(N, f))
-    at_first = add(scale(j, minus_sum((first.b, first.o, first.p))), scale(s * j * j * j, e))
-    at_second = scale(k, second.o)
-    at_third = add(scale(l, third.b), scale(-(r * l * l * l), sub(x[0], x[2])))
+    at_first = add(scale(dj, minus_sum((first.b, first.o, first.p))), scale(s * j * j * j, e))
+    at_second = scale(dk, second.o)
+    at_third = add(scale(dl, third.b), scale(-(r * l * l * l), sub(x[0], x[2])))
     g0, g1 = G[0][0], G[0][1]
     return Seen(
         (a - 1.0, c, b - 1.0, -n * bend[0], -n * bend[1], -n * bend[2]),
@@ -90,14 +98,14 @@ def seen(x, G, exists):
             _bending(grow, n, bend[1], at_first, F[1], at_second, S[1], at_third, T[1]),
             _bending(grow, n, bend[2], at_first, F[2], at_second, S[2], at_third, T[2]),
         ),
-        scale(-n * j, first.p),
+        scale(-n * dj, first.p),
         (F, S, T),
         (g0 * g0 / a, _sum_square(g0 / a, g1 / b), g1 * g1 / b),
         (
-            n * j * _at_end(first, 0),
-            n * k * second.inverse[0] * second.inverse[0],
-            n * l * _at_end(third, 1),
-            n * j * first.inverse[1] * first.inverse[1],
+            n * j * bj * _at_end(first, 0),
+            n * k * bk * second.inverse[0] * second.inverse[0],
+            n * l * bl * _at_end(third, 1),
+            n * j * bj * first.inverse[1] * first.inverse[1],
         ),
     )
 
@@ -141,7 +149,7 @@ def strains(x: np.ndarray, G: np.ndarray, exists: np.ndarray) -> np.ndarray:
     for k, hinge in enumerate(HINGES):
         corners = x[:, hinge]
         length = np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1)
-        theta = np.where(exists[:, k], angles(corners), 0.0)
+        theta = np.where(exists[:, k], closed(angles(corners))[0], 0.0)
         L -= (n * theta / length)[:, None] * _squares(G[:, hinge[2]])
     return np.column_stack([a - 1, np.einsum("ei,ei->e", f[:, 0], f[:, 1]) / (a * b), b - 1, L])
 
@@ -190,8 +198,11 @@ def _of_bending(
     n, dn, ddn = _twice_area(x)
     for k, hinge in enumerate(HINGES):
         corners = x[:, hinge]
-        theta = angles(corners)
-        dtheta, ddtheta = angle_derivatives(corners)
+        theta, slope, curve = closed(angles(corners))
+        turn, bend = angle_derivatives(corners)
+        dtheta = slope[:, None, None] * turn
+        ddtheta = slope[:, None, None, None, None] * bend
+        ddtheta += curve[:, None, None, None, None] * np.einsum("eai,ebj->eabij", turn, turn)
         inverse, dl, ddl = _inverse_length(corners)
         product, d, dd = _product((theta, dtheta, ddtheta), (inverse, dl, ddl))
         whole, dw, ddw = np.zeros((len(x), 6, 3)), np.zeros((len(x), 6, 6, 3, 3)), None

@@ -1,0 +1,52 @@
+"""Folds that close: what stands for the angle between two triangles that nearly lie on each other.
+
+An angle jumps from π to -π where two triangles pass through each other. The energy of a fabric is not the
+same on both sides, so it would jump, too, and cloth that its threads, or what pulls at it, fold shut would
+have no equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
+
+    θ  ←  ± (|θ| + π x³/(1 - x)),
+
+with two continuous derivatives: as curved as a closed fold is, without bound.
+"""
+
+import math
+
+import numpy as np
+
+from supple.kernels import physics, select
+
+CLOSING = math.radians(170)
+"""[rad] up to here angles are what they are."""
+
+ROOM = math.pi - CLOSING
+"""[rad] in which folds close."""
+
+LEAST = 1e-9
+"""Of 1 - x: closed folds are finite."""
+
+
+@physics
+def closing(angle):
+    """θ with its first and second derivative by the angle."""
+    size = abs(angle)
+    zero = 0.0 * size
+    x = max(size - CLOSING, zero) * (1.0 / ROOM)
+    y = 1.0 / max(1.0 - x, zero + LEAST)
+    sign = select(angle < 0.0, zero - 1.0, zero + 1.0)
+    return (
+        sign * (size + math.pi * x * x * x * y),
+        1.0 + (math.pi / ROOM) * x * x * y * y * (3.0 - 2.0 * x),
+        sign * (math.pi / (ROOM * ROOM)) * 2.0 * x * y * y * y * (3.0 - 3.0 * x + x * x),
+    )
+
+
+def closed(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """θ (m,) and its derivatives by angles (m,), on the host."""
+    size, sign = np.abs(angle), np.where(angle < 0, -1.0, 1.0)
+    x = np.maximum(size - CLOSING, 0.0) / ROOM
+    y = 1.0 / np.maximum(1.0 - x, LEAST)
+    return (
+        sign * (size + np.pi * x**3 * y),
+        1.0 + np.pi / ROOM * x**2 * y**2 * (3.0 - 2.0 * x),
+        sign * np.pi / ROOM**2 * 2.0 * x * y**3 * (3.0 - 3.0 * x + x**2),
+    )

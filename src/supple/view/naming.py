@@ -1,0 +1,62 @@
+"""Names of bodies, written below them in pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.model import Model
+from supple.view.camera import Camera, outline
+from supple.view.layout import Layout
+from supple.view.style import SMALL_SIZE, Theme
+
+GAP = 8.0
+"""Dots between a body and its name, in pictures of the usual width."""
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A body's name, and the outline (k, 3) [m] of all places where it is shown: in a film its name stands
+    still."""
+
+    name: str
+    seen: np.ndarray
+
+
+def outlines_of_bodies(model: Model, positions: np.ndarray) -> list[np.ndarray]:
+    """That of each body at positions (n, 3) [m]."""
+    return [outline([np.asarray(positions, float)[vertices]]) for _, vertices in model.body_vertices]
+
+
+def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[Named, ...]:
+    """The bodies of a model that is shown in several shapes, with their outlines in each."""
+    names = [name for name, _ in model.body_vertices]
+    each = zip(names, zip(*shapes, strict=True), strict=True) if shapes else ()
+    return tuple(Named(name, np.concatenate(outlines)) for name, outlines in each if name)
+
+
+class Names:
+    """Texts on a figure, one for each body, which follow the camera."""
+
+    def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[Named, ...]) -> None:
+        from matplotlib.patheffects import withStroke
+
+        self._layout, self._named = layout, named
+        halo = [withStroke(linewidth=2.5, foreground=theme.background)]
+        style = {"size": SMALL_SIZE, "color": theme.ink, "ha": "center", "va": "top", "path_effects": halo}
+        self._texts = [figure.text(0, 0, body.name, **style) for body in named]
+
+    def follow(self, camera: Camera) -> None:
+        """Stand below the bodies as a camera sees them, within the picture."""
+        layout = self._layout
+        room = (1 - layout.side), (1 - layout.header)
+        lowest = layout.up(GAP + 2 * SMALL_SIZE)
+        for text, body in zip(self._texts, self._named, strict=True):
+            places, _ = camera.project(body.seen)
+            text.set_visible(bool(len(places)))
+            if len(places):
+                low, high = places.min(axis=0), places.max(axis=0)
+                x, y = room[0] * (low[0] + high[0] + 2) / 4, room[1] * (low[1] + 1) / 2 - layout.up(GAP)
+                text.set_position((float(np.clip(x, 0.0, room[0])), max(float(y), lowest)))
