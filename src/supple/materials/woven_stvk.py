@@ -26,6 +26,7 @@ from supple.materials.material import (
     hessian_bound,
     psi,
     shear_modulus,
+    stiffest,
     stress,
     stress_differential,
 )
@@ -179,3 +180,11 @@ def _hessian_bound(material, F, g, h):
 @shear_modulus.of(WovenStVK)
 def _shear_modulus(material):
     return material.shear
+
+
+@stiffest.of(WovenStVK)
+def _stiffest(material, F):
+    """|S| + |F|² (c₁₁ + c₂₂ + 2G): the elasticity's eigenvalues are c₁₁ + c₂₂ and 2G at most."""
+    S = _second_piola(material, green_strain(F))
+    elasticity = material.along + material.across + 2.0 * material.shear
+    return math.sqrt(contract(S, S)) + contract(F, F) * elasticity
