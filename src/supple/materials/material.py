@@ -277,7 +277,7 @@ def shear_modulus(material):
 
 @generic
 def stiffest(material, F):
-    """About the largest stiffness [Pa] at F, above every eigenvalue of ∂²ψ/∂F∂F."""
+    """About the largest eigenvalue of ∂²ψ/∂F∂F [Pa]: at least that at rest, and ¾ of it elsewhere."""
 
 
 @stiffest.of(Material)

@@ -184,7 +184,7 @@ def _shear_modulus(material):
 
 @stiffest.of(WovenStVK)
 def _stiffest(material, F):
-    """|S| + |F|² (c₁₁ + c₂₂ + 2G): the elasticity's eigenvalues are c₁₁ + c₂₂ and 2G at most."""
+    """|S| + (|F|² - 1) max(c₁₁ + |c₁₂|, c₂₂ + |c₁₂|, 2G): F has the unit normal beside both stretches."""
     S = _second_piola(material, green_strain(F))
-    elasticity = material.along + material.across + 2.0 * material.shear
-    return math.sqrt(contract(S, S)) + contract(F, F) * elasticity
+    elasticity = max(max(material.along, material.across) + abs(material.coupling), 2.0 * material.shear)
+    return math.sqrt(contract(S, S)) + (contract(F, F) - 1.0) * elasticity
