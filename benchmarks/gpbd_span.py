@@ -31,7 +31,7 @@ from family import placed, predicted, swept
 from problems import face
 
 RESULTS = Path(__file__).parent / "results" / "gpbd_span.json"
-STEPS, SWEEPS, LOCAL_STEPS = (0.005, 0.02), 120, 30
+STEP, SWEEPS, LOCAL_STEPS = 0.005, 120, 30
 YOUNG, POISSON, STRENGTH = 1.2e4, 0.4, 6e4
 MU, LAMBDA = YOUNG / (2 * (1 + POISSON)), YOUNG * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
 FIBRE = np.array([1.0, 0.0, 0.0])
@@ -69,11 +69,17 @@ def energy(F: np.ndarray) -> tuple[float, np.ndarray, float]:
 
 
 def fibre_energy(x: float) -> tuple[float, float]:
-    """fₚ + fₐ and its slope for 0.6 < x < 1.4 [PXPBD eq. 7, 8]."""
-    assert 0.6 < x < 1.4
+    """fₚ + fₐ and its slope [PXPBD eq. 7, 8]."""
     beyond, y = max(x - 1, 0.0), x - 1
-    passive = 0.05 * (np.expm1(6.6 * beyond) / 6.6 - beyond)
-    return passive + y - 4 / 3 * y**3, 0.05 * np.expm1(6.6 * beyond) + 1 - 4 * y**2
+    passive, slope = 0.05 * (np.expm1(6.6 * beyond) / 6.6 - beyond), 0.05 * np.expm1(6.6 * beyond)
+    middle = 0.4 - 4 / 3 * 0.4**3
+    if x < 0.6:
+        low = max(x - 0.4, 0.0)
+        return passive + 3 * low**3, slope + 9 * low**2
+    if x < 1.4:
+        return passive + 0.024 + middle + y - 4 / 3 * y**3, slope + 1 - 4 * y**2
+    high = min(x - 1.6, 0.0)
+    return passive + 0.048 + 2 * middle + 3 * high**3, slope + 9 * high**2
 
 
 def visit(x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, whole: bool) -> np.ndarray:
@@ -99,7 +105,8 @@ def visit(x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, 
     q, slope, H = look(lam)
     for _ in range(LOCAL_STEPS):
         step = -np.linalg.lstsq(H, slope, rcond=1e-12)[0]
-        trial = look(lam + step)
+        while (trial := look(lam + step))[0] > q and np.abs(step).max() > 1e-14 * np.abs(lam).max():
+            step = 0.5 * step
         if not trial[0] < q:
             break
         lam = lam + step
@@ -143,14 +150,12 @@ def compared(dt: float, start: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
             x = next(following)
         found[f"{name} from Newton"] = off(x, truth.positions)
         found[f"{name} from ours"] = off(x, ours.positions)
-        print(dt, name, found, flush=True)
     return found
 
 
 def main() -> None:
-    start = fallen()
-    rows = [compared(dt, start) for dt in STEPS]
-    RESULTS.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    found = {"machine": machine(), **compared(STEP, fallen())}
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
