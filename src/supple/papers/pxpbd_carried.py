@@ -126,7 +126,7 @@ def _bent(account: Account, contact: Any) -> Figures:
         scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=together)
         scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + together)
     left, right = scene.bodies
-    *_, frame = supple.simulate(scene, BPXPBD(iterations=20), frames=frames)
+    *_, frame = supple.simulate(scene, BPXPBD(iterations=100), frames=frames)
     how = "without contact" if contact == "none" else "on a grid"
     account.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
     return {
