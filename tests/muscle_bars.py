@@ -52,9 +52,9 @@ def pulled(scene, body, activation, solver="newton", **limits):
     return result.evaluate().reactions["wall"].force, result.report
 
 
-def falling(solver, **limits):
+def falling(solver, dt=0.005, **limits):
     """Where the middle of a bar is that falls for 0.1 s and is then activated for as long [PXPBD Fig. 4]."""
-    scene = supple.Scene(quasistatic=False, dt=0.005, frames=40)
+    scene = supple.Scene(quasistatic=False, dt=dt, frames=round(0.2 / dt))
     kind = supple.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fibre=(1, 0, 0), activation=1.0)
     body = scene.add_solid(supple.block((8, 2, 2), size=(0.4, 0.1, 0.1)), kind, density=1060)
     scene.vary(body, "activation", supple.Ramp(times=(0, 0.1, 0.12), fractions=(0, 0, 1)))

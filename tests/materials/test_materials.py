@@ -25,6 +25,7 @@ from supple.materials import (
     psi,
     shear_modulus,
     step_limit,
+    stiffest,
     stress,
     stress_differential,
     vertex_response,
@@ -174,6 +175,16 @@ def test_hessian_bound_is_not_far_above_at_rest(name):
     for g in rotations(5)[:, 0]:
         exact, above = (np.trace(block(C(kind, np.eye(3)), g, g)) for C in (tangent, bound))
         assert above < (1.7 if kind.isotropic else 4.5) * exact
+
+
+@ANY
+def test_the_stiffest_is_about_the_largest_eigenvalue(name):
+    """Fibres included: B-PXPBD is stable because of it."""
+    kind = material(name, activation=1.0)
+    least = {True: 1 - 1e-9, False: 0.7}
+    for F in (np.eye(3), *deformations(8, seed=3)):
+        largest = np.linalg.eigvalsh(tangent(kind, F))[-1]
+        assert least[F[0, 1] == 0] * largest < stiffest(kind, flat(F)) < 3.5 * largest
 
 
 @pytest.mark.parametrize(("name", "inverted"), [state for state in STATES if state[0] in DERIVED])

@@ -7,7 +7,15 @@ from scipy.optimize import minimize_scalar
 from test_materials import P, block, bound, tangent
 
 import supple
-from supple.materials import MATERIALS, MEMBRANES, hessian_bound, membrane_materials, psi, stress_differential
+from supple.materials import (
+    MATERIALS,
+    MEMBRANES,
+    hessian_bound,
+    membrane_materials,
+    psi,
+    stiffest,
+    stress_differential,
+)
 from supple.terms import TetElasticity, TriangleElasticity
 
 KINDS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS}
@@ -52,6 +60,13 @@ def test_rest_has_no_energy_and_turning_costs_none(name):
         assert psi(kind, flat(Q)) == pytest.approx(0, abs=1e-12 * size)
         assert psi(kind, flat(F)) > 0
         assert psi(kind, flat(Q @ F)) == pytest.approx(psi(kind, flat(F)), rel=1e-9)
+
+
+@ANY
+def test_the_stiffest_is_about_the_largest_eigenvalue(name):
+    for F in (np.eye(3), *sheets(seed=3)):
+        largest = np.linalg.eigvalsh(tangent(KINDS[name], F))[-1]
+        assert 0.7 * largest < stiffest(KINDS[name], flat(F)) < 5 * largest
 
 
 @ANY

@@ -224,11 +224,48 @@ def density(**functions):
         (lambda self, I1: self.mu, "does not depend on I1"),
         (lambda self, I1: "text", "numbers were expected, got 'text'"),
         (lambda self, I1: None, "numbers were expected, got None"),
+        (lambda self, I1: self.mue * I1, r"Wrong\w* has no parameter 'mue'; did you mean 'mu'\? F is"),
+        (lambda self, I1: maths.log(I1), "psi of .* cannot be read: name 'maths' is not defined"),  # noqa: F821
+        (lambda self, I1: math.lg(I1), "cannot be read: module 'math' has no attribute 'lg'"),
+        (lambda self, F: self.mu * F[1][1], r"a number has no parts, and \[1\].*nine numbers, row by row"),
     ],
 )
 def test_what_cannot_be_differentiated_is_refused(psi, sentence):
     with pytest.raises(TraceError, match=sentence):
         density(psi=psi)(mu=1.0)
+
+
+def test_a_parameter_of_another_kind_is_told():
+    kind = type("Listed", (Material,), {"__annotations__": {"c": list}, "psi": lambda self, I1: I1})
+    with pytest.raises(
+        TypeError, match="no parameter 'c'; it is annotated as list, and parameters are supple"
+    ):
+        kind(c=[1.0, 2.0])
+    with pytest.raises(TypeError, match="no parameter 'd'; it has none"):
+        kind(d=1.0)
+
+
+def of_numpy(self, F):
+    A = np.array(F).reshape(3, 3)
+    I1, J = np.trace(A.T @ A), np.linalg.det(A)
+    rise = np.cosh(I1 - 3) + np.tanh(I1 - 3) + np.sinh(I1 - 3) + np.expm1(I1 - 3) - 3 * np.log1p(J - 1)
+    return self.mu * (rise + np.where(J > 1, 2, 3) * np.power(np.maximum(J - 1, 1 - J), 2) + np.abs(I1))
+
+
+def of_math(self, I1, J):
+    x, log = I1 - 3, math.log(J)
+    up, down = math.exp(x), math.exp(-x)
+    rise = 0.5 * (up + down) + (up - down) / (up + down) + 0.5 * (up - down) + up - 1 - 3 * log
+    return self.mu * (rise + supple.select(J > 1, 2, 3) * (J - 1) ** 2 + I1)
+
+
+@pytest.mark.filterwarnings("ignore:.*not free of stress")
+def test_psi_may_be_written_with_numpy():
+    one, other = (density(psi=function)(mu=1.0) for function in (of_numpy, of_math))
+    for F, D in zip(deformations(4), rotations(4, seed=4), strict=True):
+        for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),))):
+            found, expected = (np.array(function(kind, flat(F), *given)) for kind in (one, other))
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("psi", [lambda self: 0.0, lambda self, I4: 0.0, lambda self, F, J: 0.0])

@@ -88,6 +88,14 @@ def test_open_walls_are_told():
         scene.add_cavity(body.where(face(0, 0)), 1e3)
 
 
+@pytest.mark.parametrize("mesh", [hollow(), supple.block(2)], ids=["both surfaces", "no chamber"])
+def test_an_outer_surface_is_no_chamber(mesh):
+    scene = supple.Scene()
+    body = scene.add_solid(mesh, KIND)
+    with pytest.raises(SceneError, match="encloses the body itself, not a chamber"):
+        scene.add_cavity(body, 1e3)
+
+
 EDGES = [((0, y, z), (1, y, z)) for y in (0, 1) for z in (0, 1)]
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
-from supple.checks import closest
+from supple.algebra.matrix3 import add_diagonal, cofactor, contract, dot, matvec, outer, scaled
 from supple.kernels import generic, name_apart
 from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
     element_count,
+    instead_of,
     is_per_element,
 )
 
@@ -149,7 +149,7 @@ class Material(tuple):
         names = [p.name for p in declared]
         for name in given:
             if name not in names:
-                raise TypeError(f"{cls.__name__} has no parameter {name!r}; {closest(name, names)}")
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}; {instead_of(cls, name, names)}")
         values = {}
         for p in declared:
             value = given.get(p.name, p.default)
@@ -273,6 +273,19 @@ def vertex_response(material, F, g):
 def shear_modulus(material):
     """About the least stiffness [Pa] of a material at rest, by which element-wise methods scale what they
     add."""
+
+
+@generic
+def stiffest(material, F):
+    """About the largest eigenvalue of ∂²ψ/∂F∂F [Pa]: at least that at rest, and ¾ of it elsewhere."""
+
+
+@stiffest.of(Material)
+def _stiffest(material, F):
+    """a + b |cof F|²."""
+    a, b = bound_coefficients(material, F)
+    C = cofactor(F)
+    return a + b * contract(C, C)
 
 
 @generic

@@ -9,7 +9,7 @@ from typing import Any, Literal, NewType
 
 import numpy as np
 
-from supple.checks import LARGEST, SMALLEST, floats, shown
+from supple.checks import LARGEST, SMALLEST, closest, floats, shown
 
 SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor": (3, 3), "symmetric": (3, 3)}
 """What a user gives for each kind, for a whole body; with one more axis in front for each element."""
@@ -239,6 +239,19 @@ def annotated_parameters(cls: type) -> dict[str, Parameter]:
             given = {"default": vars(cls).get(name), "symbol": name, **_ANNOTATIONS[kind]}
             found[name] = Parameter(name, name.replace("_", " "), **given)
     return found
+
+
+def instead_of(cls: type, name: str, names: list[str]) -> str:
+    """What a class has in place of a parameter that it does not have."""
+    for base in cls.__mro__:
+        annotation = vars(base).get("__annotations__", {}).get(name)
+        if annotation is not None:
+            kind = getattr(annotation, "__name__", str(annotation))
+            return (
+                f"it is annotated as {kind}, and parameters are supple.Pa, float or supple.Direction; "
+                "several numbers are several parameters, and what never changes is a constant of the class"
+            )
+    return closest(name, names) if names else "it has none"
 
 
 def _at(wrong: np.ndarray) -> str:

@@ -26,6 +26,7 @@ from supple.materials.material import (
     hessian_bound,
     psi,
     shear_modulus,
+    stiffest,
     stress,
     stress_differential,
 )
@@ -179,3 +180,11 @@ def _hessian_bound(material, F, g, h):
 @shear_modulus.of(WovenStVK)
 def _shear_modulus(material):
     return material.shear
+
+
+@stiffest.of(WovenStVK)
+def _stiffest(material, F):
+    """|S| + (|F|² - 1) max(c₁₁ + |c₁₂|, c₂₂ + |c₁₂|, 2G): F has the unit normal beside both stretches."""
+    S = _second_piola(material, green_strain(F))
+    elasticity = max(max(material.along, material.across) + abs(material.coupling), 2.0 * material.shear)
+    return math.sqrt(contract(S, S)) + (contract(F, F) - 1.0) * elasticity

@@ -20,6 +20,8 @@ from supple.papers.registry import shows
 from supple.public import BPXPBD
 
 SOLVER = BPXPBD(zeta=0.5, iterations=20)
+STRENGTH = 3e5
+"""Of the muscles [Pa], Blemker's."""
 MEETING = 1e-3
 """Overlap without contact [m] from which on contact has something to do."""
 
@@ -109,21 +111,22 @@ def muscles(account: Account) -> str:
 
 
 def _bent(account: Account, contact: Any) -> Figures:
-    """Two muscles between thigh and shin, whose ends are moved by 0.16 m towards each other; light, so that
-    their middles follow in 0.6 s."""
+    """Two muscles between thigh and shin, whose ends are moved by 0.16 m towards each other, and which are
+    activated meanwhile; light, so that their middles follow in 0.6 s."""
     frames = 18
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, contact=contact)
     shape = supple.ball(resolution=6 if account.full else 3)
-    kind = supple.Corotated(young=2e4, poisson=0.4)
+    kind = supple.Muscle(young=2e4, poisson=0.4, strength=STRENGTH, fibre=(1, 0, 0), activation=1.0)
     for side in (-1.0, 1.0):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, 0.18 * side)
         body = scene.add_solid(supple.TetMesh(points, shape.tets), kind, density=100)
+        scene.vary(body, "activation", supple.Ramp(times=(0, frames / 30), fractions=(0, 1)))
         together = supple.Translate((0, 0, -0.08 * side), duration=frames / 30)
         turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0, 0), angle=-0.35, duration=frames / 30)
         scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=together)
         scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + together)
     left, right = scene.bodies
-    *_, frame = supple.simulate(scene, BPXPBD(iterations=20), frames=frames)
+    *_, frame = supple.simulate(scene, BPXPBD(iterations=100), frames=frames)
     how = "without contact" if contact == "none" else "on a grid"
     account.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
     return {

@@ -124,6 +124,11 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
         )
     if volume_within(chosen.body.points, triangles) < 0:
         triangles = triangles[:, ::-1]
+    elif chosen.body.mesh.cells.shape[1] == 4:
+        raise SceneError(
+            f"What is chosen of {name!r} encloses the body itself, not a chamber in it; choose the vertices "
+            "of the chamber's walls only. add_pressure and add_traction act on outer surfaces."
+        )
     outside = number(ambient, "ambient [Pa]", at_least=0)
     pascals = number(pressure, "pressure [Pa] of a cavity")
     if sealed and not outside + pascals > 0:

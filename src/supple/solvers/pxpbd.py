@@ -30,13 +30,14 @@ P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. 
 
 W = Δt²/m, and the papers' λ is ours times Δt². gᵢ: gradient of the shape function of corner i, G = V Γ with
 Γ = Σ Wᵢ gᵢ gᵢᵀ, H = ∂²ψ/∂F² or what stands for it; in the code x are displacements, not positions
-(elements/corners.py). Our own: `safe_zeta`, and that local steps are a fixed number.
+(elements/corners.py). Our own: a ζ that is safe (elements/blending.py), and that local steps are a fixed
+number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -52,8 +53,15 @@ from supple.algebra.matrix3 import (
     scaled,
 )
 from supple.checks import one_number, whole_number
-from supple.kernels import copy_of, load, passage, physics, store
-from supple.materials import bound_coefficients, shear_modulus, stress
+from supple.kernels import load, passage, physics, store
+from supple.materials import bound_coefficients, stress
+from supple.solvers.elements.blending import (
+    stiffness_across,
+    stiffness_of_pair,
+    stiffness_of_root,
+    zeta_of,
+    zeta_option,
+)
 from supple.solvers.elements.corners import (
     corners_of,
     element,
@@ -88,14 +96,14 @@ from supple.solvers.xpbd import (
 )
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, measure
+from supple.terms.elastic import ElasticRows, material_at, measure, rest_volume
 from supple.terms.element_tensors import load_matrix
 
 
 class BlendedProjection(TwoConstraints):
     """memory: λ (rows, 2, lanes), and (rows, 6 k, lanes) the displacement that each of the two constraints
-    has given the k corners so far [m]. options: ζ, how much of XPBD's update is kept, (1,)
-    or one for each copy of the state."""
+    has given the k corners so far [m]. options: ζ, how much of XPBD's update is kept, (1,), or () for what is
+    safe (blending.py)."""
 
     __slots__ = ()
 
@@ -113,18 +121,15 @@ class BlendedSingleProjection(Projection):
     __slots__ = ()
 
 
-@physics
-def _of_copy(values, row):
-    """Of values (copies,) or (1,) the one for the copy of the state to which a row belongs."""
-    return values[copy_of(row) if len(values) > 1 else 0]
+stiffness_across.of(BlendedProjection)(stiffness_of_pair)
+stiffness_across.of(BlendedRootProjection)(stiffness_of_root)
 
 
 @physics
-def _blend(x, W, gradient, C, k, projection, row, slot):
+def _blend(x, W, gradient, C, k, zeta, projection, row, slot):
     """The corners after one visit of a constraint [PXPBD Algorithm 1]. In Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp what
     is along W ∇C is added up first: ζ Δλ + (1 - ζ) λ, λ the new one. k: V k of the box in xpbd.py."""
-    (multipliers, totals), (of_copies,) = projection.memory, projection.options
-    zeta = _of_copy(of_copies, row)
+    multipliers, totals = projection.memory
     lam_old, dx_total = load(multipliers, row, slot), load_corners(x, totals, row, slot)
     d_lam = multiplier_step(C, k, lam_old, weighted_square(W, gradient, gradient), 1.0)
     lam = lam_old + d_lam
@@ -136,16 +141,21 @@ def _blend(x, W, gradient, C, k, projection, row, slot):
 
 @update.of(BlendedProjection)
 def _update_blended(projection, x, W, g, gradient, C, k, row, slot):
-    return _blend(x, W, gradient, C, k, projection, row, slot)
+    rows = projection.places.rows
+    material, reach = material_at(rows, row), rest_volume(rows, row) * weighted_square(W, g, g)
+    zeta = zeta_of(projection, material, measure(rows, x, g), reach)
+    return _blend(x, W, gradient, C, k, zeta, projection, row, slot)
 
 
 @project.of(BlendedRootProjection)
 def _project_blended_root(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
-    C, D = root_constraint(material, measure(places.rows, x, g))
+    F = measure(places.rows, x, g)
+    C, D = root_constraint(material, F)
     gradient = gradients(places, row, D, g)
-    put_corners(places, row, u, _blend(x, W, gradient, C, V, projection, row, 0))
+    zeta = zeta_of(projection, material, F, V * weighted_square(W, g, g))
+    put_corners(places, row, u, _blend(x, W, gradient, C, V, zeta, projection, row, 0))
 
 
 @project.of(BlendedSingleProjection)
@@ -153,7 +163,8 @@ def _project_blended_single(projection, row, u):
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
-    put_corners(places, row, u, _blend(x, W, gradient, C, k, projection, row, 0))
+    zeta = projection.options[0][0]
+    put_corners(places, row, u, _blend(x, W, gradient, C, k, zeta, projection, row, 0))
 
 
 class PiolaProjection(Projection):
@@ -224,8 +235,8 @@ def _exert_stresses(projection, row, u):
 @dataclass(frozen=True)
 class BPXPBD(ElementOptions):
     """Blended primal XPBD [PXPBD section 3.3.1]. zeta: how much of XPBD's update is kept, 1 is XPBD; larger
-    is more stable, smaller reduces the residual further; by default ½ as in the paper, and more where that
-    would not be stable, see `safe_zeta`. constraints: as for XPBD."""
+    is more stable, smaller reduces the residual further; by default ½ as in the paper, and more in elements
+    where that would not be stable (elements/blending.py). constraints: as for XPBD."""
 
     name: ClassVar[str] = "bpxpbd"
     remembers: ClassVar[int] = 26
@@ -242,9 +253,9 @@ class BPXPBD(ElementOptions):
 
 @projects(BPXPBD, ElasticRows)
 def _blended(method: BPXPBD, term: Term, places: Places) -> list:
-    require(method.name, term.material, shear_modulus)
-    zeta, corners = _zeta(method, places), places.weights.shape[1]
-    if use_root(method.name, method.constraints, term.material):
+    root, corners = use_root(method.name, method.constraints, term.material), places.weights.shape[1]
+    zeta = zeta_option(method, term.material, root)
+    if root:
         return [BlendedRootProjection(places, new_memory(places, 1, 3 * corners), (zeta,))]
     return [BlendedProjection(places, new_memory(places, 2, 6 * corners), (zeta,))]
 
@@ -253,27 +264,6 @@ def _blended(method: BPXPBD, term: Term, places: Places) -> list:
 def _blended_single(method: BPXPBD, term: Term, places: Places) -> list:
     zeta = np.array([0.5 if method.zeta is None else method.zeta])
     return [BlendedSingleProjection(places, new_memory(places, 1, 3 * places.weights.shape[1]), (zeta,))]
-
-
-def _zeta(method: BPXPBD, places: Places) -> np.ndarray:
-    if method.zeta is not None:
-        return np.array([method.zeta], float)
-    return safe_zeta(places.rows, places.weights)
-
-
-def safe_zeta(rows: Any, weights: np.ndarray) -> np.ndarray:
-    """ζ = 1 - min(½, 2/q), q = max V 2μ tr Γ, for each copy of the state that has its own materials.
-
-    The fixed-point part treats the stiffness across a constraint's gradient, about 2μ, explicitly, so it is
-    stable only while (1 - ζ) q stays below a bound, which lies between 2 and 4 on a clamped falling block.
-    """
-    count = 3 * (weights.shape[1] - 1)
-    others = rows.rest[:, :count].reshape(len(weights), weights.shape[1] - 1, 3, -1)
-    gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
-    mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
-    stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]
-    q = (stiffness[..., 0, :] * mobility).reshape(-1, mobility.size).max(axis=1)
-    return 1 - np.minimum(0.5, 2.0 / np.maximum(q, 1e-30)).astype(float)
 
 
 @dataclass(frozen=True)

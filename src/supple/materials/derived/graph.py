@@ -82,6 +82,9 @@ class Node:
     def __float__(self) -> float:
         raise TypeError("a number that is different in every element is not a float")
 
+    def __getitem__(self, place: Any) -> Node:
+        raise TypeError(f"a number has no parts, and [{place}] asks for one")
+
 
 class Graph:
     """All nodes that belong together."""

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from supple.algebra import matrix3
 from supple.algebra.rotation import stretch_trace
+from supple.checks import closest
 from supple.kernels import all_lanes, rounding, select
 from supple.materials.derived.graph import Graph, Node
 from supple.materials.derived.operations import ROUNDING
@@ -62,10 +65,22 @@ def traced(cls: Any) -> Trace:
         return Trace(graph.node(psi), variables)
     except TypeError as error:
         raise TraceError(
-            f"psi of {cls.__name__} cannot be differentiated: {error}. It may add, multiply, divide, take "
-            f"powers, math.sqrt, math.log, math.exp, abs, min and max, call functions that do, and choose by "
-            f"supple.select(condition, yes, no) instead of `if`"
+            f"psi of {cls.__name__} cannot be differentiated: {_ended(error)} It may add, multiply, divide, "
+            "take powers, sqrt, log, exp, cosh and the like of math or numpy, abs, min and max, call "
+            f"functions that do, and choose by supple.select(condition, yes, no) instead of `if`; {NUMBERS}"
         ) from error
+    except (AttributeError, NameError, ValueError, IndexError) as error:
+        raise TraceError(f"psi of {cls.__name__} cannot be read: {_ended(error)} {NUMBERS}") from error
+
+
+NUMBERS = "F is a tuple of nine numbers, row by row, and stretches are three"
+"""What ψ is given, said where that may be what is wrong."""
+
+
+def _ended(error: Exception) -> str:
+    """What is wrong, as a sentence."""
+    said = str(error)
+    return said if said.endswith(("?", ".")) else f"{said}."
 
 
 def _invariant(graph: Graph, F: tuple[Node, ...], name: str) -> Node:
@@ -92,6 +107,10 @@ class _Parameters:
                 return self._graph.input(text)
             return tuple(self._graph.input(f"{text}[{k}]") for k in range(size))
         found = inspect.getattr_static(self._cls, name, None)
+        if found is None:
+            raise AttributeError(
+                f"{self._cls.__name__} has no parameter {name!r}; {closest(name, self._stored)}"
+            )
         tracer = _Tracer(self._graph)
         if isinstance(found, property):
             return tracer.of(found.fget)(self)
@@ -116,11 +135,7 @@ class _Tracer:
     def __init__(self, graph: Graph) -> None:
         self._copies: dict[int, Any] = {}
         self._known: dict[int, Callable] = {
-            id(math.sqrt): lambda x: graph.apply("sqrt", x),
-            id(math.log): lambda x: graph.apply("log", x),
-            id(math.exp): lambda x: graph.apply("exp", x),
-            id(math.pow): graph.power,
-            id(math.fabs): lambda x: graph.apply("abs", x),
+            **_functions_of(graph),
             id(min): lambda *given: _folded(graph.smallest, given),
             id(max): lambda *given: _folded(graph.largest, given),
             id(select): graph.choose,
@@ -156,6 +171,43 @@ class _Tracer:
 
     def _cells(self, function: FunctionType) -> tuple[CellType, ...]:
         return tuple(CellType(self.of(cell.cell_contents)) for cell in function.__closure__ or ())
+
+
+def _functions_of(graph: Graph) -> dict[int, Callable]:
+    """What stands for the functions of math and NumPy, by their ids."""
+
+    def log(x: Any, *base: Any) -> Node:
+        return graph.apply("log", x) / graph.apply("log", base[0]) if base else graph.apply("log", x)
+
+    def exp(x: Any) -> Node:
+        return graph.apply("exp", x)
+
+    def both(x: Any, sign: float) -> Node:
+        grown = exp(x)
+        return 0.5 * (grown + sign / grown)
+
+    written: dict[str, Callable] = {
+        "sqrt": lambda x: graph.apply("sqrt", x),
+        "log": log,
+        "log1p": lambda x: log(1.0 + graph.node(x)),
+        "exp": exp,
+        "expm1": lambda x: exp(x) - 1.0,
+        "cosh": lambda x: both(x, 1.0),
+        "sinh": lambda x: both(x, -1.0),
+        "tanh": lambda x: 1.0 - 2.0 / (exp(2.0 * graph.node(x)) + 1.0),
+        "fabs": lambda x: graph.apply("abs", x),
+    }
+    known = {id(getattr(math, name)): function for name, function in written.items()}
+    known |= {id(getattr(np, name)): function for name, function in written.items()}
+    return known | {
+        id(math.pow): graph.power,
+        id(np.power): graph.power,
+        id(np.abs): written["fabs"],
+        id(np.minimum): graph.smallest,
+        id(np.maximum): graph.largest,
+        id(np.where): graph.choose,
+        id(np.linalg.det): lambda A: graph.det(tuple(np.ravel(A))),
+    }
 
 
 def _names(code: CodeType) -> set[str]:

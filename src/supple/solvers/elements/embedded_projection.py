@@ -15,8 +15,15 @@ import numpy as np
 from supple.algebra.matrix3 import add, combine, contract, matmul, matvec, minus9, plus9, scale, scaled, sub
 from supple.kernels import gather, load, physics, scatter, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus
+from supple.solvers.elements.blending import (
+    stiffness_across,
+    stiffness_of_pair,
+    stiffness_of_root,
+    zeta_of,
+    zeta_option,
+)
 from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
-from supple.solvers.pxpbd import BPXPBD, FPXPBD, safe_zeta, stress_step
+from supple.solvers.pxpbd import BPXPBD, FPXPBD, stress_step
 from supple.solvers.xpbd import XPBD, Pair, multiplier_step, root_constraint, use_root
 from supple.terms import Term
 from supple.terms.elastic import deformation_at, material_at, rest_volume
@@ -26,7 +33,7 @@ from supple.terms.embedded import EmbeddedRows, gradient_of
 
 class EmbeddedPair(Pair):
     """memory: λ (rows, 2, lanes), and S (rows, 9, lanes) of each of the two constraints so far. options: ζ
-    (1,), of which 1 is XPBD, and Γ (rows, 9, lanes)."""
+    (1,), of which 1 is XPBD, or () for what is safe (blending.py), and Γ (rows, 9, lanes)."""
 
     __slots__ = ()
 
@@ -41,6 +48,10 @@ class EmbeddedPiola(Projection):
     """memory: P (rows, 9, lanes) of each element [Pa]. options: local Newton steps per visit, and Γ."""
 
     __slots__ = ()
+
+
+stiffness_across.of(EmbeddedPair)(stiffness_of_pair)
+stiffness_across.of(EmbeddedRoot)(stiffness_of_root)
 
 
 @physics
@@ -74,10 +85,16 @@ def _store_matrix(data, row, A):
 
 
 @physics
-def _blend(D, C, k, projection, row, slot, totals):
+def _zeta(projection, row, F, V, material):
+    G = load_matrix(projection.options[1], row)
+    return zeta_of(projection, material, F, V * (G[0] + G[4] + G[8]))
+
+
+@physics
+def _blend(D, C, k, zeta, projection, row, slot, totals):
     """ΔS of one visit of a constraint [PXPBD Algorithm 1], see `_blend` of pxpbd.py."""
-    multipliers, (zetas, mobilities) = projection.memory[0], projection.options
-    zeta, lam = zetas[0], load(multipliers, row, slot)
+    multipliers, mobilities = projection.memory[0], projection.options[1]
+    lam = load(multipliers, row, slot)
     square = contract(D, matmul(D, load_matrix(mobilities, row)))
     d_lam = multiplier_step(C, k, lam, square, 1.0)
     so_far = load_matrix(totals, row)
@@ -92,10 +109,11 @@ def _project_pair(projection, row, u):
     places, (_, first, second) = projection.places, projection.memory
     F, V, material = _element(places, row, u)
     C, D, k = constraint_pair(material, F)[:3]
-    S = _blend(D, C, k * V, projection, row, 0, first)
+    S = _blend(D, C, k * V, _zeta(projection, row, F, V, material), projection, row, 0, first)
     F = plus9(F, matmul(S, load_matrix(projection.options[1], row)))
     C, D, k = constraint_pair(material, F)[3:]
-    _displace(places, row, u, plus9(S, _blend(D, C, k * V, projection, row, 1, second)))
+    zeta = _zeta(projection, row, F, V, material)
+    _displace(places, row, u, plus9(S, _blend(D, C, k * V, zeta, projection, row, 1, second)))
 
 
 @project.of(EmbeddedRoot)
@@ -103,7 +121,8 @@ def _project_root(projection, row, u):
     places = projection.places
     F, V, material = _element(places, row, u)
     C, D = root_constraint(material, F)
-    _displace(places, row, u, _blend(D, C, V, projection, row, 0, projection.memory[1]))
+    zeta = _zeta(projection, row, F, V, material)
+    _displace(places, row, u, _blend(D, C, V, zeta, projection, row, 0, projection.memory[1]))
 
 
 @project.of(EmbeddedPiola)
@@ -130,10 +149,10 @@ def _mobilities(places: Places) -> np.ndarray:
     return np.ascontiguousarray(found.reshape(rows, 9, lanes), places.weights.dtype)
 
 
-def _blended(method: Any, material: Any, places: Places, zeta: np.ndarray) -> list:
-    options = zeta.astype(places.weights.dtype), _mobilities(places)
-    if use_root(method.name, method.constraints, material):
-        require(method.name, material, shear_modulus)
+def _blended(root: bool, places: Places, zeta: Any) -> list:
+    chosen = zeta if isinstance(zeta, tuple) else zeta.astype(places.weights.dtype)
+    options = chosen, _mobilities(places)
+    if root:
         return [EmbeddedRoot(places, new_memory(places, 1, 9), options)]
     return [EmbeddedPair(places, new_memory(places, 2, 9, 9), options)]
 
@@ -142,15 +161,16 @@ def _blended(method: Any, material: Any, places: Places, zeta: np.ndarray) -> li
 def _xpbd(method: XPBD, term: Term, places: Places) -> list:
     if not method.compliant:
         raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
-    return _blended(method, term.material, places, np.ones(1))
+    root = use_root(method.name, method.constraints, term.material)
+    if root:
+        require(method.name, term.material, shear_modulus)
+    return _blended(root, places, np.ones(1))
 
 
 @projects(BPXPBD, EmbeddedRows)
 def _bpxpbd(method: BPXPBD, term: Term, places: Places) -> list:
-    require(method.name, term.material, shear_modulus)
-    known = method.zeta is not None
-    zeta = np.array([method.zeta]) if known else safe_zeta(places.rows, places.weights)
-    return _blended(method, term.material, places, np.asarray(zeta, float))
+    root = use_root(method.name, method.constraints, term.material)
+    return _blended(root, places, zeta_option(method, term.material, root))
 
 
 @projects(FPXPBD, EmbeddedRows)
