@@ -74,18 +74,29 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
     """The gradient where a result has been polished."""
-    x = state.problem.positions
-    direct = finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
+    direct = direct_at(loss, state.problem.positions)
     with compilation() as compiled:
         began = perf_counter()
-        found, solved, system = _adjoint(state.problem, direct)
+        found, solved, system = adjoint(state.problem, direct)
         seconds = perf_counter() - began - compiled.seconds
-    report = _report(state, solved, system, seconds)
+    return made_at(state, result, direct, found, report_of(state, solved, system, seconds))
+
+
+def direct_at(loss: Loss, x: np.ndarray) -> np.ndarray:
+    """∂L/∂x (n, 3) at positions x (n, 3)."""
+    return finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
+
+
+def made_at(
+    state: Polished, result: Result, direct: np.ndarray, found: np.ndarray, report: GradientReport
+) -> Gradient:
+    """The gradient with ∂L/∂x and λ (n, 3) where a result has been polished."""
     time = result.time if isinstance(result, Frame) else math.inf
-    return Gradient(report, x, found, result.model, result.step, time, state.problem, direct)
+    x, problem = state.problem.positions, state.problem
+    return Gradient(report, x, found, result.model, result.step, time, problem, direct)
 
 
-def _adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
+def adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
     """λ (n, 3), zero where vertices are held, with H λ = ∂L/∂x."""
     system = System(problem)
     system.probe()
@@ -97,9 +108,12 @@ def _adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, 
     return found, solved, system
 
 
-def _report(state: Polished, solved: Solved, system: System, seconds: float) -> GradientReport:
-    notes = []
-    if not system.stable:
+def report_of(
+    state: Polished, solved: Solved, system: System, seconds: float, copy: int = 0
+) -> GradientReport:
+    """Of one of the copies that were solved for; seconds: what the adjoint system took."""
+    notes, stable = [], bool(system.stable[copy])
+    if not stable:
         notes.append(
             "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
             "it; the gradient is that of this state nevertheless"
@@ -118,9 +132,9 @@ def _report(state: Polished, solved: Solved, system: System, seconds: float) -> 
         moved=state.moved,
         linear_solver=solved.solver,
         iterations=solved.iterations,
-        residual=solved.residual,
-        curvature=system.curvature,
-        stable=system.stable,
+        residual=float(solved.residual[copy]),
+        curvature=float(system.curvature[copy]),
+        stable=stable,
         contacts=state.contacts,
         grazing=state.grazing,
         seconds=state.seconds + seconds,

@@ -12,7 +12,7 @@ found = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 from supple.linear.apart import solve_apart
 from supple.linear.assembly import Assembly
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
-from supple.linear.pcg import Solution, curvature_along, pcg, shares_along, solve
+from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
 
 __all__ = [
     "Assembly",
@@ -22,6 +22,7 @@ __all__ = [
     "Solution",
     "curvature_along",
     "pcg",
+    "product_here",
     "shares_along",
     "solve",
     "solve_apart",
