@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import Unpack
@@ -30,7 +30,7 @@ from supple.gradients.elements import (
     shape_product,
 )
 from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
-from supple.gradients.polishing import Polished, polished, problem_of
+from supple.gradients.polishing import Polished, polished_in_time, problem_of
 from supple.gradients.report import EXACT, GradientReport
 from supple.gradients.system import Solved, System
 from supple.kernels import compilation
@@ -65,11 +65,8 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
             "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
             f"got {shown(result)}"
         )
-    with compilation() as compiled:
-        began = perf_counter()
-        state = polished(problem_of(result, compute_of(options)))
-        state = replace(state, seconds=perf_counter() - began - compiled.seconds)
-    return gradient_at(state, result, loss)
+    compute = compute_of(options)
+    return gradient_at(polished_in_time(lambda: problem_of(result, compute)), result, loss)
 
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:

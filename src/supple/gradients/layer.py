@@ -14,7 +14,7 @@ from supple.equilibria import solved_under
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, changed, inputs_of, pulled
 from supple.gradients.many import attempted
-from supple.gradients.polishing import Polished, polished, problem_of
+from supple.gradients.polishing import Polished, polished_in_time, problem_of
 from supple.magnitudes import refuse_beyond
 from supple.model import Conditions
 from supple.scene import Scene, SceneFile, build_model
@@ -69,7 +69,7 @@ class Layer:
 
         def find() -> tuple[Result, Polished]:
             result = self._equilibrium(changed(self.scene, self.inputs, values))
-            return result, polished(problem_of(result, self._compute))
+            return result, polished_in_time(lambda: problem_of(result, self._compute))
 
         known: tuple[Result, Polished] = self._kept(values, find)
         return known

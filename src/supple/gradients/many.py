@@ -13,7 +13,7 @@ from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import each, shown, whole_number
 from supple.compute import Compute
 from supple.gradients.gradient import Gradient, Loss, gradient_at, made_at
-from supple.gradients.polishing import Polished, polished, problem_of
+from supple.gradients.polishing import Polished, polished_in_time, problem_of
 from supple.gradients.report import NoGradientError
 from supple.gradients.side_by_side import Adjoint, SideBySide
 from supple.problem import Problem
@@ -114,7 +114,7 @@ def _found(
     """The gradient of one result, and the problem that is there, which the next one may use."""
     if adjoint is None:
         problem = _problem_of(result, compute, known)
-        return problem, gradient_at(polished(problem), result, loss)
+        return problem, gradient_at(polished_in_time(lambda: problem), result, loss)
     problem, report = (
         _problem_of(replace(result, positions=adjoint.positions), compute, known),
         adjoint.report,
