@@ -9,7 +9,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from supple.gradients.polishing import Polished, polished, problem_of
 from supple.io.machine import machine
 from supple.solvers.newton_steps.linearisation import Linearisation
 
-REPEATS = 5
+REPEATS = 15
 
 
 def scene_of(cells: int) -> tuple[supple.Scene, supple.Body]:
@@ -33,14 +33,16 @@ def scene_of(cells: int) -> tuple[supple.Scene, supple.Body]:
     return scene, body
 
 
-def fastest(do: Callable[[], object], repeats: int = REPEATS) -> float:
+def fastest(
+    do: Callable[[], object], repeats: int = REPEATS, clock: Callable[[], float] = perf_counter
+) -> float:
     """Seconds of the fastest of several runs; the first one compiles and does not count."""
     do()
     times = []
     for _ in range(repeats):
-        began = perf_counter()
+        began = clock()
         do()
-        times.append(perf_counter() - began)
+        times.append(clock() - began)
     return min(times)
 
 
@@ -61,8 +63,10 @@ def costs(cells: int) -> dict[str, float]:
             linear.direction(accuracy, 0.0)
 
         found[f"newton direction to {accuracy:g} [s]"] = fastest(newton)
+        found[f"newton direction to {accuracy:g} [CPU s]"] = fastest(newton, clock=process_time)
     problem.loads.set(problem.loads.force - direct)
     found["adjoint [s]"] = fastest(lambda: gradient_at(state, result, direct))
+    found["adjoint [CPU s]"] = fastest(lambda: gradient_at(state, result, direct), clock=process_time)
     gradient = gradient_at(state, result, direct)
     found["adjoint iterations"] = gradient.report.iterations
 
@@ -74,9 +78,9 @@ def costs(cells: int) -> dict[str, float]:
     found["one parameter of the material of every element [s]"] = fastest(
         lambda: gradient.of(body).each("young")
     )
-    found["adjoint over newton direction to 1e-10"] = (
-        found["adjoint [s]"] / found["newton direction to 1e-10 [s]"]
-    )
+    for unit in ("s", "CPU s"):  # on a busy machine, the second is what counts
+        name = f"adjoint over newton direction to 1e-10 [{unit} / {unit}]"
+        found[name] = found[f"adjoint [{unit}]"] / found[f"newton direction to 1e-10 [{unit}]"]
     return found
 
 

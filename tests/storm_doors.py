@@ -184,7 +184,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
                                   {"start": state, "damping": 0.0, "integrator": "bdf2"}),
         "gradient": (supple.gradient, {"result": result, "loss": _height, **compute}),
         "gradients": (many, {"results": [result], "loss": _height, "take": lambda found: found.gravity,
-                      **compute}),
+                      "at_once": 2, **compute}),
         "motion_gradient": (supple.motion_gradient, motion),
         "picture": (supple.picture, {"result": result, "path": folder / "a.png", **appearance,
                     "subtitle": "s"}),

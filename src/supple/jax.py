@@ -29,45 +29,72 @@ def equilibrium(
     """Positions (n, 3) [m] of the equilibrium of a scene, with some arrays in place of what it has, by the
     keywords of `supple.torch.equilibrium`.
 
-    For jit, grad and vmap, which solves one after the other; gradients are of first order, by reverse mode.
+    For jit, grad and vmap, which hands over all at once, so that up to 64 are differentiated together;
+    gradients are of first order, by reverse mode.
     Computed in float64 on the host, and returned in JAX's default precision. A solve that finds no
     equilibrium, or no gradient, gives NaN, and appends a sentence that says why to `complaints`.
     """
     layer, values = layer_of(scene, solver, start, given)
-    return _function(layer, complaints)(tuple(jnp.asarray(value, float) for value in values))
+    arrays = tuple(jnp.asarray(value, float) for value in values)
+    return _function(layer, [array.shape for array in arrays], complaints)(arrays)
 
 
-def _function(layer: Layer, complaints: list[str] | None) -> Any:
-    """θ -> x with its derivative."""
+def _flat(values: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """Arrays with one leading axis, from such with those that vmap has added, and how long these are."""
+    arrays = [np.asarray(value, float) for value in values]
+    lead = arrays[0].shape[: arrays[0].ndim - len(shapes[0])]
+    return [array.reshape(-1, *shape) for array, shape in zip(arrays, shapes, strict=True)], lead
 
-    def guarded(shapes: Sequence[tuple[int, ...]], compute: Any) -> list[np.ndarray]:
-        dtype = jnp.zeros(0).dtype
+
+def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[str] | None) -> Any:
+    """θ -> x with its derivative, for values of these shapes."""
+
+    dtype = jnp.zeros(0).dtype
+
+    def told(found: Any) -> Any:
+        """What was found, or None where that is a complaint: callbacks must not raise."""
+        if isinstance(found, Exception) and complaints is not None:
+            complaints.append(str(found))
+        return None if isinstance(found, Exception) else found
+
+    def attempt(compute: Any, count: int) -> list[Any]:
         try:
-            return [np.asarray(found, dtype) for found in compute()]
-        except Exception as error:  # callbacks must not raise, whatever it is
-            if complaints is not None:
-                complaints.append(str(error))
-            return [np.full(shape, np.nan, dtype) for shape in shapes]
+            return [told(found) for found in compute()]
+        except Exception as error:  # whatever it is
+            return [told(error)] * count
+
+    def filled(found: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+        """Arrays of a shape as one, with NaN for what is missing."""
+        every = [np.full(shape, np.nan) if array is None else array for array in found]
+        return np.reshape(every, (*lead, *shape)).astype(dtype)
 
     def solve(values: Any) -> np.ndarray:
-        arrays = [np.asarray(value, float) for value in values]
-        return guarded([(layer.vertices, 3)], lambda: [layer.positions(arrays)])[0]
+        arrays, lead = _flat(values, shapes)
+        if lead:
+            found = attempt(lambda: layer.positions_of_many(arrays), len(arrays[0]))
+        else:
+            found = attempt(lambda: [layer.positions([array[0] for array in arrays])], 1)
+        return filled(found, lead, (layer.vertices, 3))
 
     def pull(values: Any, direct: Any) -> tuple[np.ndarray, ...]:
-        arrays = [np.asarray(value, float) for value in values]
-        shapes = [array.shape for array in arrays]
-        return tuple(guarded(shapes, lambda: layer.pull(arrays, np.asarray(direct, float))))
+        arrays, lead = _flat(values, shapes)
+        by = np.asarray(direct, float).reshape(-1, layer.vertices, 3)
+        if lead:
+            found = attempt(lambda: layer.pull_many(arrays, by), len(by))
+        else:
+            found = attempt(lambda: [layer.pull([array[0] for array in arrays], by[0])], 1)
+        return tuple(filled([g and g[k] for g in found], lead, shape) for k, shape in enumerate(shapes))
 
     def call(values: Any) -> jax.Array:
-        there = jax.ShapeDtypeStruct((layer.vertices, 3), jnp.zeros(0).dtype)
-        return jax.pure_callback(solve, there, values, vmap_method="sequential")
+        there = jax.ShapeDtypeStruct((layer.vertices, 3), dtype)
+        return jax.pure_callback(solve, there, values, vmap_method="broadcast_all")
 
     def forward(values: Any) -> tuple[jax.Array, Any]:
         return call(values), values
 
     def backward(values: Any, direct: Any) -> tuple[Any]:
         there = tuple(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in values)
-        return (jax.pure_callback(pull, there, values, direct, vmap_method="sequential"),)
+        return (jax.pure_callback(pull, there, values, direct, vmap_method="broadcast_all"),)
 
     function = jax.custom_vjp(call)
     function.defvjp(forward, backward)

@@ -37,12 +37,33 @@ def equilibrium(
     return _Equilibrium.apply(layer, *tensors)
 
 
+def equilibria(
+    scene: Scene | SceneFile,
+    solver: Solver | str | None = None,
+    *,
+    start: np.ndarray | None = None,
+    **given: Any,
+) -> torch.Tensor:
+    """Positions (copies, n, 3) [m] of many equilibria of a scene, by the keywords of `equilibrium`: every
+    tensor has a leading axis of copies; what is the same for all is `tensor.expand(copies, ...)`.
+
+    Up to 64 are polished and differentiated at once, as bodies of one problem, and solved at once on a CUDA
+    device where the copies differ in loads, pins and parameters of materials. Raises what is wrong with the
+    first one that has no equilibrium or no gradient.
+    """
+    layer, values = layer_of(scene, solver, start, given)
+    tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
+    sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
+    if len(sizes) != 1 or 0 in sizes:
+        shapes = ", ".join(f"{each}: {tuple(t.shape)}" for each, t in zip(layer.inputs, tensors, strict=True))
+        raise ValueError(f"equilibria() takes tensors that all have a leading axis of copies; got {shapes}")
+    return _Equilibria.apply(layer, *tensors)
+
+
 class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(layer: Layer, *values: torch.Tensor) -> torch.Tensor:
-        x = layer.positions([_array(value) for value in values])
-        like = next((value for value in values if value.is_floating_point()), torch.empty(0))
-        return torch.as_tensor(x, dtype=like.dtype, device=like.device)
+        return _like(values, layer.positions([_array(value) for value in values]))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -55,10 +76,42 @@ class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
         values = ctx.saved_tensors
         found = ctx.layer.pull([_array(value) for value in values], _array(direct))
-        return None, *(
-            torch.as_tensor(g, dtype=value.dtype, device=value.device) if needed else None
-            for g, value, needed in zip(found, values, ctx.needs_input_grad[1:], strict=True)
-        )
+        return None, *_needed(found, values, ctx.needs_input_grad[1:])
+
+
+class _Equilibria(_Equilibrium):
+    @staticmethod
+    def forward(layer: Layer, *values: torch.Tensor) -> torch.Tensor:
+        return _like(values, np.stack(_all(layer.positions_of_many([_array(value) for value in values]))))
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
+        values = ctx.saved_tensors
+        found = _all(ctx.layer.pull_many([_array(value) for value in values], _array(direct)))
+        return None, *_needed(list(map(np.stack, zip(*found, strict=True))), values, ctx.needs_input_grad[1:])
+
+
+def _all(found: list[Any]) -> list[Any]:
+    """What was found, if nothing is wrong with any."""
+    for one in found:
+        if isinstance(one, ValueError):
+            raise one
+    return found
+
+
+def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
+    """Like the first tensor that has fractions."""
+    like = next((value for value in values if value.is_floating_point()), torch.empty(0))
+    return torch.as_tensor(x, dtype=like.dtype, device=like.device)
+
+
+def _needed(found: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
+    """The gradients that somebody needs, like the tensors that they are of; None for others."""
+    return (
+        torch.as_tensor(g, dtype=value.dtype, device=value.device) if wanted else None
+        for g, value, wanted in zip(found, values, needed, strict=True)
+    )
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

@@ -100,6 +100,73 @@ def test_the_design_is_stored_in_the_order_of_the_path(tmp_path):
     assert all(np.array_equal(facts.columns[name], drawn[name][facts.drawn]) for name in drawn)
 
 
+def _nothing(count, rng):
+    return {"g": 1 / 0}
+
+
+def _not_finite(count, rng):
+    return {"g": np.full(count, np.nan)}
+
+
+def _words(count, rng):
+    return {"g": ["light"] * count}
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (_nothing, r"_nothing\(5, generator\) failed in line \d+ of test_dataset_designs.py.*ZeroDivision"),
+        (_not_finite, r"sample 0 of the design has \[nan\] for 'g'"),
+        (_words, "'g' of the design's function must be numbers"),
+    ],
+)
+def test_functions_that_fail_are_told(tmp_path, function, message):
+    spec = spec_of(tmp_path, count=5, design="function", vary=[{"path": "gravity.y", "name": "g"}])
+    with pytest.raises(DatasetError, match=message):
+        draw(load_spec(spec | {"function": function}))
+
+
+def test_a_module_that_cannot_be_imported_is_told(tmp_path):
+    (tmp_path / "broken_design.py").write_text("design = (", encoding="utf-8")
+    spec = spec_of(tmp_path, count=5, design="function", vary=[{"path": "gravity.y", "name": "g"}])
+    path = tmp_path / "broken.toml"
+    text = "".join(f"{key} = {spec[key]!r}\n" for key in ("scene", "count", "design"))
+    text += "function = 'broken_design:design'\n[[vary]]\npath = 'gravity.y'\nname = 'g'\n"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"no function that can be imported \(SyntaxError"):
+        draw(load_spec(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"g,g\n1,2\n", "several columns called 'g'"),
+        ("a.csv", b"h\n1\n", "no column for 'g'; it has 'h'"),
+        ("a.csv", b"g\nlight\n", "could not convert string to float: 'light'"),
+        ("a.csv", b"g\n1,2\n", "line 2 has 2 values for 1 names"),
+        ("a.csv", b"g\nnan\n", r"sample 0 of the design has \[nan\]"),
+        ("a.csv", "g\n\xff".encode("latin-1"), "no table of numbers that can be read"),
+        ("a.npz", b"PK\x03\x04 cut short", "no table of numbers that can be read"),
+        ("a.npz", b"", "no table of numbers that can be read"),
+        ("a.parquet", b"PAR1", "no table of numbers that can be read|needs PyArrow"),
+        ("a.xlsx", b"", "CSV, NPZ or Parquet"),
+    ],
+)
+def test_tables_that_cannot_be_read_are_told(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    vary = [{"path": "gravity.y", "name": "g"}]
+    spec = spec_of(tmp_path, count=None, design="table", table=str(tmp_path / name), vary=vary)
+    with pytest.raises(DatasetError, match=message):
+        draw(load_spec(spec))
+
+
+def test_tables_of_spreadsheets_begin_with_a_mark(tmp_path):
+    (tmp_path / "a.csv").write_text("g\n-1\n-2\n", encoding="utf-8-sig")
+    vary = [{"path": "gravity.y", "name": "g"}]
+    spec = spec_of(tmp_path, count=None, design="table", table=str(tmp_path / "a.csv"), vary=vary)
+    assert draw(load_spec(spec))["g"].ravel().tolist() == [-1, -2]
+
+
 def test_parts_are_stable_when_the_set_grows():
     parts = {"train": 0.7, "valid": 0.2, "test": 0.1}
     few, many = split_of(np.arange(1000), 5, parts), split_of(np.arange(5000), 5, parts)

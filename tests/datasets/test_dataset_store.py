@@ -13,7 +13,7 @@ import supple
 from supple.datasets import arrays, creating
 from supple.datasets.arrays import crc32c
 from supple.datasets.errors import DatasetError
-from supple.datasets.finishing import finish, reports
+from supple.datasets.finishing import finish, is_told, reports
 from supple.datasets.making import make_store
 from supple.datasets.merging import merge
 from supple.datasets.running import Share, parse_share, run_store
@@ -188,6 +188,30 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing)
     shards.run(1)
     assert store.finished() == [0, 1]
     assert verify(store, again=0).good
+
+
+@pytest.mark.parametrize("failing", ["report/iterations", "splits/train", "stats/"])
+def test_reports_that_a_full_disk_cut_short_are_written_by_the_next_run(tmp_path, monkeypatch, failing):
+    """When all samples are solved, and nothing but what follows from them is left to be written."""
+    store = make_store(load_spec(spec_of(tmp_path, count=4)), tmp_path / "set.zarr")
+    Shards(store).run(0)
+    real = arrays.replacing
+
+    def full(path):
+        if failing in path.as_posix():
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(arrays, "replacing", full)
+        with pytest.raises(OSError, match="No space left on device"):
+            run_store(store, Share())
+    assert not is_told(store)
+    assert (reports(store)["outcome"] == 1).all()
+    run_store(store, Share())
+    assert is_told(store)
+    assert len(supple.data.open(store.path).split("train")) <= 4
+    assert (store.path / "stats" / "positions" / "zarr.json").exists()
 
 
 def test_a_store_has_its_card_or_is_not_there(tmp_path, monkeypatch):

@@ -52,6 +52,25 @@ def test_vmap():
     h = 1.0
     differences = (jax.vmap(lowest)(youngs + h) - jax.vmap(lowest)(youngs - h)) / (2 * h)
     np.testing.assert_allclose(slopes, differences, rtol=1e-5)
+    np.testing.assert_allclose(slopes, [jax.grad(lowest)(young) for young in youngs], rtol=1e-7)
+
+
+def test_vmap_in_vmap_with_what_is_the_same_for_all():
+    scene, body = bar()
+    loss = Loss(len(body.points))
+
+    def value(young, gravity):
+        x = supple.jax.equilibrium(scene, young=young, gravity=gravity)
+        return (loss.w * x).sum()
+
+    slope = jax.grad(value, argnums=(0, 1))
+    youngs, gravities = jnp.array([[900.0, 1000.0], [1100.0, 1200.0]]), jnp.array([[0, -3.0, 0], [1, -2, 0]])
+    nested = jax.vmap(jax.vmap(slope, in_axes=(0, None)))(youngs, gravities)
+    for i in range(2):
+        for j in range(2):
+            alone = slope(youngs[i, j], gravities[i])
+            np.testing.assert_allclose(nested[0][i, j], alone[0], rtol=1e-6)
+            np.testing.assert_allclose(nested[1][i, j], alone[1], rtol=1e-6)
 
 
 def test_what_fails_is_nan_and_says_why():

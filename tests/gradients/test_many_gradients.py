@@ -1,11 +1,14 @@
 """Gradients of many equilibria through one problem are those of each by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
 from problems import face
 
 import supple
+from supple.gradients.system import System
 
 
 def varied():
@@ -60,13 +63,91 @@ def test_they_come_as_results_do_and_each_may_have_its_own_loss():
             yield result
 
     ones = np.ones_like(supple.build_model(scene).rest)
-    found = supple.gradients(results(), [ones, 2 * ones], lambda g: g.forces.sum())
+    found = supple.gradients(results(), [ones, 2 * ones], lambda g: g.forces.sum(), at_once=1)
     first = next(found)
     assert len(asked) == 1
     assert first == pytest.approx(supple.gradient(asked[0], ones).forces.sum())
     assert next(found) == pytest.approx(supple.gradient(asked[1], 2 * ones).forces.sum())
     with pytest.raises(ValueError, match="losses for the first 2 results only"):
         next(found)
+
+
+def test_those_before_an_error_come_first():
+    _, scene, variations = varied()
+    results = list(supple.equilibria(scene, variations, tolerance=1e-6))
+    ones = np.ones_like(results[0].positions)
+    few = supple.gradients(results, [ones, 2 * ones], lambda g: g.forces.sum())
+    assert next(few) > 0
+    assert next(few) > 0
+    with pytest.raises(ValueError, match="losses for the first 2 results only"):
+        next(few)
+    wrong = supple.gradients(results, [ones, ones[:3]], lambda g: g.forces.sum())
+    next(wrong)
+    with pytest.raises(ValueError, match="∂L/∂x"):
+        next(wrong)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, None])
+def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
+    """Whatever the group, which is seen to be solved for as one."""
+    scene = supple.Scene(gravity=(0, -3, 1))
+    stiff = supple.NeoHookean(young=900.0, poisson=0.3)
+    first = scene.add_solid(supple.bar((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20, name="first")
+    soft = supple.Corotated(young=300.0, poisson=0.2)
+    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4), origin=(0, 2, 0))
+    second = scene.add_solid(mesh, soft, density=5, name="second")
+    for body in (first, second):
+        scene.pin(body.where(face(0, 0)), axes="x", name=f"plane {body.name}")
+        scene.pin(body.where([0]), name=f"corner {body.name}")
+        scene.pin(body.where([3]), axes="yz", name=f"rail {body.name}")
+    variations = [supple.Variation(gravity=(0, -g, 1)) for g in (1.0, 2.0, 3.0)]
+    results = list(supple.equilibria(scene, variations, tolerance=1e-6))
+    sizes = []
+    made = System.__init__
+    monkeypatch.setattr(
+        System, "__init__", lambda self, p, copies=1: (sizes.append(copies), made(self, p, copies))[1]
+    )
+
+    def take(found):
+        report = found.report
+        assert report.imbalance < 1e-11
+        assert report.residual < 1e-9
+        assert report.stable
+        assert report.seconds > report.adjoint_seconds > 0
+        by = [found.of(body).young for body in (first, second)]
+        return np.concatenate([found.gravity, found.pins["plane first"].ravel(), found.rest.ravel(), by])
+
+    together = list(supple.gradients(results, weights, take, at_once=at_once))
+    assert max(sizes) == (at_once or 3)
+    for result, found in zip(results, together, strict=True):
+        alone = take(supple.gradient(result, weights))
+        np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-8 * np.abs(alone).max())
+
+
+def test_those_that_are_not_stable_are_told_from_the_others():
+    """A straight column under too large a load among others, and a state that is far from balance."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    mesh = supple.bar((12, 1, 1), size=(1, 0.05, 0.05))
+    body = scene.add_solid(mesh, supple.StVK(young=1e5, poisson=0.0))
+    scene.pin(body.where(face(0, 0)))
+    hand = body.where(face(0, 1))
+    scene.pin(hand)
+
+    def state(load, off=0.0):
+        """By a solver that stays on the straight line of its start, balanced to rounding there."""
+        x = mesh.points * (1 - load, 1, 1)
+        x = x + off * np.random.default_rng(0).normal(size=x.shape) * (mesh.points[:, :1] % 1 > 0)
+        one = supple.Variation(pins={hand: supple.Translate((-load, 0, 0))}, start=x)
+        (found,) = supple.equilibria(scene, [one], "pbng", tolerance=None, max_iterations=1)
+        return replace(found, positions=x)
+
+    results = [state(0.001), state(0.1), state(0.0005), state(0.0002, 1e-3)]
+    stable = list(supple.gradients(results, weights, lambda found: found.report.stable))
+    assert stable == [True, False, True, True]
+    slopes = list(supple.gradients(results, weights, lambda found: found.of(body).young))
+    for result, slope in zip(results, slopes, strict=True):
+        alone = supple.gradient(result, weights).of(body).young
+        assert slope == pytest.approx(alone, rel=1e-5, abs=1e-12)
 
 
 @pytest.mark.parametrize(("loss", "take", "message"), [(3, len, "one for each"), (len, 3, "take is a")])

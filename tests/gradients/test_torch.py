@@ -46,6 +46,49 @@ def test_it_is_what_gradient_says():
     assert density.grad.item() == pytest.approx(found.of(body).density, rel=1e-7)
 
 
+@pytest.mark.parametrize("inputs", [("gravity", "young", "pins"), ("density", "rest", "gravity")])
+def test_many_at_once_are_each_by_itself(inputs):
+    scene, body = bar()
+    rng, copies = np.random.default_rng(0), 3
+    wall = body.where(face(0, 0)).points
+    base = {
+        "gravity": np.array([0.0, -3.0, 1.0]),
+        "young": np.linspace(0.9e3, 1.1e3, body.mesh.n_cells),
+        "pins": wall,
+        "density": np.array(20.0),
+        "rest": body.points,
+    }
+    given = {
+        name: tensor(np.stack([base[name] * (1 + 0.02 * rng.normal()) for _ in range(copies)]))
+        for name in inputs
+    }
+
+    def named(values):
+        return {name: {"wall": value} if name == "pins" else value for name, value in values.items()}
+
+    loss = torch.as_tensor(rng.normal(size=(copies, len(body.points), 3)))
+    x = supple.torch.equilibria(scene, **named(given))
+    assert x.shape == loss.shape
+    (loss * x + 0.5 * x * x).sum().backward()
+    for k in range(copies):
+        own = {name: tensor(value[k].detach().numpy()) for name, value in given.items()}
+        alone = supple.torch.equilibrium(scene, **named(own))
+        (loss[k] * alone + 0.5 * alone * alone).sum().backward()
+        np.testing.assert_allclose(x[k].detach(), alone.detach(), atol=1e-10)
+        for name, value in own.items():
+            expected = value.grad.numpy()
+            atol = 1e-7 * np.abs(expected).max()
+            np.testing.assert_allclose(given[name].grad[k], expected, rtol=1e-6, atol=atol)
+
+
+def test_many_say_what_is_wrong():
+    scene, _ = bar()
+    with pytest.raises(ValueError, match=r"leading axis of copies; got gravity: \(3,\), young of"):
+        supple.torch.equilibria(scene, gravity=tensor((0, -3, 1)), young=tensor(1e3))
+    with pytest.raises(ValueError, match="young must be positive"):
+        supple.torch.equilibria(scene, young=tensor((1e3, -1.0)))
+
+
 def test_float32_tensors_and_tensors_without_gradients():
     scene, _ = bar()
     gravity = torch.tensor([0.0, -3.0, 1.0])

@@ -176,7 +176,7 @@ def verify(
         else:
             for sentence in verdict.problems:
                 note(sentence)
-            say(said(verdict))
+            say(said(verdict, store, discard))
         if not verdict.good:
             raise typer.Exit(NOT_CONVERGED)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
+from supple.checks import listed
 from supple.datasets.errors import DatasetError
 from supple.datasets.places import AXES
 
@@ -20,15 +23,24 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     readers = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}
     if kind not in readers:
         raise DatasetError(f"{path}: a table of values is a CSV, NPZ or Parquet file.")
-    return _joined(readers[kind](path), sizes)
+    try:
+        columns = readers[kind](path)
+    except DatasetError:
+        raise
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise DatasetError(f"{path} is no table of numbers that can be read: {error}") from None
+    return _joined(columns, sizes)
 
 
 def _csv(path: Path) -> dict[str, Any]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets mark it
         rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise DatasetError(f"{path} needs a line of names and at least one line of values.")
     names = [name.strip() for name in rows[0]]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DatasetError(f"{path} has several columns called {listed(twice)}; give each its own name.")
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(names):
             raise DatasetError(f"{path}: line {number} has {len(row)} values for {len(names)} names.")

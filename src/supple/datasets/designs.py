@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ def draw(spec: Spec, counts: Sequence[int] = ()) -> Columns:
     elif table.design == "function":
         assert table.count is not None
         function = spec.function or _function(table.function or "", spec)
-        found = function(table.count, np.random.default_rng(table.seed))
+        found = _called(function, table.count, table.seed)
         columns = _of_user(found, spec.sizes, "the design's function", table.count)
     else:
         assert table.count is not None
@@ -122,9 +124,10 @@ def _function(text: str, spec: Spec) -> Function:
     sys.path.insert(0, folder)
     try:
         found = getattr(import_module(module), name or "design")
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever a module does
         raise DatasetError(
-            f"{spec.path}: function: {text!r} is no function that can be imported ({error}); write "
+            f"{spec.path}: function: {text!r} is no function that can be imported "
+            f"({type(error).__name__}: {error}); write "
             "'module:name' of a module that is installed or stands beside the spec."
         ) from error
     finally:
@@ -132,6 +135,19 @@ def _function(text: str, spec: Spec) -> Function:
     if not callable(found):
         raise DatasetError(f"{spec.path}: function: {text!r} is {shown(found)}, which cannot be called.")
     return found
+
+
+def _called(function: Function, count: int, seed: int) -> Any:
+    """What a function of the user's gives; what goes wrong in it is said with the line that did."""
+    try:
+        return function(count, np.random.default_rng(seed))
+    except Exception as error:
+        *_, last = traceback.extract_tb(error.__traceback__)
+        name = getattr(function, "__name__", shown(function))
+        raise DatasetError(
+            f"the design's function {name}({count}, generator) failed in line {last.lineno} of "
+            f"{Path(last.filename).name}, {last.line!r}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None) -> Columns:
@@ -145,7 +161,10 @@ def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None
         raise DatasetError(f"{whose} has no column for {listed(missing)}; it has {listed(map(str, found))}.")
     columns = {}
     for label, size in sizes.items():
-        values = np.asarray(found[label], float)
+        try:
+            values = np.asarray(found[label], float)
+        except (TypeError, ValueError) as error:
+            raise DatasetError(f"{label!r} of {whose} must be numbers: {error}.") from None
         columns[label] = values.reshape(len(values), -1) if values.ndim else values.reshape(1, 1)
         if columns[label].shape[1] != size:
             raise DatasetError(f"{label!r} takes {size} numbers; {whose} has {columns[label].shape[1]}.")

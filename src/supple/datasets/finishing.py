@@ -14,11 +14,15 @@ from supple.datasets.store import COLUMNS, GOOD, OUTCOMES, Store
 
 def reports(store: Store) -> dict[str, np.ndarray]:
     """Every column of the report, (count,), with the outcome "missing" where a shard is not finished."""
-    finished = store.finished()
-    known = store.path / "report" / "zarr.json"
-    if known.exists() and json.loads(known.read_text())["attributes"]["shards"] == finished:
+    if is_told(store):
         return {name: read_array(store.path / "report" / name) for name in COLUMNS}
-    return _gathered(store, finished)
+    return _gathered(store, store.finished())
+
+
+def is_told(store: Store) -> bool:
+    """Whether reports, splits and statistics are there, of all shards that are finished."""
+    known = store.path / "report" / "zarr.json"
+    return known.exists() and json.loads(known.read_text())["attributes"]["shards"] == store.finished()
 
 
 def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from supple.checks import shown, whole_number
 from supple.datasets.errors import DatasetError
-from supple.datasets.finishing import finish
+from supple.datasets.finishing import finish, is_told
 from supple.datasets.pool import run_pool
 from supple.datasets.store import Store
 from supple.kernels import default_threads
@@ -88,7 +88,7 @@ def run_store(
             workers, threads = _workers(store, workers, len(left))
             run_pool(store.path, left, workers, threads, seen)
     finally:
-        if len(store.finished()) > len(done) or not (store.path / "report").exists():
+        if not is_told(store):
             finish(Store(store.path))
 
 

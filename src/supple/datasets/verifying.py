@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,8 +125,10 @@ def discard(store: Store, shards: list[int]) -> None:
         store.account_file(shard).unlink(missing_ok=True)
 
 
-def said(verdict: Verdict) -> str:
-    """In a line."""
+def said(verdict: Verdict, path: Path, discarded: bool) -> str:
+    """In a line; discarded: whether damaged shards count as not finished from now on."""
+    if verdict.damaged:
+        return f"{counted(len(verdict.problems), 'problem')}, {_what_to_do(verdict.damaged, path, discarded)}"
     text = (
         f"{counted(verdict.chunks, 'chunk')} read, every checksum right"
         if verdict.good
@@ -137,3 +140,11 @@ def said(verdict: Verdict) -> str:
             f"; {counted(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the size off"
         )
     return text
+
+
+def _what_to_do(damaged: list[int], path: Path, discarded: bool) -> str:
+    those = counted(len(damaged), "shard")
+    if discarded:
+        return f"in {those} that count as not finished now: supple dataset resume {path} solves them again"
+    then = f"supple dataset resume {path} solves them again"
+    return f"in {those}: --discard lets them count as not finished, then {then}"

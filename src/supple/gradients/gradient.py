@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import Unpack
@@ -30,7 +30,7 @@ from supple.gradients.elements import (
     shape_product,
 )
 from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
-from supple.gradients.polishing import Polished, polished, problem_of
+from supple.gradients.polishing import Polished, polished_in_time, problem_of
 from supple.gradients.report import EXACT, GradientReport
 from supple.gradients.system import Solved, System
 from supple.kernels import compilation
@@ -65,27 +65,35 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
             "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
             f"got {shown(result)}"
         )
-    with compilation() as compiled:
-        began = perf_counter()
-        state = polished(problem_of(result, compute_of(options)))
-        state = replace(state, seconds=perf_counter() - began - compiled.seconds)
-    return gradient_at(state, result, loss)
+    compute = compute_of(options)
+    return gradient_at(polished_in_time(lambda: problem_of(result, compute)), result, loss)
 
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
     """The gradient where a result has been polished."""
-    x = state.problem.positions
-    direct = finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
+    direct = direct_at(loss, state.problem.positions)
     with compilation() as compiled:
         began = perf_counter()
-        found, solved, system = _adjoint(state.problem, direct)
+        found, solved, system = adjoint(state.problem, direct)
         seconds = perf_counter() - began - compiled.seconds
-    report = _report(state, solved, system, seconds)
+    return made_at(state, result, direct, found, report_of(state, solved, system, seconds))
+
+
+def direct_at(loss: Loss, x: np.ndarray) -> np.ndarray:
+    """∂L/∂x (n, 3) at positions x (n, 3)."""
+    return finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
+
+
+def made_at(
+    state: Polished, result: Result, direct: np.ndarray, found: np.ndarray, report: GradientReport
+) -> Gradient:
+    """The gradient with ∂L/∂x and λ (n, 3) where a result has been polished."""
     time = result.time if isinstance(result, Frame) else math.inf
-    return Gradient(report, x, found, result.model, result.step, time, state.problem, direct)
+    x, problem = state.problem.positions, state.problem
+    return Gradient(report, x, found, result.model, result.step, time, problem, direct)
 
 
-def _adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
+def adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
     """λ (n, 3), zero where vertices are held, with H λ = ∂L/∂x."""
     system = System(problem)
     system.probe()
@@ -97,9 +105,12 @@ def _adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, 
     return found, solved, system
 
 
-def _report(state: Polished, solved: Solved, system: System, seconds: float) -> GradientReport:
-    notes = []
-    if not system.stable:
+def report_of(
+    state: Polished, solved: Solved, system: System, seconds: float, copy: int = 0
+) -> GradientReport:
+    """Of one of the copies that were solved for; seconds: what the adjoint system took."""
+    notes, stable = [], bool(system.stable[copy])
+    if not stable:
         notes.append(
             "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
             "it; the gradient is that of this state nevertheless"
@@ -118,9 +129,9 @@ def _report(state: Polished, solved: Solved, system: System, seconds: float) -> 
         moved=state.moved,
         linear_solver=solved.solver,
         iterations=solved.iterations,
-        residual=solved.residual,
-        curvature=system.curvature,
-        stable=system.stable,
+        residual=float(solved.residual[copy]),
+        curvature=float(system.curvature[copy]),
+        stable=stable,
         contacts=state.contacts,
         grazing=state.grazing,
         seconds=state.seconds + seconds,

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from supple.asking import Options, compute_of
-from supple.gradients.gradient import gradient_at
+from supple.asking import Options, compute_of, request
+from supple.equilibria import solved_under
+from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, changed, inputs_of, pulled
-from supple.gradients.polishing import Polished, polished, problem_of
-from supple.scene import Scene, SceneFile
+from supple.gradients.many import attempted
+from supple.gradients.polishing import Polished, polished_in_time, problem_of
+from supple.magnitudes import refuse_beyond
+from supple.model import Conditions
+from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
+from supple.scene.variations import conditions_in
 from supple.simulate import Result, equilibrium
 from supple.solvers import Solver
 
 KEPT = 8
 """Equilibria that are kept for their derivatives."""
+
+APART = {"rest", "density", "pressures"}
+"""Inputs with which the masses, the rest shape or the terms of one equilibrium are not those of the next."""
 
 OPTIONS = set(Options.__annotations__) | {"stop", "compute", "device", "precision", "threads"}
 
@@ -44,7 +53,7 @@ class Layer:
         self.scene, self.inputs = scene_of(scene), tuple(inputs)
         self._solver, self._start, self._options = solver, start, dict(options)
         self._compute = compute_of(self._options)  # type: ignore[arg-type]
-        self._known: OrderedDict[bytes, tuple[Result, Polished]] = OrderedDict()
+        self._known: OrderedDict[bytes, Any] = OrderedDict()
 
     @property
     def vertices(self) -> int:
@@ -57,24 +66,86 @@ class Layer:
     def solved(self, values: Sequence[np.ndarray]) -> tuple[Result, Polished]:
         """The equilibrium for some values, as the solver leaves it, and polished."""
         values = [np.asarray(value, float) for value in values]
-        key = b"".join(value.tobytes() for value in values)
-        if key not in self._known:
-            scene = changed(self.scene, self.inputs, values)
-            result = equilibrium(scene, self._solver, start=self._start, **self._options)
-            state = polished(problem_of(result, self._compute))
-            self._known[key] = result, state
-            if len(self._known) > KEPT:
-                self._known.popitem(last=False)
-        return self._known[key]
+
+        def find() -> tuple[Result, Polished]:
+            result = self._equilibrium(changed(self.scene, self.inputs, values))
+            return result, polished_in_time(lambda: problem_of(result, self._compute))
+
+        known: tuple[Result, Polished] = self._kept(values, find)
+        return known
 
     def pull(self, values: Sequence[np.ndarray], direct: np.ndarray) -> list[np.ndarray]:
         """dL by every value, from ∂L/∂x (n, 3)."""
         result, state = self.solved(values)
-        found = gradient_at(state, result, direct)
-        return [
-            pulled(found, self.scene, each, np.asarray(value, float))
-            for each, value in zip(self.inputs, values, strict=True)
-        ]
+        return self._pulled(gradient_at(state, result, direct), [np.asarray(v, float) for v in values])
+
+    def _pulled(self, found: Gradient, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        pairs = zip(self.inputs, values, strict=True)
+        return [pulled(found, self.scene, each, value) for each, value in pairs]
+
+    def positions_of_many(self, values: Sequence[np.ndarray]) -> list[np.ndarray | ValueError]:
+        """(n, 3) [m] of each of many equilibria, or why there is none, for values with a leading axis."""
+        found = self._many(values)
+        return [one if isinstance(one, ValueError) else one.positions for one in found]
+
+    def pull_many(
+        self, values: Sequence[np.ndarray], direct: np.ndarray
+    ) -> list[list[np.ndarray] | ValueError]:
+        """dL by every value of each of many equilibria, or why there is none, from ∂L/∂x (copies, n, 3)."""
+        found: list[Any] = self._many(values)
+        good = [k for k, one in enumerate(found) if not isinstance(one, ValueError)]
+        pairs = ((found[k], direct[k]) for k in good)
+        for k, one in zip(good, attempted(pairs, self._compute), strict=True):
+            own = [np.asarray(value[k], float) for value in values]
+            found[k] = one if isinstance(one, ValueError) else self._pulled(one, own)
+        return found
+
+    def _many(self, values: Sequence[np.ndarray]) -> list[Any]:
+        """The result of each equilibrium, as close to it as rounding lets it, or why there is none."""
+        values = [np.asarray(value, float) for value in values]
+        found: list[Any] = self._kept(values, lambda: self._find(values))
+        return list(found)
+
+    def _find(self, values: Sequence[np.ndarray]) -> list[Any]:
+        found: list[Any] = []
+        for k in range(len(values[0])):
+            try:
+                found.append(changed(self.scene, self.inputs, [value[k] for value in values]))
+            except ValueError as error:
+                found.append(error)
+        good = [k for k, one in enumerate(found) if isinstance(one, Scene)]
+        results = self._equilibria([found[k] for k in good])
+        still = ((result, np.zeros_like(result.positions)) for result in results)
+        for k, result, one in zip(good, results, attempted(still, self._compute), strict=True):
+            found[k] = one if isinstance(one, ValueError) else replace(result, positions=one.positions)
+        return found
+
+    def _equilibria(self, scenes: list[Scene]) -> list[Result]:
+        """Of scenes that differ from the layer's in values, together where a device can."""
+        if {each.kind for each in self.inputs} & APART:
+            return [self._equilibrium(scene) for scene in scenes]
+        asked = request(self.scene, self._solver, self._options, always_tolerance=True)  # type: ignore[arg-type]
+        model = build_model(self.scene, quasistatic=True)
+        refuse_beyond(model, asked.compute.precision)
+        start = asked.start(self._start, model)
+
+        def under(scene: Scene) -> Conditions:
+            gravity = model.gravity._replace(vector=np.array(scene.gravity, float))
+            return replace(conditions_in(scene), start=start, gravity=gravity)
+
+        return list(solved_under(model, map(under, scenes), asked, None))
+
+    def _equilibrium(self, scene: Scene) -> Result:
+        return equilibrium(scene, self._solver, start=self._start, **self._options)
+
+    def _kept(self, values: Sequence[np.ndarray], find: Callable[[], Any]) -> Any:
+        """What was found for some values, which is remembered for a while."""
+        key = repr([value.shape for value in values]).encode() + b"".join(v.tobytes() for v in values)
+        if key not in self._known:
+            self._known[key] = find()
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return self._known[key]
 
 
 def layer_of(

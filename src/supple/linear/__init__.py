@@ -13,7 +13,7 @@ from supple.linear.apart import solve_apart
 from supple.linear.assembly import Assembly
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
 from supple.linear.parts import Parts
-from supple.linear.pcg import Solution, curvature_along, pcg, shares_along, solve
+from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
 
 __all__ = [
     "Assembly",
@@ -24,6 +24,7 @@ __all__ = [
     "Solution",
     "curvature_along",
     "pcg",
+    "product_here",
     "shares_along",
     "solve",
     "solve_apart",

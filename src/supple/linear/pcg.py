@@ -75,6 +75,13 @@ def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
     return float(figures[0, 1] / max(figures[0, 2], 1e-300))
 
 
+def product_here(H: Threes, p: np.ndarray, M: Preconditioner) -> np.ndarray:
+    """H p (f, 3) of records p (f, 4), by kernels, here."""
+    curvature_along(H, p, M)
+    M.device.pull(M.vectors.q)
+    return M.vectors.q[:, :3].copy()
+
+
 def shares_along(M: Preconditioner) -> np.ndarray:
     """(f,) what each row has of p · H p, of the p on which conjugate gradients with M have ended because that
     was not positive; in the basis of M."""

@@ -76,8 +76,9 @@ class Forecasts:
 
     @property
     def remaining(self) -> np.ndarray:
-        """(copies,) as of one `Forecast`."""
-        if len(self._iterations) < FEWEST:
+        """(copies,) as of one `Forecast`, from as many looks as there may be on: in the first sweeps the
+        imbalance of fine meshes may rise, and to leave the others is dear."""
+        if len(self._iterations) < LOOKS:
             return np.zeros_like(self.aim)
         rate = np.minimum(_slope(self._iterations, self._logarithms), 0.0)
         left = np.maximum(self._logarithms[-1] - np.log(self.aim), 0.0)

@@ -33,11 +33,16 @@ FEW = 8
 def room_for(problem: Problem) -> int:
     """How many copies of a problem's state are gathered at a time; 1 where it has terms for which that is not
     known, or contacts."""
+    return min(problem.copies, most_gathered(problem))
+
+
+def most_gathered(problem: Problem) -> int:
+    """As `room_for`, however many copies there are."""
     model = problem.model
     able = all(term.fills for term in model.terms)
     if not able or problem.contacts or problem.room or model.followers:
         return 1
-    return max(1, min(problem.copies, MOST_COPIES, MOST_VERTICES // model.vertices))
+    return max(1, min(MOST_COPIES, MOST_VERTICES // model.vertices))
 
 
 def size_for(problem: Problem, copies: int) -> int:
@@ -51,8 +56,8 @@ def gather(problem: Problem, copies: Sequence[int]) -> Problem:
     of the same number, too."""
     materials = problem.layout.materials
     varied = problem.layout.varied
-    joined = _joined([materials[copy if varied else 0] for copy in copies], problem.model, varied)
-    gathered = _made_of(problem, len(copies), joined)
+    together = joined([materials[copy if varied else 0] for copy in copies], problem.model, varied)
+    gathered = _made_of(problem, len(copies), together)
     states, own = problem.states, gathered.states
     pairs = [(own.u, states.u)]
     if problem.loads.inertia.any():
@@ -80,7 +85,7 @@ def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
     """The gathered problem that is there, with these materials, or a new one where it does not suit."""
 
     def make() -> Problem:
-        model = with_materials(_repeated(problem.model, copies), materials)
+        model = with_materials(repeated(problem.model, copies), materials)
         device = problem.device.alike(np.dtype(float), model.vertices + 1)
         made = Problem(model, "float64", device=device)
         made.keeps_prepared = True
@@ -94,7 +99,7 @@ def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
     return gathered
 
 
-def _repeated(model: Model, copies: int) -> Model:
+def repeated(model: Model, copies: int) -> Model:
     """The model so many times, with the bodies of each."""
     n, every = model.vertices, np.arange(copies)
 
@@ -133,7 +138,7 @@ def _repeated(model: Model, copies: int) -> Model:
     )
 
 
-def _joined(materials: Sequence[tuple], model: Model, varied: bool) -> tuple:
+def joined(materials: Sequence[tuple], model: Model, varied: bool) -> tuple:
     """One material of each term for the elements of all copies; varied: these may have others next time."""
     sizes = [len(term.vertices) for term in model.terms if term.material is not None]
     each = zip(zip(*materials, strict=True), sizes, strict=True)
