@@ -14,6 +14,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,6 +22,8 @@ from typing import Any
 import numpy as np
 
 import supple
+from supple.io import machine, versions
+from supple.kernels.cuda import require_device
 
 RESULTS = Path(__file__).parent / "results" / "card.json"
 
@@ -119,7 +122,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
     cases = CASES | (LARGE if given.large else {})
-    found: dict[str, dict] = {}
+    found: dict[str, Any] = {
+        "date": str(date.today()),
+        "card": require_device(),
+        "machine": machine(),
+        "versions": versions(),
+    }
     for name in (n for n in cases if any(part in n for part in given.only)):
         scene = cases[name]()
         for device in ("cuda", "cpu") if given.cpu else ("cuda",):

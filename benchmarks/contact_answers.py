@@ -17,6 +17,8 @@ from contact_friction import capstans, mindlin, slope
 from contact_pressing import closing, hertz_all, patches, two_spheres
 from contact_standing import arch, drop, stack
 
+from supple.io import machine
+
 ANSWERS: dict[str, Callable[[], Any]] = {
     "slope": slope,
     "capstan": capstans,
@@ -39,6 +41,7 @@ def main() -> None:
     found = json.loads(given.to.read_text()) if given.to.exists() else {}
     for name in given.only.split(","):
         found[name] = ANSWERS[name]()
+        found["machine"] = machine()
         print(name, json.dumps(found[name]), file=sys.stderr, flush=True)
         given.to.write_text(json.dumps(found, indent=2) + "\n")
 
