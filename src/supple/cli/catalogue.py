@@ -243,8 +243,9 @@ def _title(path: Path) -> str:
         title = tomllib.loads(text).get("title") or path.stem
     except (OSError, ValueError):
         return "cannot be read"
-    missing = "$SUPPLE_DATA" in text and "SUPPLE_DATA" not in os.environ
-    return f"{title} (needs meshes in the folder $SUPPLE_DATA)" if missing else title
+    kind = "meshes" if "$SUPPLE_DATA" in text else "fabrics" if "\nfabric = " in text else ""
+    missing = kind and "SUPPLE_DATA" not in os.environ
+    return f"{title} (needs {kind} in the folder $SUPPLE_DATA)" if missing else title
 
 
 def _summary(kind: Any, options: list[str]) -> str:
