@@ -1,6 +1,7 @@
 """supple list, schema, bench and help."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.text import Text
 
 import supple as library
 from supple.cli import app
+from supple.cli.catalogue import SECTIONS
 from supple.integrating import INTEGRATORS
 from supple.materials import MATERIALS
 from supple.meshes import load_mesh
@@ -27,6 +29,7 @@ def test_list_has_every_name_with_a_description(tmp_path):
     write_scene(tmp_path / "scenes", SAG, "sag.toml")
     listed = supple_json("list")
     names = {section: [entry["name"] for entry in entries] for section, entries in listed.items()}
+    assert re.findall("[a-z]+", SECTIONS.replace(" or ", " ")) == list(listed), "help names every section"
     assert names["materials"] == list(MATERIALS)
     assert names["solvers"] == list(SOLVERS)
     assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])

@@ -25,7 +25,7 @@ from supple.cli.speech import refusing, say
 from supple.cli.view import view
 
 app = typer.Typer(
-    help="Position-based simulation of hyperelastic solids.",
+    help="Position-based simulation of hyperelastic solids and cloth.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

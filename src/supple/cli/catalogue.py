@@ -13,6 +13,12 @@ from supple.cli.speech import Json, answer, refusing, stdout
 
 Entries = list[dict[str, Any]]
 
+SECTIONS = (
+    "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, contact, "
+    "integrators, files, fields, quantities, exports or scenes"
+)
+"""What `catalogue` has, for help that does not wait for it."""
+
 INTEGRATORS = {
     "backward_euler": "First order; damps all that is fast.",
     "bdf2": "Second order; damps what is fast less.",
@@ -72,7 +78,7 @@ OPTIONS = {
 
 
 def list_names(
-    what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
+    what: Annotated[str | None, typer.Argument(help=f"{SECTIONS}; all of them unless given.")] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -81,8 +87,7 @@ def list_names(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers and options, motions, selections, meshes, contact, integrators, files, fields
-    of pictures, quantities for files, exports and scenes."""
+    """List what scene files, options and commands know by name: materials, solvers, fields, scenes, ..."""
     with refusing(json):
         from supple.checks import closest
 

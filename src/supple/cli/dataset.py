@@ -38,7 +38,6 @@ ShardsOption = Annotated[
     str | None,
     typer.Option("--shards", help="i/N: every N-th shard from the i-th on, i from 0 to N-1, for job arrays."),
 ]
-Output = Annotated[Path | None, typer.Option(parser=folder, help="The folder of the store.")]
 
 
 @dataset.command()
@@ -200,7 +199,10 @@ def merge(
 def export(
     store: StorePath,
     to: Annotated[str, typer.Option(help="lance, hdf5, webdataset or plaid.", show_default=False)],
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="The folder to write; STORE_FORMAT beside the store unless given."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write the samples that converged in another format, with a data card."""
