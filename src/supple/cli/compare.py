@@ -11,6 +11,7 @@ from supple.cli.speech import (
     INTERRUPTED,
     NOT_CONVERGED,
     Json,
+    ScenePath,
     announcing_compilation,
     answer,
     errors,
@@ -35,10 +36,7 @@ WARMUP_TOLERANCE = 1e-5
 
 
 def compare(
-    scene: Annotated[
-        Path,
-        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
-    ],
+    scene: ScenePath,
     solvers: Annotated[
         str | None,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from supple.cli.speech import DONE, NOT_CONVERGED, Json, answer, errors, folder, note, refusing, say
+from supple.cli.speech import DONE, NOT_CONVERGED, Json, Quiet, answer, errors, folder, note, refusing, say
 
 
 class _RunsByDefault(TyperGroup):
@@ -55,7 +55,7 @@ def run(
         bool, typer.Option("--grow", help="Let a data set with fewer samples have as many as the spec has.")
     ] = False,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve all samples of a spec that are not solved yet. To be called as often as one likes, also by
     several machines at once, each with its --shards."""
@@ -76,7 +76,7 @@ def resume(
     workers: Workers = None,
     ray: Ray = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with a data set from what its store says: no spec is needed."""
     with refusing(json):
