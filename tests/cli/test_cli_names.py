@@ -167,3 +167,12 @@ except AttributeError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "module 'supple' has no attribute 'blok'\n"
+
+
+@pytest.mark.parametrize("command", ["run", "dataset run", "papers"])
+def test_help_is_wrapped_where_the_terminal_ends(command, monkeypatch):
+    """Not where lines of the source do."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = Text.from_ansi(supple(*command.split(), "--help").stdout).plain
+    for paragraph in re.split(r"\n\s*\n", shown.split("╭")[0].split("Usage:")[1].strip()):
+        assert all(len(line.rstrip()) > 60 for line in paragraph.splitlines()[:-1]), paragraph

@@ -46,6 +46,15 @@ app.command("papers")(papers)
 app.command("view")(view)
 
 
+def _flowing(text: str) -> str:
+    """Each paragraph on one line, which terminals wrap where they end."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _command in (*app.registered_commands, *dataset.registered_commands, *bench.registered_commands):
+    _command.help = _flowing(_command.callback.__doc__ or "") if _command.callback else None
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from supple import __version__
