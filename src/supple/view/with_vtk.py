@@ -99,7 +99,7 @@ class Renderer:
 
         corners, colours = glass(points, triangles, to_rgb(self.theme.faded), camera)
         if len(corners):
-            faces = np.arange(3 * len(corners)).reshape(-1, 3)
+            faces: Any = np.arange(3 * len(corners)).reshape(-1, 3)
             mesh = pyvista.PolyData.from_regular_faces(corners.reshape(-1, 3), faces)
             self._show("obstacles", mesh, np.round(255 * np.repeat(colours, 3, axis=0)).astype(np.uint8))
 
