@@ -9,7 +9,6 @@ from supple.algebra.matrix3 import (
     dot,
     matvec,
     outer,
-    plus9,
     scaled,
     transpose,
 )
@@ -27,27 +26,26 @@ class LinearElastic(Isotropic):
 
 
 @physics
-def _twice_strain(F):
-    """2 ε = F + Fᵀ - 2 I."""
-    return add_diagonal(plus9(F, transpose(F)), -2.0)
+def _stress_of(material, strain):
+    """2μ ε + λ tr(ε) I."""
+    return add_diagonal(scaled(2.0 * material.mu, strain), material.lam * (strain[0] + strain[4] + strain[8]))
 
 
 @physics
-def _stress_of(material, twice):
-    """2μ ε + λ tr(ε) I, of 2 ε."""
-    return add_diagonal(scaled(material.mu, twice), 0.5 * material.lam * (twice[0] + twice[4] + twice[8]))
+def _symmetric(A):
+    return combine(0.5, A, 0.5, transpose(A))  # the compiler makes more of it than of ½ (A + Aᵀ)
 
 
 @psi.of(LinearElastic)
 def _psi(material, F):
-    twice = _twice_strain(F)
-    return 0.25 * contract(_stress_of(material, twice), twice)
+    strain = add_diagonal(_symmetric(F), -1.0)
+    return 0.5 * contract(_stress_of(material, strain), strain)
 
 
 @stress.of(LinearElastic)
 def _stress(material, F):
     """P = 2μ ε + λ tr(ε) I."""
-    return _stress_of(material, _twice_strain(F))
+    return _stress_of(material, add_diagonal(_symmetric(F), -1.0))
 
 
 @traction.of(LinearElastic)
@@ -57,7 +55,7 @@ def _traction(material, F, g):
 
 @stress_differential.of(LinearElastic)
 def _stress_differential(material, F, dF):
-    return _stress_of(material, plus9(dF, transpose(dF)))
+    return _stress_of(material, _symmetric(dF))
 
 
 @hessian_bound.of(LinearElastic)
