@@ -13,10 +13,8 @@ from supple.cli.speech import Json, answer, refusing, stdout
 
 Entries = list[dict[str, Any]]
 
-SECTIONS = (
-    "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, contact, "
-    "integrators, files, fields, quantities, exports or scenes"
-)
+SECTIONS = "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, "
+SECTIONS += "contact, integrators, files, fields, quantities, exports or scenes"
 """What `catalogue` has, for help that does not wait for it."""
 
 INTEGRATORS = {
