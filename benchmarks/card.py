@@ -14,13 +14,17 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from gpu import twisted_block
 
 import supple
+from supple.io import machine, versions
+from supple.kernels.cuda import require_device
 
 RESULTS = Path(__file__).parent / "results" / "card.json"
 
@@ -31,15 +35,6 @@ def bar(cells: int, young: float = 1e8) -> supple.Scene:
     mesh = supple.block((20 * cells, cells, cells), (2, 0.1, 0.1))
     body = scene.add_solid(mesh, supple.Corotated(young=young, poisson=0.4), density=1000)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    return scene
-
-
-def twist(cells: int) -> supple.Scene:
-    scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.block(cells), supple.Corotated(young=1e5, poisson=0.3), density=10)
-    scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0)
-    scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn + supple.Translate((0.3, 0, 0)))
     return scene
 
 
@@ -59,11 +54,11 @@ CASES: dict[str, Callable[[], supple.Scene]] = {
     "bar 4K": lambda: bar(5),
     "bar 4K, soft": lambda: bar(5, 1e6),
     "hanging": hanging,
-    "twist 32K": lambda: twist(31),
+    "twist 32K": lambda: twisted_block(31),
     "bar 40K": lambda: bar(12),
     "bar 300K": lambda: bar(24),
 }
-LARGE: dict[str, Callable[[], supple.Scene]] = {"twist 2M": lambda: twist(127)}
+LARGE: dict[str, Callable[[], supple.Scene]] = {"twist 2M": lambda: twisted_block(127)}
 
 
 def profile() -> dict[str, list[float]]:
@@ -119,7 +114,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
     cases = CASES | (LARGE if given.large else {})
-    found: dict[str, dict] = {}
+    found: dict[str, Any] = {
+        "date": str(date.today()),
+        "card": require_device(),
+        "machine": machine(),
+        "versions": versions(),
+    }
     for name in (n for n in cases if any(part in n for part in given.only)):
         scene = cases[name]()
         for device in ("cuda", "cpu") if given.cpu else ("cuda",):

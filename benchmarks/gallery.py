@@ -172,7 +172,12 @@ def figures_of(run: SavedRun) -> dict[str, Any]:
         "seconds": sum(frame["seconds"] for frame in frames),
         "machine": account["machine"],
         "date": account["date"],
-    }
+    } | ({"busy": True} if is_busy() else {})
+
+
+def is_busy() -> bool:
+    """Whether others are at work on this machine, too, so that its seconds say little."""
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1)
 
 
 def write_readme(figures: dict[str, dict[str, Any]]) -> None:
@@ -185,7 +190,8 @@ def write_readme(figures: dict[str, dict[str, Any]]) -> None:
 Every scene of [scenes](../../scenes), solved until the imbalance of forces is below its tolerance and drawn
 by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving, in
 float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, open ones
-along some directions only, orange lines are attachments.
+along some directions only, red ones contacts; orange lines are attachments and cables, and clear shapes
+obstacles.
 
 <table>
 {rows}

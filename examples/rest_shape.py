@@ -57,9 +57,9 @@ def main(cells: tuple[int, int, int] = (12, 3, 3), folder: Path = Path()) -> flo
         side = points[np.abs(wanted.points[:, 2]) < 1e-9]
         left.plot(side[:, 0], side[:, 1], ".", color=colour, ms=4, label=label)
     left.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="lower left")
     right.semilogy(misfits, color="#2f6fde")
-    right.set(xlabel="equilibrium", ylabel="largest distance to where it is wanted [m]")
+    right.set(xlabel="equilibrium", ylabel="largest distance to wanted [m]")
     figure.savefig(folder / "rest_shape.png", dpi=120, bbox_inches="tight")
     plt.close(figure)
     return min(misfits) / misfits[0]

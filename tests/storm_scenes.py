@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,12 +179,17 @@ def storm_of_scenes(
     seed: int = 0,
     names: tuple[str, ...] = (),
     precisions: tuple[str, ...] = ("float64", "float64", "float64", "float32"),
+    minutes: float = math.inf,
 ) -> Tally:
-    """So many scenes, in turn from the gallery or from these of it, and in turn in these precisions."""
+    """So many scenes, in turn from the gallery or from these of it, and in turn in these precisions; fewer
+    where so many minutes are over before."""
+    end = perf_counter() + 60 * minutes
     random, tally = np.random.default_rng(seed), Tally()
     scenes, path = small_scenes(names), folder / "scene.toml"
     stems = list(scenes)
     for number in range(count):
+        if perf_counter() > end:
+            break
         stem = stems[number % len(stems)]
         table, changes = mutated(scenes[stem], random)
         path.write_text(to_toml(table), encoding="utf-8")

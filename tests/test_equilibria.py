@@ -39,6 +39,17 @@ def variations(scene, upper, lower, top) -> list[supple.Variation]:
     ]
 
 
+def batch_and_single_solves(solver) -> tuple[list, list]:
+    """Five equilibria, each with its own pins, loads and materials, together and one by one."""
+    pair = hanging_pair()
+    chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
+    batch, single = (
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
+        for device in ("cuda", "cpu")
+    )
+    return batch, single
+
+
 def expected() -> list[np.ndarray]:
     """The same five, each as a scene of its own."""
     found = []

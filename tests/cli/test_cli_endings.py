@@ -264,7 +264,8 @@ def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
     """In an empty folder, as after `pip install`."""
     listed = {entry["name"]: entry["description"] for entry in supple_json("list", "scenes")["scenes"]}
     assert set(listed) == {path.stem for path in (REPOSITORY / "scenes").glob("*.toml")}
-    assert "$SUPPLE_DATA" in listed["bunny_feet"] or "SUPPLE_DATA" in os.environ
+    for scene in ("bunny_feet", "fabric_flags"):
+        assert "$SUPPLE_DATA" in listed[scene] or "SUPPLE_DATA" in os.environ
     assert supple_json("inspect", "falling_block")["vertices"] > 0
     wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
         "wheel"

@@ -1,6 +1,7 @@
 """supple list, schema, bench and help."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.text import Text
 
 import supple as library
 from supple.cli import app
+from supple.cli.catalogue import SECTIONS
 from supple.integrating import INTEGRATORS
 from supple.materials import MATERIALS
 from supple.meshes import load_mesh
@@ -27,6 +29,7 @@ def test_list_has_every_name_with_a_description(tmp_path):
     write_scene(tmp_path / "scenes", SAG, "sag.toml")
     listed = supple_json("list")
     names = {section: [entry["name"] for entry in entries] for section, entries in listed.items()}
+    assert re.findall("[a-z]+", SECTIONS.replace(" or ", " ")) == list(listed), "help names every section"
     assert names["materials"] == list(MATERIALS)
     assert names["solvers"] == list(SOLVERS)
     assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])
@@ -164,3 +167,12 @@ except AttributeError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "module 'supple' has no attribute 'blok'\n"
+
+
+@pytest.mark.parametrize("command", ["run", "dataset run", "papers"])
+def test_help_is_wrapped_where_the_terminal_ends(command, monkeypatch):
+    """Not where lines of the source do."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = Text.from_ansi(supple(*command.split(), "--help").stdout).plain
+    for paragraph in re.split(r"\n\s*\n", shown.split("╭")[0].split("Usage:")[1].strip()):
+        assert all(len(line.rstrip()) > 60 for line in paragraph.splitlines()[:-1]), paragraph

@@ -2,6 +2,19 @@
 
 from scene_texts import PINNED, SOLID, pinned
 
+SHEET = """
+[[cloth]]
+name = "sheet"
+mesh = { sheet = { cells = [2, 1] } }
+membrane = { plane_stress_stvk = { young = 1e4, poisson = 0.3 } }
+thickness = 1e-3
+density = 0.1
+
+[[pin]]
+cloth = "sheet"
+where = { vertices = [0, 3] }
+"""
+
 MISTAKES = {
     "unknown key": ("grvity = [0, 0, 0]\n" + PINNED, "grvity: unknown key; did you mean 'gravity'?"),
     "wind on an equilibrium": (
@@ -142,6 +155,41 @@ MISTAKES = {
     "step across cells": (
         "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\ncfl = 1e9',
         "contact.cfl: got 1000000000.0; it should be at most 1",
+    ),
+    "body in an obstacle": (
+        PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, centre = [1, 0.5, 0.5] } }",
+        "obstacle: 'cube' begins inside obstacle 'obstacle0': ",
+    ),
+    "obstacle that falls in an equilibrium": (
+        PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, centre = [1, 3, 0.5] } }\nmass = 1",
+        "obstacle: Obstacle 'obstacle0' has a mass, and falls in time",
+    ),
+    "obstacle that is stretched": (
+        PINNED
+        + "[[obstacle]]\nshape = { sphere = { radius = 0.2, centre = [1, 3, 0.5] } }\n"
+        + "motion = [{ scale = { centre = [0, 0, 0], factor = [2, 1, 1] } }]",
+        "obstacle: The motion of obstacle 'obstacle0' must be rigid",
+    ),
+    "contact thicker than edges": (
+        PINNED + "[contact]\nthickness = 3",
+        "contact.thickness: thickness [m] of contact, 3, must be smaller than the edges",
+    ),
+    "friction of nobody": (
+        PINNED + '[[contact.pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',
+        "contact.pair: There is no body 'ball' for friction; there are 'cube'",
+    ),
+    "bodies in each other": (
+        "gravity = [0, 0, 0]\n"
+        + SOLID
+        + SOLID.replace('"cube"', '"other"').replace("[2, 2, 2]", "[2, 2, 2], origin = [0.3, 0.3, 0.3]")
+        + '[contact]\nmethod = "barrier"',
+        "contact: contact = 'barrier' must begin where nothing intersects or touches, but ",
+    ),
+    "pressure in an open sheet": (
+        SHEET + "[[pressure]]\npressure = 10",
+        "pressure: The pressure on 'sheet' needs a closed surface, or one whose edges are pinned: 4 vertices "
+        "of its open edges are free, for example vertex 1. Close it, pin them, or take a [[traction]] with "
+        "following = true, whose surface may be open.",
     ),
     "wrong stiffness": (
         PINNED + "[[attach]]\nstiffness = 0",

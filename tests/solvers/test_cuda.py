@@ -225,16 +225,9 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, a
 @on_a_card
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
 def test_batches_of_every_solver_agree_with_single_solves(name):
-    """Each with its own pins, loads and materials."""
-    from test_equilibria import STIFFER, hanging_pair, variations
+    from test_equilibria import batch_and_single_solves
 
-    pair, solver = hanging_pair(), SOLVERS[name]()
-    chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
-    batch, single = (
-        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
-        for device in ("cuda", "cpu")
-    )
-    for a, b in zip(batch, single, strict=True):
+    for a, b in zip(*batch_and_single_solves(SOLVERS[name]()), strict=True):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-6 if name == "pbd" else 1e-9)
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
 

@@ -18,6 +18,7 @@ from problems import (
     scrambled,
     tied_blocks,
     twisted,
+    uneven_bar,
 )
 
 import supple
@@ -345,13 +346,7 @@ def test_twins_are_held_at_the_same_places():
 @pytest.mark.parametrize("contrast", [1e3, 1e6])
 def test_stiff_parts_in_a_soft_body(contrast):
     """A bar of soft and stiff lengths in turn: paths turn the stiff ones without stretching them."""
-    mesh = supple.block((20, 2, 2), (2, 0.2, 0.2))
-    middle = np.asarray(mesh.points)[np.asarray(mesh.tets)].mean(axis=1)[:, 0]
-    young = np.where(middle % 0.4 < 0.2, 1e4, 1e4 * contrast)
-    scene = supple.Scene(gravity=(0, -9.8, 0))
-    body = scene.add_solid(mesh, supple.Corotated(young=young, poisson=0.4), density=1000)
-    scene.pin(body.where(face(0, 0)))
-    report = supple.equilibrium(scene).report
+    report = supple.equilibrium(uneven_bar(contrast)).report
     assert report.outcome is Outcome.CONVERGED, report
     assert report.iterations < 100
 

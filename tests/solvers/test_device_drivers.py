@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
 from problems import cantilever, material
-from test_equilibria import STIFFER, check, hanging_pair, variations
+from test_equilibria import batch_and_single_solves, check, hanging_pair, variations
 
 import supple
 from supple import Outcome
@@ -32,12 +32,7 @@ def test_batches_are_what_single_solves_are(acceleration, at_once):
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
 def test_batches_belong_to_every_solver_that_can(name):
     """Each equilibrium of a batch, with loads, pins and materials of its own, is that of a single solve."""
-    pair, solver = hanging_pair(), SOLVERS[name]()
-    chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
-    batch, single = (
-        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
-        for device in ("cuda", "cpu")
-    )
+    batch, single = batch_and_single_solves(SOLVERS[name]())
     assert any("solved together" in note for note in batch[0].report.notes)
     for a, b in zip(batch, single, strict=True):
         assert np.abs(b.positions - b.model.rest).max() > 1e-4

@@ -25,7 +25,7 @@ from supple.cli.speech import refusing, say
 from supple.cli.view import view
 
 app = typer.Typer(
-    help="Position-based simulation of hyperelastic solids.",
+    help="Position-based simulation of hyperelastic solids and cloth.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,6 +44,15 @@ app.command("compile")(compile_kernels)
 app.command("schema")(schema)
 app.command("papers")(papers)
 app.command("view")(view)
+
+
+def _flowing(text: str) -> str:
+    """Each paragraph on one line, which terminals wrap where they end."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _command in (*app.registered_commands, *dataset.registered_commands, *bench.registered_commands):
+    _command.help = _flowing(_command.callback.__doc__ or "") if _command.callback else None
 
 
 def _show_version(wanted: bool) -> None:

@@ -13,6 +13,10 @@ from supple.cli.speech import Json, answer, refusing, stdout
 
 Entries = list[dict[str, Any]]
 
+SECTIONS = "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, "
+SECTIONS += "contact, integrators, files, fields, quantities, exports or scenes"
+"""What `catalogue` has, for help that does not wait for it."""
+
 INTEGRATORS = {
     "backward_euler": "First order; damps all that is fast.",
     "bdf2": "Second order; damps what is fast less.",
@@ -72,7 +76,7 @@ OPTIONS = {
 
 
 def list_names(
-    what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
+    what: Annotated[str | None, typer.Argument(help=f"{SECTIONS}; all of them unless given.")] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -81,8 +85,7 @@ def list_names(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers and options, motions, selections, meshes, contact, integrators, files, fields
-    of pictures, quantities for files, exports and scenes."""
+    """List what scene files, options and commands know by name: materials, solvers, fields, scenes, ..."""
     with refusing(json):
         from supple.checks import closest
 
@@ -243,8 +246,9 @@ def _title(path: Path) -> str:
         title = tomllib.loads(text).get("title") or path.stem
     except (OSError, ValueError):
         return "cannot be read"
-    missing = "$SUPPLE_DATA" in text and "SUPPLE_DATA" not in os.environ
-    return f"{title} (needs meshes in the folder $SUPPLE_DATA)" if missing else title
+    kind = "meshes" if "$SUPPLE_DATA" in text else "fabrics" if "\nfabric = " in text else ""
+    missing = kind and "SUPPLE_DATA" not in os.environ
+    return f"{title} (needs {kind} in the folder $SUPPLE_DATA)" if missing else title
 
 
 def _summary(kind: Any, options: list[str]) -> str:

@@ -11,6 +11,7 @@ from supple.cli.speech import (
     INTERRUPTED,
     NOT_CONVERGED,
     Json,
+    ScenePath,
     announcing_compilation,
     answer,
     errors,
@@ -35,10 +36,7 @@ WARMUP_TOLERANCE = 1e-5
 
 
 def compare(
-    scene: Annotated[
-        Path,
-        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
-    ],
+    scene: ScenePath,
     solvers: Annotated[
         str | None,
         typer.Option(
@@ -55,7 +53,7 @@ def compare(
         int, typer.Option(help="Frames of a dynamic scene to simulate before the step that is compared.")
     ] = 0,
     precision: Annotated[str, typer.Option(help="float32 or float64; Newton has only float64.")] = "float64",
-    device: Annotated[str, typer.Option(help="cpu or cuda; Newton runs on the CPU.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     output: Annotated[
         Path | None,

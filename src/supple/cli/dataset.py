@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from supple.cli.speech import DONE, NOT_CONVERGED, Json, answer, errors, folder, note, refusing, say
+from supple.cli.speech import DONE, NOT_CONVERGED, Json, Quiet, answer, errors, folder, note, refusing, say
 
 
 class _RunsByDefault(TyperGroup):
@@ -38,7 +38,6 @@ ShardsOption = Annotated[
     str | None,
     typer.Option("--shards", help="i/N: every N-th shard from the i-th on, i from 0 to N-1, for job arrays."),
 ]
-Output = Annotated[Path | None, typer.Option(parser=folder, help="The folder of the store.")]
 
 
 @dataset.command()
@@ -56,7 +55,7 @@ def run(
         bool, typer.Option("--grow", help="Let a data set with fewer samples have as many as the spec has.")
     ] = False,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve all samples of a spec that are not solved yet. To be called as often as one likes, also by
     several machines at once, each with its --shards."""
@@ -77,7 +76,7 @@ def resume(
     workers: Workers = None,
     ray: Ray = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with a data set from what its store says: no spec is needed."""
     with refusing(json):
@@ -200,7 +199,10 @@ def merge(
 def export(
     store: StorePath,
     to: Annotated[str, typer.Option(help="lance, hdf5, webdataset or plaid.", show_default=False)],
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="The folder to write; STORE_FORMAT beside the store unless given."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write the samples that converged in another format, with a data card."""

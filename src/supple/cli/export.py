@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, answer, errors, folder, refusing, stdout
+from supple.cli.speech import Json, Quiet, answer, errors, folder, refusing, stdout
 
 
 def export(
@@ -24,7 +24,7 @@ def export(
         typer.Option(help="What else USD, VTU, NPZ and Zarr are to have: of `supple list quantities`."),
     ] = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write the start and the frames of a run, finished or not, in other formats; nothing is simulated."""
     with refusing(json):

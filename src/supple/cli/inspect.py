@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from supple.cli.speech import Json, answer, refusing, stdout
+from supple.cli.speech import Json, ScenePath, answer, refusing, stdout
 
 
 def inspect(
-    scene: Annotated[
-        Path,
-        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
-    ],
+    scene: ScenePath,
     cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
     json: Json = False,
 ) -> None:

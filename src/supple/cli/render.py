@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from supple.cli.speech import INTERRUPTED, Json, answer, errors, folder, note, refusing, say
+from supple.cli.speech import INTERRUPTED, Json, Quiet, answer, errors, folder, note, refusing, say
 
 if TYPE_CHECKING:
     from supple.runs.saved import SavedRun
@@ -58,7 +58,7 @@ def render(
         ),
     ] = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw results again: a picture of the last frame chosen and, of several frames, a film."""
     with refusing(json):

@@ -13,6 +13,8 @@ from supple.cli.speech import (
     INTERRUPTED,
     NOT_CONVERGED,
     Json,
+    Quiet,
+    ScenePath,
     announcing_compilation,
     answer,
     errors,
@@ -30,10 +32,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    scene: Annotated[
-        Path,
-        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
-    ],
+    scene: ScenePath,
     output: Annotated[
         Path | None,
         typer.Option(parser=folder, help="Folder for results; results/<scene name> unless given."),
@@ -78,7 +77,7 @@ def run(
         str | None, typer.Option(help="Further formats to write, e.g. usd,glb; see `supple export`.")
     ] = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve a scene and write frames, a report, a picture and, of several frames, a film.
 

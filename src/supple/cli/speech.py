@@ -27,6 +27,10 @@ and SIGPIPE."""
 STDOUT = "standard output"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+ScenePath = Annotated[
+    Path, typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False)
+]
 
 PIPE_WIDTH = 140
 """Characters across where stdout is no terminal."""

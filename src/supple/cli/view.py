@@ -7,14 +7,11 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import errors, note, refusing
+from supple.cli.speech import ScenePath, errors, note, refusing
 
 
 def view(
-    scene: Annotated[
-        Path,
-        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
-    ],
+    scene: ScenePath,
     host: Annotated[
         str, typer.Option(help="Address to serve at; others than this machine's are open to all.")
     ] = "127.0.0.1",

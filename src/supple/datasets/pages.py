@@ -10,8 +10,7 @@ import numpy as np
 
 from supple.datasets.opened import Dataset, open_dataset
 from supple.datasets.status import status
-from supple.io.replacing import replacing
-from supple.view.page import Figure, Page, Table, drawn
+from supple.view.page import Figure, Page, Table, drawn, page_file
 from supple.view.picture import Shape, picture, shared_view
 from supple.view.plots import histogram_plot
 from supple.view.style import Theme
@@ -31,13 +30,9 @@ HISTOGRAMS = {
 def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
     """Write the page of a data set, report.html beside its store unless another file is named."""
     data = open_dataset(folder)
-    path = folder.with_suffix(".html") if path is None else path
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'}.")
+    path = page_file(folder.with_suffix(".html") if path is None else path)
     page = page_of(data)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as unfinished:
-        unfinished.write_text(page.html(), encoding="utf-8")
+    page.write(path)
     return path, page
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.linear.filling import host_elements
+from supple.linear.filling import compute_blocks, host_elements
 from supple.linear.vectors import SumRows, Sums, sum_rows
 from supple.ordering.colouring import sort_corners
 
@@ -63,9 +63,7 @@ class CarriedBlocks:
     def add(self, kind: str, u: np.ndarray, data: np.ndarray) -> None:
         """At displacements u, to the blocks of the matrix."""
         device, blocks = self._problem.device, self._blocks
-        device.pull(u)
-        blocks[:] = self._term.hessian_blocks(self._elements, u, kind, device.threads)
-        device.push(blocks)
+        compute_blocks(device, self._term, self._elements, kind, u, blocks)
         device.run(sum_rows, 1, SumRows(*self._in_pairs, blocks, 9, 0, self._sums))
         device.run(sum_rows, 1, SumRows(*self._in_matrix, self._sums, 9, 1, data))
 

@@ -16,6 +16,7 @@ from supple.ordering import batch_elements
 
 if TYPE_CHECKING:
     from supple.problem import Problem
+    from supple.problem.device import Device
     from supple.terms import Elements, Term
 
 
@@ -117,10 +118,17 @@ class TermBlocks:
     def add(self, kind: str, u: np.ndarray, data: np.ndarray) -> None:
         """At displacements u, to the blocks of the matrix."""
         device, blocks = self._problem.device, self._blocks
-        device.pull(u)
-        blocks[:] = self._term.hessian_blocks(self._elements, u, kind, device.threads)
-        device.push(blocks)
+        compute_blocks(device, self._term, self._elements, kind, u, blocks)
         device.run(sum_rows, 1, SumRows(*self._sums, blocks, 9, 1, data))
+
+
+def compute_blocks(
+    device: Device, term: Term, elements: Elements, kind: str, u: np.ndarray, blocks: np.ndarray
+) -> None:
+    """Blocks (m, k, k, 3, 3) of a term's elements at displacements u, by the host, for a device."""
+    device.pull(u)
+    blocks[:] = term.hessian_blocks(elements, u, kind, device.threads)
+    device.push(blocks)
 
 
 def host_elements(problem: Problem, index: int) -> Elements:

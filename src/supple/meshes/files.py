@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from itertools import groupby
@@ -14,7 +15,7 @@ import meshio
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import a_path, finite_rows, shown
+from supple.checks import a_path, finite_rows, listed, shown
 from supple.meshes import tetgen
 from supple.meshes.arguments import scaling
 from supple.meshes.checks import MeshError
@@ -122,11 +123,18 @@ def save_mesh(
     """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk, .vtu, or .node with .ele.
 
     point_data and cell_data: name → one row for each vertex or cell, beside or instead of those of the mesh,
-    which turn as it deforms. Of those .mesh holds medit:ref only, and .node nothing.
+    which turn as it deforms. Of those .mesh holds medit:ref only, and .node nothing, which a warning says.
     """
     if not isinstance(mesh, Mesh):
         raise TypeError(f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {shown(mesh)}")
     write_meshes([mesh], path, positions, point_data, cell_data)
+    name, _ = _format(Path(path))
+    lost = [key for data in (mesh.cell_data, mesh.point_data) for key in data.keys() - _held_by(name, data)]
+    if lost:
+        sentence = (
+            f"{path}: a {name} file does not hold {listed(sorted(lost))} of the mesh; a .vtu file does."
+        )
+        warnings.warn(sentence, stacklevel=2)
 
 
 def write_meshes(

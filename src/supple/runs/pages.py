@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from supple.io import ResultsError
-from supple.io.replacing import replacing
 from supple.report import History
 from supple.runs import comparison_pictures
 from supple.runs.comparison_account import read_comparison, trial_of
@@ -18,7 +17,7 @@ from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appeara
 from supple.runs.saved import SCENE, SavedRun, open_run
 from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.view import comparison_plot, frames_plot, history_plot
-from supple.view.page import Figure, Page, Table, drawn, film_uri, picture_uri
+from supple.view.page import Figure, Page, Table, drawn, film_uri, page_file, picture_uri
 from supple.view.style import THEMES, Theme
 from supple.words import counted, say_cells, say_seconds
 
@@ -35,12 +34,8 @@ def page_of(folder: Path) -> Page:
 def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
     """Write the page of a results folder, report.html there unless another file is named."""
     page = page_of(folder)
-    path = folder / "report.html" if path is None else path
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as unfinished:
-        unfinished.write_text(page.html(), encoding="utf-8")
+    path = page_file(folder / "report.html" if path is None else path)
+    page.write(path)
     return path, page
 
 

@@ -12,7 +12,7 @@ from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.model import Gravity, Model
 from supple.scene.bodies import Body
-from supple.scene.contact import contact_of, refuse_intersecting, with_contact
+from supple.scene.contact import check_contact, contact_of, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still, volume_forces
 from supple.scene.motions import Motion
@@ -138,16 +138,15 @@ def _changing(scene: Scene) -> list[Any]:
 
 def _check(scene: Scene) -> None:
     if not scene.bodies:
-        raise SceneError(
-            "The scene has no bodies; add one with scene.add_solid(mesh, material) or scene.add_cloth."
-        )
+        raise SceneError("The scene has no bodies; add one with add_solid(mesh, material) or add_cloth.")
     scene.check()
     named = {part.name: part for body in scene.bodies for part in body.parts}
     for each in scene.varied:
         if each.body.name not in named:
             raise SceneError(
                 f"{each.parameter} of {each.body.name!r} is to vary, and none of its tetrahedra is of that "
-                "material, but all are of regions; name one, body.region(...)."
+                "material, but all are of regions; name one, body.region(...).",
+                at="vary",
             )
         check_varied(each, named[each.body.name], _some_times(scene))
 
@@ -167,7 +166,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
     refuse_inside(scene, pinned)
-    refuse_intersecting(scene)
+    check_contact(scene)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         refuse_resting(scene)

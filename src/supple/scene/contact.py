@@ -148,7 +148,8 @@ class Contact:
         for pair in self.pairs:
             for name in pair.bodies:
                 if name not in names:
-                    raise SceneError(f"There is no body {name!r} for friction; there are {listed(names)}.")
+                    sentence = f"There is no body {name!r} for friction; there are {listed(names)}."
+                    raise SceneError(sentence, at="contact.pair")
             a, b = map(names.index, pair.bodies)
             found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic
         return found if found.any() else None
@@ -192,7 +193,8 @@ def _grid(contact: Contact, model: Model) -> Grid:
     }
     for what, found in wrong.items():
         if found:
-            raise SceneError(f'A grid carries solids, and the scene has {what}: contact="weak" knows that.')
+            sentence = f'A grid carries solids, and the scene has {what}: contact="weak" knows that.'
+            raise SceneError(sentence, at="contact")
     return Grid(contact.spacing or model.mean_edge, contact.cfl)
 
 
@@ -228,11 +230,15 @@ def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
     return Surfaces(triangles, body, x, 0.0, np.array([body.kind != "solid" for body in scene.bodies]))
 
 
-def refuse_intersecting(scene: Scene) -> None:
-    """Refuse a barrier between bodies that intersect when the scene begins."""
+def check_contact(scene: Scene) -> None:
+    """Refuse contact that is too thick or rubs what there is not, and a barrier between bodies that intersect
+    when the scene begins."""
     contact = contact_of(scene.contact)
+    if contact.method in ("weak", "barrier"):
+        _refuse_thick(scene, contact)
+        contact.table([body.name for body in scene.bodies])
     if contact.method == "barrier" and not contact.push_apart and (found := intersections(scene)):
-        raise SceneError(already_crossing(found))
+        raise SceneError(already_crossing(found), at="contact")
 
 
 def _moduli(scene: Scene) -> np.ndarray:
@@ -258,7 +264,8 @@ def _refuse_thick(scene: Scene, contact: Contact) -> None:
         if contact.thickness is not None and contact.thickness > shortest:
             raise SceneError(
                 f"thickness [m] of contact, {contact.thickness:g}, must be smaller than the edges of "
-                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long."
+                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long.",
+                at="contact.thickness",
             )
 
 

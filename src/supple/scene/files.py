@@ -93,6 +93,7 @@ IN_TOML = {
     "quasistatic=False": "quasistatic = false",
     "gravity=(0, 0, 0)": "gravity = [0, 0, 0]",
     'contact="grid"': 'method = "grid"',
+    "add_traction(..., pressure, following=True)": "a [[traction]] with following = true",
 }
 """What sentences of scenes advise, as scene files spell it."""
 

@@ -143,7 +143,8 @@ class Inflation:
                 f"The pressure on {self.body.name!r} needs a closed surface, or one whose edges are pinned: "
                 f"{len(free)} vertices of its open edges are free, for example vertex "
                 f"{free[0] - self.body.first}. Close it, pin them, or take "
-                "add_traction(..., pressure, following=True), whose surface may be open."
+                "add_traction(..., pressure, following=True), whose surface may be open.",
+                at="pressure",
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -155,7 +155,8 @@ class Poses:
             when = "in the end" if t == np.inf else f"at t = {t:g} s"
             raise SceneError(
                 f"The motion of obstacle {obstacle.name!r} must be rigid, shifts and turns only; {when} it "
-                "is not, or is not finite."
+                "is not, or is not finite.",
+                at="obstacle",
             )
         return np.concatenate([turned.reshape(-1, 9), moved[:, 0]], axis=1)
 
@@ -192,7 +193,8 @@ def refuse_resting(scene: Scene) -> None:
         if obstacle.mass is not None:
             raise SceneError(
                 f"Obstacle {obstacle.name!r} has a mass, and falls in time: the scene must not be "
-                "quasistatic (quasistatic = false, and simulate)."
+                "quasistatic (quasistatic = false, and simulate).",
+                at="obstacle",
             )
 
 
@@ -218,5 +220,6 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
             raise SceneError(
                 f"{body.name!r} begins inside obstacle {name!r}: {count} of its vertices, at most "
                 f"{-depth[worst]:.3g} m deep, which is vertex {worst} at {body.points[worst].tolist()}. Move "
-                "one of them away first."
+                "one of them away first.",
+                at="obstacle",
             )

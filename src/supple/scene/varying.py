@@ -45,7 +45,8 @@ class Varied:
             when = "in the end" if np.isinf(t) else f"at t = {t:g} s"
             raise SceneError(
                 f"{fraction:g} times the {self.parameter} of {self.body.name!r}, {when}, is no value for it: "
-                f"{error}"
+                f"{error}",
+                at="vary",
             ) from None
 
 

@@ -184,11 +184,12 @@ def stress_step(material, F, F_free, G):
         δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) G = -h,  h = Gᵉ M̂⁻¹ = F + P G - F̃.
 
     With H = a I + b cof ⊗ cof [eq. 48; a, b: `bound_coefficients`, 2μ and λ in the paper] follows
-    δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49]. In the paper's
-    letters cof is Wᵉ and Z is Zᵉ M̂; our G, h, b, W are other things than its Gᵉ, hᵉ [eq. 25], bᵉ, Wᵉ. Pinned
-    corners need no special case, and the translation bᵉ [eq. 33] of steps 2 and 4 is not needed: the change
-    of P moves the corners. The new stress is not P at the new F, as in step 6, but the linearised one of
-    eq. 30, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
+    δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed
+    lacks the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ]. In the paper's letters cof is Wᵉ and Z is Zᵉ M̂; our G, h, b, W are
+    other things than its Gᵉ, hᵉ [eq. 25], bᵉ, Wᵉ. Pinned corners need no special case, and the translation bᵉ
+    [eq. 33] of steps 2 and 4 is not needed: the change of P moves the corners. The new stress is not P at the
+    new F, as in step 6, but the linearised one of eq. 30, P + a δF + b s cof, with which x = x̃ - W Σ V P g
+    holds to rounding.
     """
     P = stress(material, F)
     a, b = bound_coefficients(material, F)

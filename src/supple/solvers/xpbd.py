@@ -2,9 +2,10 @@
 
     x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
     for each iteration, for each element, colour by colour  elementwise.py, element_sweeps.py
-        for each constraint C of it                         `_project_two`, `_project_root`
+        for each constraint C of it                         `_project_two`, or `_project_root`: one C
+            C, k, ∇C at x                                   `constraint_pair` of the material, `gradients`
             Δλ ← -(V k C + λ)/(V k ∇C W ∇Cᵀ + 1)            `multiplier_step`
-            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
+            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `update`, which is `_solve_constraint`
     v ← (x - xₙ)/Δt                                         stepping.py
 
 ψ is written as Σ k/2 C², k in [Pa] where C is a number, and each constraint keeps a multiplier λ, such that
@@ -17,8 +18,8 @@ constraints turn as well: the reason why XPBD's residual stagnates [PXPBD sectio
     M⁻¹                                 W/Δt², W = Δt²/m
     λ                                   Δt² λ
     A = ∇C M⁻¹ ∇Cᵀ + α̃                  V k Δt² A is the denominator, `bottom`
-    H, D [eq. 8, 9]                     first and second constraint of NeoHookean
-    C₁, C₂ [PXPBD eq. 5]                first and second constraint of Corotated
+    H, D [eq. 8, 9]                     first and second constraint of materials/neo_hookean.py
+    C₁, C₂ [PXPBD eq. 5]                first and second constraint of materials/corotated.py
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
 
 D in the code is ∂C/∂F, and x the displacement of a corner, not its position (elements/corners.py). Algorithm

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from supple.io.replacing import replacing
 from supple.view.style import THEMES
 
 FILM_LIMIT = 12_000_000
@@ -63,6 +64,19 @@ class Page:
             lstrip_blocks=True,
         )
         return environment.get_template("page.html").render(page=self)
+
+    def write(self, path: Path) -> None:
+        """Into an HTML file, whole or not at all; its folder is made."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as unfinished:
+            unfinished.write_text(self.html(), encoding="utf-8")
+
+
+def page_file(path: Path) -> Path:
+    """A path for a page, which must be no folder."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'}.")
+    return path
 
 
 def drawn(caption: str, draw: Callable[..., Any], *arguments: Any, **options: Any) -> Figure:

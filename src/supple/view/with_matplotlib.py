@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from supple.view.camera import Camera
 from supple.view.drawing import Drawing
 from supple.view.layout import layout_for
+from supple.view.obstacles import glass
 from supple.view.style import DPI, Theme
 
 
@@ -57,14 +58,14 @@ class Renderer:
         axes.pcolormesh(x, y, drawing.shadow.darkness[1:, 1:], shading="flat", **style)
 
     def _add_obstacles(self, axes: Any, points: np.ndarray, triangles: np.ndarray, camera: Camera) -> None:
-        """Translucent, behind everything."""
+        """Behind everything."""
         from matplotlib.collections import PolyCollection
-        from matplotlib.colors import to_rgba
+        from matplotlib.colors import to_rgb
 
-        if len(triangles):
-            places, _ = camera.project(points)
-            tone = to_rgba(self.theme.faded, 0.2)
-            axes.add_collection(PolyCollection(places[triangles], facecolors=tone, edgecolors="none"))
+        corners, colours = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        if len(corners):
+            places = camera.project(corners.reshape(-1, 3))[0].reshape(-1, 3, 2)
+            axes.add_collection(PolyCollection(list(places), facecolors=colours, edgecolors="none"))
 
     def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
         """Draw the triangles that face the camera; the points (k, 3) of their corners."""

@@ -11,6 +11,7 @@ from supple.view.camera import OPENING, Camera
 from supple.view.drawing import Drawing
 from supple.view.ground import Shadow
 from supple.view.layout import Layout, layout_for
+from supple.view.obstacles import glass
 from supple.view.style import Theme
 
 SAMPLES = 8
@@ -40,7 +41,7 @@ class Renderer:
         if drawing.shadow is not None:
             self._show_shadow(drawing.shadow)
         self._show_surface(drawing, camera)
-        self._show_obstacles(*drawing.obstacles)
+        self._show_obstacles(*drawing.obstacles, camera)
         self._show_lines(drawing.lines, camera)
         self._show_links(drawing.links, camera)
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
@@ -63,7 +64,7 @@ class Renderer:
         self._plotter.camera.reset_clipping_range()
 
     def _show(self, name: str, mesh: Any, colours: np.ndarray | None = None, **options: Any) -> None:
-        """Add a mesh, or move the one that has this name; colours (n, 3) uint8."""
+        """Add a mesh, or move the one that has this name; colours (n, 3) or (n, 4) uint8."""
         if colours is not None:
             mesh["colours"] = colours
             options |= {"scalars": "colours", "rgb": True}
@@ -92,13 +93,15 @@ class Renderer:
             mesh = pyvista.PolyData.from_regular_faces(points, drawing.surface.triangles)
             self._show("edges", mesh, color=self.theme.edges, opacity=0.12, style="wireframe", line_width=1)
 
-    def _show_obstacles(self, points: np.ndarray, triangles: np.ndarray) -> None:
-        """Translucent, lest they hide what touches them."""
+    def _show_obstacles(self, points: np.ndarray, triangles: np.ndarray, camera: Camera) -> None:
         import pyvista
+        from matplotlib.colors import to_rgb
 
-        if len(triangles):
-            mesh = pyvista.PolyData.from_regular_faces(points, triangles)
-            self._show("obstacles", mesh, color=self.theme.faded, opacity=0.25)
+        corners, colours = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        if len(corners):
+            faces: Any = np.arange(3 * len(corners)).reshape(-1, 3)
+            mesh = pyvista.PolyData.from_regular_faces(corners.reshape(-1, 3), faces)
+            self._show("obstacles", mesh, np.round(255 * np.repeat(colours, 3, axis=0)).astype(np.uint8))
 
     def _show_shadow(self, shadow: Shadow) -> None:
         import pyvista

@@ -1,0 +1,90 @@
+"""What pages link to and name is there: files, headings, pictures, scripts and the results of benchmarks."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+PICTURES = sorted(path for path in (ROOT / "docs").rglob("*") if path.suffix in (".png", ".webp"))
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:href|src)=\"([^\"]+)\"")
+NAMED = re.compile(r"\b(?:benchmarks|examples|scenes|tests|docs)/[\w./-]*\.(?:py|json|toml|md|png|webp)\b")
+
+if not PAGES[0].is_file():
+    pytest.skip("no sources here", allow_module_level=True)
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def text_of(page: Path) -> str:
+    """A page without its listings, whose brackets are no links."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them of its headings."""
+    lines = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-") for line in lines}
+
+
+def broken(page: Path) -> list[str]:
+    wrong = []
+    for link in (a or b for a, b in LINK.findall(text_of(page))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in headings(target)):
+            wrong.append(link)
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_links_lead_somewhere(page):
+    assert broken(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_what_is_named_is_there(page):
+    assert [
+        name for name in NAMED.findall(page.read_text(encoding="utf-8")) if not (ROOT / name).exists()
+    ] == []
+
+
+def test_every_picture_is_shown_by_a_page():
+    told = {
+        (page.parent / (a or b)).resolve()
+        for page in PAGES
+        for a, b in LINK.findall(page.read_text(encoding="utf-8"))
+    }
+    assert [shown(path) for path in PICTURES if path not in told] == []
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=shown)
+def test_results_say_on_which_machine_they_were_measured(path):
+    assert names_machine(json.loads(path.read_text(encoding="utf-8")))
+
+
+def names_machine(figures: object, deep: int = 3) -> bool:
+    """Whether a table of figures, or each part of one that is made of parts, has a machine."""
+    if not isinstance(figures, dict) or not deep:
+        return False
+    if figures.keys() & {"machine", "machines"}:
+        return True
+    return bool(figures) and all(names_machine(part, deep - 1) for part in figures.values())
+
+
+def test_every_result_has_its_script():
+    """It is named by the script that writes it, or by the page that compares it with another."""
+    told = "".join(p.read_text(encoding="utf-8") for p in [*(ROOT / "benchmarks").glob("*.py"), *PAGES])
+    assert [path.name for path in RESULTS if path.name not in told] == []
