@@ -155,9 +155,8 @@ class BarrierContact:
         several ways are tried from there."""
         known = problem.room.around
         if known is None or known[0] is not start or known[1] < radius:
-            finder = finder_of(problem.device)
-            known = start, radius, gaps(self.surfaces, x, radius, finder, self._candidates)
-            problem.room.around = known
+            found = gaps(self.surfaces, x, radius, finder_of(problem.device), self._candidates)
+            known = problem.room.around = start, radius, found
         pairs: Gaps = known[2]
         return pairs
 
@@ -245,10 +244,8 @@ class BarrierContact:
         finder, x = finder_of(problem.device), problem.positions
         close = touching(self.surfaces, x, self.thickness, finder)
         if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
-            y = self.push_apart
-            problem.positions = pushed_apart(
-                problem.model, self.surfaces, x, self.thickness, y, problem.device.threads
-            )
+            how = self.thickness, self.push_apart, problem.device.threads
+            problem.positions = pushed_apart(problem.model, self.surfaces, x, *how)
             problem.following.remember()
             close = touching(self.surfaces, problem.positions, self.thickness, finder)
         self._refuse_crossings(problem.positions, finder)

@@ -12,6 +12,7 @@ from supple.contact.candidates import Candidates
 from supple.contact.gaps import gaps
 from supple.contact.grid import find
 from supple.kernels import HOST, Host
+from supple.problem import Problem
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -48,17 +49,21 @@ def test_there_is_room_for_all_pairs(where, monkeypatch):
     expected = find(*things, 0.3)
     monkeypatch.setattr(grid, "ROOM", 0)
     found = find(*things, 0.3, runner)
-    assert len(found.one) > 10 * len(things[1])
+    assert len(found.one) > 2 * len(things[1])
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_pairs_are_kept_on_a_device_while_bodies_move(fake_device):  # noqa: F811
-    rng, runner = np.random.default_rng(1), card()
-    surfaces, x = crowd(rng)
+def close_together():
+    """Six bodies, some of which are inside of others."""
+    surfaces, x = crowd(np.random.default_rng(1))
     places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
-    x = x - 0.45 * places[surfaces.body]
     surfaces.clear = 0.05
+    return surfaces, x - 0.45 * places[surfaces.body]
+
+
+def test_pairs_are_kept_on_a_device_while_bodies_move(fake_device):  # noqa: F811
+    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
     known, apart, met = Candidates(surfaces), Candidates(surfaces, clear=False), 0
     for _ in range(6):
         found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
@@ -68,15 +73,15 @@ def test_pairs_are_kept_on_a_device_while_bodies_move(fake_device):  # noqa: F81
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
         met += len(near.keys)
-        x = x + 0.02 * rng.normal(size=(6, 3))[surfaces.body] + 2e-3 * rng.normal(size=x.shape)
+        x = x + 5e-3 * rng.normal(size=(6, 3))[surfaces.body] + 5e-4 * rng.normal(size=x.shape)
     assert met > 100
     launched = fake_device.launched
-    assert 0 < launched.count("search_all") < launched.count("sift_all")
+    assert 0 < launched.count("arrange") < launched.count("sift_all")
 
 
 def test_pairs_that_a_device_has_found_serve_the_host():
     """As where a frame is evaluated after it was solved elsewhere."""
-    surfaces, x = crowd(np.random.default_rng(0))
+    surfaces, x = close_together()
     known = Candidates(surfaces)
     found = [known.vertices(x, 0.1, runner) for runner in (card(), HOST, card(), Host(2))]
     assert len(found[0][0]) > 0
@@ -84,20 +89,24 @@ def test_pairs_that_a_device_has_found_serve_the_host():
         np.testing.assert_array_equal(pairs, found[0])
 
 
-@pytest.mark.parametrize("contact", ["weak", "barrier"])
-def test_motions_on_a_device_have_the_contacts_of_those_on_the_host(contact, fake_device):  # noqa: F811
-    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, contact=contact)
+@pytest.mark.parametrize(("contact", "down"), [("weak", 0.05), ("barrier", 0.01)])
+def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, down, fake_device):  # noqa: F811
+    scene = supple.Scene(quasistatic=False, contact=contact)
     elastic = supple.Corotated(young=1e5, poisson=0.3)
-    low = scene.add_solid(supple.block(2), elastic, density=100, name="low")
-    scene.pin(low.where(lambda X: X[:, 1] <= 0))
-    block = supple.block(1, size=(0.5, 0.5, 0.5)).translated((0.2, 1.02, 0.2))
-    scene.add_solid(block, elastic, density=100, velocity=(0, -3, 0), name="high")
-    there, here = (
-        list(supple.simulate(scene, supple.PBNG(), frames=4, tolerance=1e-6, device=device))
-        for device in ("cuda", "cpu")
-    )
-    for a, b in zip(there, here, strict=True):
-        assert a.report.met.contacts == b.report.met.contacts
-        np.testing.assert_allclose(a.positions, b.positions, atol=1e-6)
-    assert here[-1].report.met.contacts > 0
+    scene.add_solid(supple.block(2), elastic, density=100)
+    block = supple.block(1, size=(0.5, 0.5, 0.5)).rotated((1, 0, 0.3), 0.1).translated((0.2, 1.06, 0.2))
+    scene.add_solid(block, elastic, density=100)
+    model = supple.build_model(scene, quasistatic=False)
+    ((_, follower),) = model.followers
+    from supple.problem.cuda import Cuda
+
+    lower = down * (np.arange(model.vertices) >= 27)[:, None] * (0, -1, 0)
+    terms = []
+    for device in (Cuda(model.vertices + 1), None):
+        problem = Problem(model, "float64", 1, device)
+        problem.positions = model.rest + lower
+        terms.append(follower.follow(problem, 0.0))
+    assert len(terms[1].vertices) > 0
+    for name in ("vertices", "keys"):
+        np.testing.assert_array_equal(getattr(terms[0], name), getattr(terms[1], name))
     assert "search_all" in fake_device.launched

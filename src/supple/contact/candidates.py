@@ -148,8 +148,9 @@ class Candidates:
     def _wanted(self, kind: str, within: bool, x: np.ndarray, radius: float, late: np.ndarray) -> Wanted:
         s = self._surfaces
         clear = s.clear if within and self._clear and kind != "triangles" else -1.0
-        near_by = crowd(s, x, radius) if not within else _NOBODY
-        return Wanted(WITHIN if within else BETWEEN, s.body, *near_by, late, s.rest, float(clear))
+        box, start, others = crowd(s, x, radius) if not within else _NOBODY
+        which = WITHIN if within else BETWEEN
+        return Wanted(which, s.body, box, start, others, late, s.rest, float(clear))
 
 
 _NO_NORMALS = np.zeros((0, 3))

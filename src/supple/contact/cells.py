@@ -229,5 +229,6 @@ def cells_of(
 def table_of(things: int, entries: int, runner: Runner) -> Table:
     """An empty one for so many things and entries."""
     places = 1 << max(4, things.bit_length())
-    numbers = (runner.zeros((count,), np.int64) for count in (places, places, places, 1, entries))
-    return Table(*numbers, runner.zeros((entries,), np.int32))
+    count, left, begin = (runner.zeros((places,), np.int64) for _ in range(3))
+    total, key = runner.zeros((1,), np.int64), runner.zeros((entries,), np.int64)
+    return Table(count, left, begin, total, key, runner.zeros((entries,), np.int32))

@@ -63,8 +63,9 @@ class Met(NamedTuple):
 
     @staticmethod
     def room(count: int, runner: Runner) -> Met:
-        sizes = ((count, 6), np.int64), ((count, 6), float), ((count, 3), float), ((count,), float)
-        return Met(*(runner.zeros(shape, kind) for shape, kind in sizes), runner.zeros((count,), float))
+        corners, weights = runner.zeros((count, 6), np.int64), runner.zeros((count, 6), float)
+        distance, strength = (runner.zeros((count,), float) for _ in range(2))
+        return Met(corners, weights, runner.zeros((count, 3), float), distance, strength)
 
 
 class Nearing(NamedTuple):
@@ -79,7 +80,7 @@ class Nearing(NamedTuple):
 
 
 class OfVertices(NamedTuple):
-    """The same pairs; start and around: the triangles around vertices."""
+    """What becomes of the pairs of `Nearing`; start and around: the triangles around vertices."""
 
     given: Any
     vertices: Any

@@ -63,8 +63,9 @@ class Meetings:
         for array in met:
             runner.pull(array)
         some = np.flatnonzero(met.strength > 0)
-        *numbers, strength = (array[some] for array in met)
-        return Meetings(*numbers, np.full(len(some), thickness), strength, keys[some])
+        vertices, weights, normal, distance, strength = (array[some] for array in met)
+        thick = np.full(len(some), thickness)
+        return Meetings(vertices, weights, normal, distance, thick, strength, keys[some])
 
     def where(self, chosen: np.ndarray) -> Meetings:
         return Meetings(*(values[chosen] for values in vars(self).values()))

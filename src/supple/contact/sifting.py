@@ -103,11 +103,15 @@ def gather_all(team, gathering):
 
 
 def sift(
-    pairs: tuple[np.ndarray, ...], radius: float, normal: np.ndarray, free: np.ndarray, runner: Runner
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    radius: float,
+    normal: np.ndarray,
+    free: np.ndarray,
+    runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (k,) of the things of those pairs, (x, seek, other, one, two) as in `Sifting`, that are near to
     each other, in the order in which they come."""
-    one, two = pairs[3:]
+    _, _, _, one, two = pairs
     if len(one) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN),), np.int64)
