@@ -34,6 +34,10 @@ class ApartReport:
         """Of what has passed, which is nothing [m]."""
         return 0.0
 
+    @property
+    def passed(self) -> bool:
+        return False
+
     def __str__(self) -> str:
         gap = "" if self.gap is None else f", smallest gap {self.gap:.2e} m"
         carried = f", forces times gaps {self.complementarity:.1e} J"

@@ -92,7 +92,7 @@ def recovering(problem: Problem, run: Run) -> bool:
 
 def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> Outcome:
     """Nothing has converged while surfaces have passed through each other."""
-    passed = between is not None and between.depth > 0 and outcome is Outcome.CONVERGED
+    passed = between is not None and between.passed and outcome is Outcome.CONVERGED
     return Outcome.PASSED if passed else outcome
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.contact.candidates import Candidates
+from supple.contact.crossing import crossings
 from supple.contact.pairs import Meetings, Surfaces
 from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
@@ -99,6 +100,15 @@ class WeakContact:
     def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
         return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._candidates)
 
+    def crossed(self, x: np.ndarray, threads: int = 1) -> int:
+        """How many edges are through triangles, with vertices at x (n, 3), where one of both has no inside;
+        what has passed others has a depth."""
+        flat = self.surfaces.flat
+        if not flat.any():
+            return 0
+        found = crossings(self.surfaces, x, threads)
+        return sum(each.count for each in found if flat[list(each.bodies)].any())
+
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) [m] where surfaces meet, with vertices at x (n, 3)."""
         met = self.meetings(x)
@@ -156,17 +166,24 @@ def with_weak_contact(
 class MetReport:
     """Contact of bodies with each other and themselves: contacts; the depth [m] of the deepest, 0 where none
     has passed another; the force [N] on each body, which are 0 in sum; complementarity [J]: Σ λ |g|, forces
-    times gaps."""
+    times gaps; crossed: edges through triangles where one of both is of cloth, in which nothing is deep."""
 
     contacts: int
     depth: float
     bodies: dict[str, tuple[float, float, float]]
     complementarity: float
+    crossed: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether anything has passed through anything."""
+        return self.depth > 0 or self.crossed > 0
 
     def __str__(self) -> str:
+        through = f", {counted(self.crossed, 'edge')} through cloth" if self.crossed else ""
         return (
-            f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m, forces times "
-            f"gaps {self.complementarity:.1e} J"
+            f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m{through}, "
+            f"forces times gaps {self.complementarity:.1e} J"
         )
 
 
@@ -202,4 +219,5 @@ def met(problem: Problem) -> MetReport | None:
     depth = -float(contact.meetings(x, finder_of(problem.device)).distance.min(initial=0.0))
     push, gap = term.response(x - model.rest).push, term.gaps(x)
     depth = depth if depth > LEAST * contact.thickness else 0.0
-    return MetReport(len(term.vertices), depth, bodies, float((push * np.abs(gap)).sum()))
+    carried, crossed = float((push * np.abs(gap)).sum()), contact.crossed(x, problem.device.threads)
+    return MetReport(len(term.vertices), depth, bodies, carried, crossed)

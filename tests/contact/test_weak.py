@@ -103,3 +103,20 @@ def test_what_has_passed_is_not_called_converged():
     assert unless_passed(supple.Outcome.COMPLETED, met) is supple.Outcome.COMPLETED
     assert unless_passed(supple.Outcome.CONVERGED, replace(met, depth=0.0)) is supple.Outcome.CONVERGED
     assert not supple.Outcome.PASSED.ok
+
+
+@pytest.mark.parametrize("height", [0.5, 1.2], ids=["through", "above"])
+def test_cloth_that_bodies_have_passed_is_not_called_converged(height):
+    """Cloth has no inside, and so nothing is deep in it."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
+    block = scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))
+    scene.pin(block.where(lambda X: X[:, 1] <= 0))
+    sheet = supple.sheet(2, size=(2, 2), plane="xz", origin=(-0.43, height, -0.47))
+    cloth = scene.add_cloth(
+        sheet, supple.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
+    )
+    scene.pin(cloth.where(np.arange(len(sheet.points))))
+    report = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-3, max_iterations=50, distance=None).report
+    assert (report.met.crossed > 0) == report.met.passed == (height < 1)
+    assert ("through cloth" in str(report.met)) == (height < 1)
+    assert (report.outcome is supple.Outcome.CONVERGED) == (height > 1)
