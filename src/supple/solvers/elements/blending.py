@@ -62,6 +62,6 @@ def zeta_option(method: Any, material: Any, root: bool) -> Any:
     require(method.name, material, shear_modulus)
     if method.zeta is not None:
         return np.array([method.zeta], float)
-    if root and stiffest.owner(type(material)) is Material:  # type: ignore[attr-defined]
+    if root and stiffest.owner(type(material)) is Material:
         require(method.name, material, bound_coefficients)
     return ()
