@@ -7,7 +7,8 @@ every material of the list on a slender bar.
     python benchmarks/arrive_more.py --table            the table of what was measured, in Markdown
 
 A solve is good that ends as converged, or at the limit of its rounding, which it says, within the distance of
-the equilibrium; and so is what a sentence refuses, as forces beyond a precision. Figures go to benchmarks/results/arrive_more.json after each of them, and what is there is not solved again.
+the equilibrium; and so is what a sentence refuses, as forces beyond a precision. Figures go to
+benchmarks/results/arrive_more.json after each of them, and what is there is not solved again.
 """
 
 from __future__ import annotations
