@@ -6,8 +6,9 @@ every material of the list on a slender bar.
     python benchmarks/arrive_more.py --fresh            forgets what was measured
     python benchmarks/arrive_more.py --table            the table of what was measured, in Markdown
 
-A solve is good that ends as converged, or, in float32, at the limit of its rounding, which it says. Figures
-go to benchmarks/results/arrive_more.json after each of them, and what is there is not solved again.
+A solve is good that ends as converged, or at the limit of its rounding, which it says, within the distance of
+the equilibrium; and so is what a sentence refuses, as forces beyond a precision. Figures go to
+benchmarks/results/arrive_more.json after each of them, and what is there is not solved again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from supple.io.machine import machine, versions
 
 RESULTS = Path(__file__).parent / "results" / "arrive_more.json"
 
-GOOD = {"float64": {"converged"}, "float32": {"converged", "precision"}}
+GOOD = {"converged", "precision", "refused"}
 
 
 class TooLongError(Exception):
@@ -43,6 +44,8 @@ def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[s
     options = {"precision": precision, "tolerance": tolerance, "start": start, "watch": watch}
     try:
         report = supple.equilibrium(scene, **options).report
+    except ValueError as error:
+        return {"outcome": "refused", "error": str(error)}
     except TooLongError as error:
         return {"outcome": "too long", "error": str(error)}
     except Exception as error:
@@ -78,12 +81,13 @@ def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
                     for k in ("outcome", "iterations", "imbalance", "distance", "error")
                     if k in found
                 }
-                mark = "" if good(found, precision) else "  <<<"
+                mark = "" if good(found) else "  <<<"
                 print(f"{name}, {key}: {told}{mark}", flush=True)
 
 
-def good(found: dict[str, Any], precision: str) -> bool:
-    return found["outcome"] in GOOD[precision]
+def good(found: dict[str, Any]) -> bool:
+    distance = found.get("distance")
+    return found["outcome"] in GOOD and (distance is None or distance <= 1e-4)
 
 
 def save(figures: dict[str, Any]) -> None:
@@ -93,21 +97,25 @@ def save(figures: dict[str, Any]) -> None:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """Markdown: iterations, and the outcome where that is not convergence."""
+    """Markdown: iterations, and the outcome where that is not convergence, with the distance."""
     columns = [f"{p} {t}" for p in ("float64", "float32") for t in ("0.0001", "1e-08")]
-    lines = [f"| case | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    heads = [column.replace("0.0001", "1e-4").replace("1e-08", "1e-8") for column in columns]
+    lines = [f"| case | vertices | {' | '.join(heads)} |", "|---" * (len(columns) + 2) + "|"]
     for name, found in figures["cases"].items():
-        cells = []
-        for column in columns:
-            one = found.get(column)
-            if one is None:
-                cells.append("")
-            elif one["outcome"] == "converged":
-                cells.append(str(one["iterations"]))
-            else:
-                cells.append(f"{one['outcome']} {one.get('iterations', '')}".strip())
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        vertices = max((one.get("vertices", 0) for one in found.values()), default=0)
+        cells = [_cell(found.get(column)) for column in columns]
+        lines.append(f"| {name} | {vertices:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _cell(one: dict[str, Any] | None) -> str:
+    if one is None:
+        return ""
+    if one["outcome"] == "converged":
+        return str(one["iterations"])
+    if "iterations" not in one:
+        return str(one["outcome"])
+    return f"{one['iterations']}, {one['outcome']} ({one['distance'] or 0:.0e})"
 
 
 def main() -> None:

@@ -33,7 +33,20 @@ def stiff():
     return scene
 
 
-SCENES = {"graded": graded, "uneven": uneven_bar, "stiff": stiff}
+def tip():
+    """A stiff body that swings down from a tip of a fifth of a millimetre."""
+    mesh = supple.block((30, 2, 2))
+    X = np.asarray(mesh.points)
+    s = 1e-3 ** (1 - X[:, 0])
+    points = np.stack([s, 0.2 * s * (X[:, 1] - 0.5), 0.2 * s * (X[:, 2] - 0.5)], axis=1)
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kind = supple.StableNeoHookean(young=1e11, poisson=0.3)
+    body = scene.add_solid(supple.TetMesh(points, np.asarray(mesh.tets)), kind, density=1000)
+    scene.pin(body.where(lambda X: X[:, 0] < 1e-3 + 1e-6))
+    return scene
+
+
+SCENES = {"graded": graded, "uneven": uneven_bar, "stiff": stiff, "tip": tip}
 
 
 @pytest.mark.parametrize("name", SCENES)
