@@ -15,7 +15,7 @@ SIZE = (640, 480)
 
 
 def two_sheets():
-    scene = supple.Scene()
+    scene = supple.Scene(gravity=(0, 0, 0))
     for name, x in (("left", 0.0), ("right", 2.0)):
         scene.add_cloth(supple.sheet(2, origin=(x, 0, 0)), MEMBRANE, name=name)
     return scene

@@ -42,7 +42,7 @@ class Simulation:
         if file.scene.integrator != "backward_euler" and not file.scene.quasistatic:
             log.warning("the live page moves by backward Euler, not by %s", file.scene.integrator)
         self.winds = Winds(file.scene)
-        self.settings = self._sound = self._with_winds(settings or file_settings(file))
+        self.settings = self._sound = self.winds.known(settings or file_settings(file))
         self.pins = Pins(file.scene)
         self.carried = Carried(file.scene)
         self._dragged: dict[Any, Grab] = {}
@@ -66,12 +66,8 @@ class Simulation:
         self._last_poses = np.empty((0, 12))
         self.stale = True
 
-    def _with_winds(self, settings: Settings) -> Settings:
-        """Settings that say nothing of winds have those of the scene."""
-        return settings if settings.winds else replace(settings, winds=self.winds.velocities)
-
     def change(self, settings: Settings) -> None:
-        settings = self._with_winds(settings)
+        settings = self.winds.known(settings)
         parts = ("physics", "solvers", "precision", "device")
         self.stale |= any(getattr(settings, part) != getattr(self.settings, part) for part in parts)
         self.settings = settings

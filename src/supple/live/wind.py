@@ -30,10 +30,12 @@ class Winds:
             scene.add_wind((0.0, 0.0, 0.0), *cloth)
         self._winds = scene.winds
 
-    @property
-    def velocities(self) -> tuple[Velocity, ...]:
-        """As the scene has them."""
-        return tuple((float(x), float(y), float(z)) for x, y, z in (wind.velocity for wind in self._winds))
+    def known(self, settings: Settings) -> Settings:
+        """Settings that say nothing of winds have those of the scene."""
+        if settings.winds:
+            return settings
+        x, y, z = np.array([wind.velocity for wind in self._winds], float).reshape(-1, 3).T.tolist()
+        return replace(settings, winds=tuple(zip(x, y, z, strict=True)))
 
     def forces(
         self, velocities: tuple[Velocity, ...], x: np.ndarray, v: np.ndarray, time: float
