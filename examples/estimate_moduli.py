@@ -48,6 +48,8 @@ def main(cells: tuple[int, int, int] = (16, 3, 3), noise: float = 1e-3, folder: 
         axes.plot([young[k] / 1e3 for young in tried], color=colour, label=f"part {k}")
         axes.axhline(TRUE[k] / 1e3, color=colour, ls=":", lw=1)
     axes.set(xlabel="equilibrium", ylabel="Young's modulus [kPa]", yscale="log")
+    axes.set_yticks([30, 50, 80, 120], ["30", "50", "80", "120"])
+    axes.set_yticks([], minor=True)
     axes.legend(frameon=False, ncol=2)
     figure.savefig(folder / "moduli.png", dpi=120, bbox_inches="tight")
     plt.close(figure)
