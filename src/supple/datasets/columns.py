@@ -55,7 +55,7 @@ def _numbers(cells: list[str], where: str) -> np.ndarray:
 
 
 def _npz(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 

@@ -116,27 +116,26 @@ def _histograms(data: Dataset) -> list[Figure]:
 
 
 def _extremes(data: Dataset) -> list[Figure]:
-    """Those with the least and the greatest energy, and the one that moves furthest."""
+    """Those with the least and the greatest energy, and the one that moves furthest; each once."""
     if not len(data.ids) or "positions" not in data:
         return []
     energy, displaced = data.report["energy"][data.ids], data["displacements"]
     furthest = [float(np.abs(displaced[int(sample)]).max()) for sample in data.ids]
-    chosen = {
+    extremes = {
         "the least energy": int(data.ids[energy.argmin()]),
         "the greatest energy": int(data.ids[energy.argmax()]),
         "the largest displacement": int(data.ids[int(np.argmax(furthest))]),
     }
+    chosen = {k: " and ".join(text for text, one in extremes.items() if one == k) for k in extremes.values()}
     from supple.scene import build_model
 
     file = data.scene()
     azimuth, elevation = file.view.camera
     model = build_model(file, quasistatic=True)
-    shapes = {
-        text: Shape(np.asarray(data["positions"][k], float), f"sample {k}") for text, k in chosen.items()
-    }
+    shapes = {k: Shape(np.asarray(data["positions"][k], float), f"sample {k}") for k in chosen}
     view = shared_view(model, list(shapes.values()), "displacement", PICTURE_SIZE, (azimuth, elevation))
 
     def draw(path: str | os.PathLike[str], shape: Shape, theme: Theme) -> None:
         picture(path, model, shape, field="displacement", size=PICTURE_SIZE, theme=theme.name, view=view)
 
-    return [drawn(f"Sample {chosen[text]}: {text}", draw, shape) for text, shape in shapes.items()]
+    return [drawn(f"Sample {k}: {text}", draw, shapes[k]) for k, text in chosen.items()]

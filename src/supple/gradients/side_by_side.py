@@ -92,15 +92,15 @@ def _goes(problem: Problem, result: Result) -> bool:
     return still and not result.model.changing and same_shape(problem.model, result.model)
 
 
-def _made(problem: Problem, copies: int, materials: tuple) -> Problem:
+def _made(problem: Problem, copies: int, materials: tuple[Any, ...]) -> Problem:
     """A problem of so many copies of another one's model, whose bodies are those of every copy."""
     own, n = problem.model, problem.model.vertices
-    bodies = tuple(
+    bodies: Any = tuple(
         _Copy(f"{name} {k}", slice(k * n + part.start, k * n + part.stop))
         for k in range(copies)
         for name, part in own.body_vertices
     )
-    model: Any = replace(with_materials(repeated(own, copies), materials), bodies=bodies)
+    model = replace(with_materials(repeated(own, copies), materials), bodies=bodies)
     made = Problem(model, "float64", device=problem.device.alike(np.dtype(float), model.vertices + 1))
     made.keeps_prepared = True
     return made
