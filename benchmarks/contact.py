@@ -10,14 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from datetime import date
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 import supple
-from supple.io import machine
+from supple.io.machine import machine
 
 YOUNG, POISSON, RADIUS = 1e6, 0.3, 1.0
 
@@ -79,7 +78,6 @@ def main() -> None:
         rows.append(indent(cells, given.depth))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     figures = {
-        "date": str(date.today()),
         "machine": machine(),
         "hertz": rows,
         "extrapolated": extrapolated(rows),

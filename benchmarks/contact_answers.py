@@ -1,7 +1,8 @@
 """Contact against answers that are known, into results/contact_answers.json.
 
 Each answer is a function, which says where it comes from, in contact_friction, contact_pressing or
-contact_standing; `--only hertz,capstan` runs some of them and keeps what the file has of the others.
+contact_standing; `--only hertz,capstan` runs some of them and keeps what the file has of the others;
+"machine" says where each was run.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contact_friction import capstans, mindlin, slope
 from contact_pressing import closing, hertz_all, patches, two_spheres
 from contact_standing import arch, drop, stack
 
-from supple.io import machine
+from supple.io.machine import machine
 
 ANSWERS: dict[str, Callable[[], Any]] = {
     "slope": slope,
@@ -41,7 +42,7 @@ def main() -> None:
     found = json.loads(given.to.read_text()) if given.to.exists() else {}
     for name in given.only.split(","):
         found[name] = ANSWERS[name]()
-        found["machine"] = machine()
+        found.setdefault("machine", {})[name] = machine()
         print(name, json.dumps(found[name]), file=sys.stderr, flush=True)
         given.to.write_text(json.dumps(found, indent=2) + "\n")
 
