@@ -16,9 +16,9 @@ from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
 from supple.view.drawing import drawing, links_of
 from supple.view.fields import Field, field_named
 from supple.view.furniture import Furniture
+from supple.view.glass import near_obstacles
 from supple.view.ground import ground_level
 from supple.view.layout import layout_for
-from supple.view.obstacles import near_obstacles
 from supple.view.probe import vtk_problem_while_importing
 from supple.view.style import theme_named
 from supple.view.surface import surface_of
