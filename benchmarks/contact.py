@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from datetime import date
 from pathlib import Path
 from time import perf_counter
 
@@ -79,7 +78,6 @@ def main() -> None:
         rows.append(indent(cells, given.depth))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     figures = {
-        "date": str(date.today()),
         "machine": machine(),
         "hertz": rows,
         "extrapolated": extrapolated(rows),

@@ -71,17 +71,6 @@ def face(axis: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda X: np.abs(X[:, axis] - value) < 1e-9
 
 
-def uneven_bar(contrast: float = 1e6) -> supple.Scene:
-    """Soft and stiff lengths of a bar in turn, which bends under its weight."""
-    mesh = supple.block((20, 2, 2), (2, 0.2, 0.2))
-    middle = np.asarray(mesh.points)[np.asarray(mesh.tets)].mean(axis=1)[:, 0]
-    young = np.where(middle % 0.4 < 0.2, 1e4, 1e4 * contrast)
-    scene = supple.Scene(gravity=(0, -9.8, 0))
-    body = scene.add_solid(mesh, supple.Corotated(young=young, poisson=0.4), density=1000)
-    scene.pin(body.where(face(0, 0)))
-    return scene
-
-
 def affine(A: np.ndarray, b: np.ndarray | float = 0.0) -> Callable[[np.ndarray, float], np.ndarray]:
     """The motion x = A X + b, whole at any time."""
     return lambda X, t: X @ np.asarray(A).T + b

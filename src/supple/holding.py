@@ -46,6 +46,8 @@ class Holding:
             place = np.searchsorted(self.vertices, part.vertices)
             directions = np.eye(3) if part.directions is None else part.directions
             directions = np.broadcast_to(directions, (len(place), *directions.shape[-2:]))
+            if part.directions is not None:
+                directions = _new_ones_first(directions, N[place])
             lifts = [(n, self._hold(N, place, n)) for n in np.moveaxis(directions, 1, 0)]
             self._steps.append((number, place, lifts))
         self.held = None if np.all(np.eye(3) == N) else N
@@ -117,3 +119,13 @@ class Holding:
             f"{gap[worst]:.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
             "there, or give both the same motion."
         )
+
+
+def _new_ones_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
+    """Orthonormal directions (k, d, 3), where N (k, 3, 3) holds something already as others of the same span:
+    first those of which it leaves something, at right angles to those that it holds. Which part does what of
+    a force then does not depend on how directions are written."""
+    found, shared = directions.copy(), N.any(axis=(1, 2))
+    turn, _, _ = np.linalg.svd((directions - directions @ N)[shared])
+    found[shared] = np.swapaxes(turn, 1, 2) @ directions[shared]
+    return found

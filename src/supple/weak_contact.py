@@ -100,13 +100,13 @@ class WeakContact:
     def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
         return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._candidates)
 
-    def crossed(self, x: np.ndarray, threads: int = 1) -> int:
+    def crossed(self, x: np.ndarray, runner: Runner = HOST) -> int:
         """How many edges are through triangles, with vertices at x (n, 3), where one of both has no inside;
         what has passed others has a depth."""
         flat = self.surfaces.flat
         if not flat.any():
             return 0
-        found = crossings(self.surfaces, x, threads)
+        found = crossings(self.surfaces, x, runner)
         return sum(each.count for each in found if flat[list(each.bodies)].any())
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
@@ -216,8 +216,9 @@ def met(problem: Problem) -> MetReport | None:
     for name, own in problem.model.body_vertices:
         fx, fy, fz = map(float, force[own].sum(axis=0))
         bodies[name] = fx, fy, fz
-    depth = -float(contact.meetings(x, finder_of(problem.device)).distance.min(initial=0.0))
+    finder = finder_of(problem.device)
+    depth = -float(contact.meetings(x, finder).distance.min(initial=0.0))
     push, gap = term.response(x - model.rest).push, term.gaps(x)
     depth = depth if depth > LEAST * contact.thickness else 0.0
-    carried, crossed = float((push * np.abs(gap)).sum()), contact.crossed(x, problem.device.threads)
+    carried, crossed = float((push * np.abs(gap)).sum()), contact.crossed(x, finder)
     return MetReport(len(term.vertices), depth, bodies, carried, crossed)

@@ -172,7 +172,7 @@ MISTAKES = {
     ),
     "contact thicker than edges": (
         PINNED + "[contact]\nthickness = 3",
-        "contact.thickness: thickness [m] of contact, 3, must be smaller than the edges",
+        "contact: thickness [m] of contact, 3, must be smaller than the edges",
     ),
     "friction of nobody": (
         PINNED + '[[contact.pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',

@@ -5,12 +5,16 @@ import pickle
 import numpy as np
 import pytest
 from problems import face, material
+from scipy.spatial.transform import Rotation
 
 import supple
+from supple.holding import Holding, Part
 from supple.inspection import inspect
 from supple.scene import SceneError
+from supple.scene.directions import held_directions
 
 AT = np.array([1.0, 2.0, 2.0]) / 3
+TURNS = np.array([[0.7, -1.1, 0.4], [2.0, 0.3, -0.9], [0, 0, 0.5]])
 
 
 def scene_of_block(gravity=(0, 0, 0), **changes):
@@ -102,6 +106,23 @@ def test_pins_may_overlap_where_they_agree():
     x = model.rest.copy()
     model.hold(x, model.prescribed(np.inf))
     np.testing.assert_array_equal(x[edge], model.rest[edge] + [0, 0, 0.2])
+
+
+@pytest.mark.parametrize("second", [{"along": (0, 0, 1)}, {"axes": "xy"}, {"normal": (1, 1, 0)}], ids=str)
+def test_what_each_pin_does_turns_with_the_frame(second):
+    """A plane of symmetry, and a rail, two axes or an oblique plane that share vertices with it: the first
+    that holds along a direction has the force there, however the directions of the other are written."""
+    first = np.array([[1.0, 0, 0]])
+    other = held_directions(*(second.get(name) for name in ("axes", "along", "normal")), 1)
+    force = np.array([[3.0, 5.0, 0.0]])
+    mine = [[-2.0, 0, 0], [5.0, 5.0, 0]] if "normal" in second else [[3.0, 0, 0], [0, 5.0, 0]]
+    where, rest = np.array([0]), np.zeros((1, 3))
+    for turn in (np.eye(3), *Rotation.from_rotvec(TURNS).as_matrix()):
+        parts = [Part(where, rest, directions @ turn.T) for directions in (first, other)]
+        if "along" in second:
+            parts[1] = Part(where, rest, held_directions(None, turn[:, 2], None, 1))
+        shares = Holding(parts).shares(force @ turn.T)
+        np.testing.assert_allclose(np.concatenate(shares) @ turn, mine, atol=1e-12)
 
 
 def test_contradictions_are_refused():

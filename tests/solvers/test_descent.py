@@ -18,8 +18,8 @@ from problems import (
     scrambled,
     tied_blocks,
     twisted,
-    uneven_bar,
 )
+from test_exact_states import uneven
 
 import supple
 from supple import PBNG, Newton, Outcome
@@ -346,7 +346,7 @@ def test_twins_are_held_at_the_same_places():
 @pytest.mark.parametrize("contrast", [1e3, 1e6])
 def test_stiff_parts_in_a_soft_body(contrast):
     """A bar of soft and stiff lengths in turn: paths turn the stiff ones without stretching them."""
-    report = supple.equilibrium(uneven_bar(contrast)).report
+    report = supple.equilibrium(uneven(contrast)).report
     assert report.outcome is Outcome.CONVERGED, report
     assert report.iterations < 100
 

@@ -12,6 +12,8 @@ from supple.live.snapshot import Snapshot
 from supple.live.wind import WindFolder
 from supple.materials import MATERIALS, Material
 
+Folder = SolverFolder | MaterialFolder | TimeFolder | WindFolder
+
 PATIENCE = 0.7
 """Seconds without a keystroke after which what was typed counts."""
 
@@ -34,7 +36,7 @@ class Controls:
         self._timer = threading.Timer(0, lambda: None)
         solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies, materials), TimeFolder(gui)
         winds = [WindFolder(gui, len(settings.winds))] if settings.winds else []
-        self._folders = (solver, material, time, *winds)
+        self._folders: tuple[Folder, ...] = (solver, material, time, *winds)
         self.show(settings)
         for choice in (material.body, *(folder.which for folder in winds)):
             choice.on_update(_by_user(lambda: self.show(self._settings)))

@@ -15,7 +15,7 @@ from supple.contact.pairs import Surfaces
 from supple.materials import evolving
 from supple.model import Grid, Model
 from supple.scene.checks import listed, number, shown
-from supple.scene.errors import SceneError
+from supple.scene.errors import SceneError, about
 from supple.weak_contact import with_weak_contact
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def check_contact(scene: Scene) -> None:
     when the scene begins."""
     contact = contact_of(scene.contact)
     if contact.method in ("weak", "barrier"):
-        _refuse_thick(scene, contact)
+        with about("contact"):
+            _refuse_thick(scene, contact)
         contact.table([body.name for body in scene.bodies])
     if contact.method == "barrier" and not contact.push_apart and (found := intersections(scene)):
         raise SceneError(already_crossing(found), at="contact")
@@ -264,8 +265,7 @@ def _refuse_thick(scene: Scene, contact: Contact) -> None:
         if contact.thickness is not None and contact.thickness > shortest:
             raise SceneError(
                 f"thickness [m] of contact, {contact.thickness:g}, must be smaller than the edges of "
-                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long.",
-                at="contact.thickness",
+                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long."
             )
 
 

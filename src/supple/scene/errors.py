@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SceneError(ValueError):
     """The description of a scene is wrong or incomplete. at: the entry of a scene file that it is about,
@@ -10,6 +13,16 @@ class SceneError(ValueError):
     def __init__(self, sentence: str, at: str | None = None) -> None:
         super().__init__(sentence)
         self.at = at
+
+
+@contextmanager
+def about(at: str) -> Iterator[None]:
+    """Whatever is refused inside is about this entry of a scene file."""
+    try:
+        yield
+    except SceneError as error:
+        error.at = error.at or at
+        raise
 
 
 class SceneFileError(SceneError):

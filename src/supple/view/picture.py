@@ -16,10 +16,10 @@ from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
 from supple.view.drawing import drawing, links_of
 from supple.view.fields import Field, field_named
 from supple.view.furniture import Furniture
+from supple.view.glass import near_obstacles
 from supple.view.ground import ground_level
 from supple.view.layout import layout_for
 from supple.view.naming import Named, named_bodies, outlines_of_bodies
-from supple.view.obstacles import near_obstacles
 from supple.view.probe import vtk_problem_while_importing
 from supple.view.style import theme_named
 from supple.view.surface import surface_of
@@ -82,13 +82,13 @@ def shared_view(
     ends: dict[tuple[bool, bool], list[tuple[float, float]]] = defaultdict(list)
     surface = surface_of(model, thickness)
     for shape in map(_shape, shapes):
-        corners, links = surface.corners(shape.positions), links_of(model, shape.positions).reshape(-1, 3)
-        beside = near_obstacles(model.obstacles, shape.time, corners[np.isfinite(corners).all(axis=1)])
+        links = links_of(model, shape.positions).reshape(-1, 3)
+        outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
         bodies += [outlines_of_bodies(model, shape.positions)] if names else []
-        outlines.append(outline([np.concatenate([corners, links, beside])]))
         values = surface.values(field.values(model, shape.positions, shape.step), field.separate)
         something = bool(np.nan_to_num(values).any())
         ends[shape.solved, something].append(field.limits(values))
+        outlines.append(near_obstacles(model.obstacles, shape.time, outlines[-1]))
     seen = np.concatenate(outlines)
     shown = next(filter(None, (ends[key] for key in COUNTS)))
     limits = min(low for low, _ in shown), max(high for _, high in shown)

@@ -9,8 +9,8 @@ from scipy.spatial import cKDTree
 
 from supple.view.camera import Camera
 from supple.view.drawing import Drawing
+from supple.view.glass import glass
 from supple.view.layout import layout_for
-from supple.view.obstacles import glass
 from supple.view.style import DPI, Theme
 
 

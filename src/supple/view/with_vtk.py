@@ -9,9 +9,9 @@ import numpy as np
 
 from supple.view.camera import OPENING, Camera
 from supple.view.drawing import Drawing
+from supple.view.glass import glass
 from supple.view.ground import Shadow
 from supple.view.layout import Layout, layout_for
-from supple.view.obstacles import glass
 from supple.view.style import Theme
 
 SAMPLES = 8

@@ -12,7 +12,7 @@ from supple.scene import build_model
 from supple.view import FIELDS
 from supple.view.camera import fitted_camera
 from supple.view.drawing import drawing
-from supple.view.obstacles import CLEAR, RIM, glass
+from supple.view.glass import CLEAR, RIM, glass
 from supple.view.picture import Shape, shared_view
 from supple.view.style import LIGHT
 
