@@ -28,6 +28,8 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "contact_peers.json"
 OBJECTS, FRAMES, DT, ITERATIONS, YOUNG, POISSON, DENSITY = 8, 51, 0.01, 20, 2e4, 0.3, 100.0
+OURS = "barrier", "weak"
+
 VBD: dict[str, tuple[int, float | None]] = {
     "vbd": (1, None),
     "vbd 5 substeps": (5, None),
@@ -134,9 +136,9 @@ def peer() -> None:
     wp.config.quiet = True
     given, frames = np.load(sys.argv[2]), int(sys.argv[4])
     found: dict[str, Any] = {"versions": [newton.__version__, wp.config.version]}
-    for name, options in VBD.items():
+    for name in sys.argv[5:]:
         try:
-            found[f"{name} x"], found[f"{name} s"], _ = of_newton(*options, frames, given)
+            found[f"{name} x"], found[f"{name} s"], _ = of_newton(*VBD[name], frames, given)
         except Exception as mistake:
             found[f"{name} error"] = f"{type(mistake).__name__}: {mistake}"
     np.savez(sys.argv[3], **found)
@@ -146,14 +148,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True, help="of an environment with newton")
     parser.add_argument("--frames", type=int, default=FRAMES)
+    parser.add_argument("--only", nargs="*", choices=[*OURS, *VBD], help="others stay as they were")
     asked = parser.parse_args()
+    only = asked.only or [*OURS, *VBD]
     import supple
     from supple.io.machine import machine
 
     scene = objects("barrier")
     model = supple.build_model(scene, quasistatic=False)
     contact = model.followers[-1][1]
-    rows = {f"supple {kind}": of_supple(kind, asked.frames) for kind in ("barrier", "weak")}
+    rows = json.loads(RESULTS.read_text())["solvers"] if RESULTS.exists() else {}
+    rows |= {f"supple {kind}": of_supple(kind, asked.frames) for kind in OURS if kind in only}
+    peers = [name for name in VBD if name in only]
     with tempfile.TemporaryDirectory() as folder:
         start, answer = Path(folder) / "start.npz", Path(folder) / "answer.npz"
         meshes = {f"points{k}": body.points for k, body in enumerate(scene.bodies)}
@@ -162,10 +168,11 @@ def main() -> None:
         numbers = {"width": 1.5, "thickness": contact.thickness, "stiffness": 10 * YOUNG * edge}
         np.savez(start, **meshes, **numbers)
         subprocess.run(
-            [asked.python, __file__, "--peer", str(start), str(answer), str(asked.frames)], check=True
+            [asked.python, __file__, "--peer", str(start), str(answer), str(asked.frames), *peers],
+            check=True,
         )
         told = np.load(answer)
-        for name in VBD:
+        for name in peers:
             if f"{name} x" in told:
                 x = told[f"{name} x"].astype(float)
                 rows[f"newton {name}"] = judged(scene, x, float(told[f"{name} s"]))

@@ -107,7 +107,8 @@ def stopwatch() -> Iterator[dict[str, float]]:
 
 @dataclass
 class Figures:
-    """What is known of a run after so many frames; unchecked: those that ipctk has not seen."""
+    """What is known of a run after so many frames; behind: how far pins are from where they are to be [m],
+    with a barrier in their way; unchecked: frames that ipctk has not seen."""
 
     scene: str
     contact: str
@@ -128,6 +129,7 @@ class Figures:
     deepest: float = 0.0
     deepest_in_obstacles: float = 0.0
     smallest_gap: float | None = None
+    behind: float = 0.0
     frames_that_intersect: list[int] = field(default_factory=list)
     unchecked: list[int] = field(default_factory=list)
     lowest: float = 0.0
@@ -143,6 +145,7 @@ class Figures:
         if report.met is not None:
             self.deepest = max(self.deepest, report.met.depth)
             self.most_contacts = max(self.most_contacts, report.met.contacts)
+            self.behind = getattr(report.met, "behind", 0.0)
             gaps = [self.smallest_gap, getattr(report.met, "gap", None)]
             self.smallest_gap = min((gap for gap in gaps if gap is not None), default=None)
         if report.contact is not None:
