@@ -34,7 +34,8 @@ class Controls:
         self._timer = threading.Timer(0, lambda: None)
         solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies, materials), TimeFolder(gui)
         winds = [WindFolder(gui, len(settings.winds))] if settings.winds else []
-        self._folders = (solver, material, time, *winds)
+        self._folders: list[SolverFolder | MaterialFolder | TimeFolder | WindFolder]
+        self._folders = [solver, material, time, *winds]
         self.show(settings)
         for choice in (material.body, *(folder.which for folder in winds)):
             choice.on_update(_by_user(lambda: self.show(self._settings)))

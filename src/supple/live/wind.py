@@ -65,7 +65,8 @@ class WindFolder:
                 "Towards [°]", -180.0, 180.0, 1.0, 90.0, hint="0 is along z, 90 along x."
             )
             self.rising = gui.add_slider("Rising [°]", -90.0, 90.0, 1.0, 0.0, hint="90 is along y.")
-        self.clicked, self.typed = [self.speed, self.towards, self.rising], []
+        self.clicked = [self.speed, self.towards, self.rising]
+        self.typed: list[Any] = []
         self._shown: tuple[float, ...] = ()
 
     def show(self, settings: Settings) -> None:
