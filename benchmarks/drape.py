@@ -268,6 +268,8 @@ cotton covered 73 % on 15 rings and 76 on 20.
 Densities, thicknesses and stiffnesses are not those of one measured piece each, and B was chosen after a look
 at the coefficients: the page shows that the bands are within reach with values that are usual or nearly so.
 For silk and the flag B is at or below the low end of these.
+No source was found that has weight, shear, B and drape of one and the same piece for all six, so that B could
+be taken from there; who collected the bands fits B to them as well.
 """
 
 
