@@ -163,3 +163,28 @@ def test_what_cannot_be_is_refused_at_the_call(loss, take, message):
 def test_what_are_no_results_is_told(results, message):
     with pytest.raises(TypeError, match=message):
         list(supple.gradients(results, lambda x: x, lambda found: found))
+
+
+def shaped(stretch=1.0, stiffness=1e3):
+    """A block, longer by a little, on a spring."""
+    mesh = supple.block(2)
+    points = np.asarray(mesh.points) * (1, 1, stretch)
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    body = scene.add_solid(
+        supple.TetMesh(points, np.asarray(mesh.tets)), supple.NeoHookean(young=1e5, poisson=0.3)
+    )
+    scene.pin(body.where(face(0, 0)))
+    scene.add_springs(body.where(face(0, 1)), points[points[:, 0] == 1] + (0, 1, 0), stiffness=stiffness)
+    return supple.equilibrium(scene)
+
+
+@pytest.mark.parametrize("other", [{"stretch": 1.00005}, {"stiffness": 1.0005e3}], ids=str)
+def test_those_of_other_shapes_and_springs_are_their_own(other):
+    """However little they differ, so that those before would be nearly balanced in their place."""
+    one, two = shaped(), shaped(**other)
+    results = [one, one, two, two, two, two]
+    found = list(supple.gradients(results, weights, lambda found: np.array(found.gravity), at_once=2))
+    alone = {id(result): np.array(supple.gradient(result, weights).gravity) for result in (one, two)}
+    for result, gravity in zip(results, found, strict=True):
+        np.testing.assert_allclose(gravity, alone[id(result)], rtol=1e-9)
+    np.testing.assert_array_less(1e-7, np.abs(alone[id(two)] / alone[id(one)] - 1).max())

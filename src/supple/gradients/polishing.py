@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -125,13 +125,31 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
 
 
 def same_shape(one: Model, other: Model) -> bool:
-    """Whether the same vertices are held, and all are at the same places at rest."""
+    """Whether the same vertices are held, all are at the same places at rest, and the terms differ by their
+    materials at most."""
     return (
-        one.rest.shape == other.rest.shape
-        and np.array_equal(one.rest, other.rest)
+        np.array_equal(one.rest, other.rest)
         and np.array_equal(one.pinned, other.pinned)
+        and _alike(one.held, other.held)
         and len(one.terms) == len(other.terms)
+        and all(map(_alike, one.terms, other.terms))
     )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two terms, or what they are made of, are the same but for materials."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if is_dataclass(one):
+        names = (field.name for field in fields(one) if field.name != "material")
+        return all(_alike(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
 
 
 def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from supple.gradients.polishing import MOST_STEPS, NEAR, TARGET, Polished, actin
 from supple.gradients.report import GradientReport, NoGradientError
 from supple.gradients.system import UNSOLVED, Solved, System
 from supple.kernels import compilation
+from supple.model import Model
 from supple.problem import Problem
 from supple.problem.materials import are_alike, materials_of, with_materials
 from supple.simulate import Result
@@ -32,19 +32,13 @@ class Adjoint(NamedTuple):
     report: GradientReport
 
 
-@dataclass(frozen=True)
-class _Copy:
-    """A body of one of the copies."""
-
-    name: str
-    vertices: slice
-
-
 class SideBySide:
-    """Solves for groups of results, the first of which is the largest: its problem serves the others."""
+    """Solves for groups of results, the first of which is the largest: its problem serves the others of the
+    same shape."""
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
+        self._model: Model | None = None
         self._copies = 0
 
     def adjoints(self, problem: Problem, results: Sequence[Result], losses: Sequence[Loss]) -> list[Any]:
@@ -70,12 +64,13 @@ class SideBySide:
         every = [*results, *[results[-1]] * (self._copies - len(results))]
         models = [acting(result.model, result.step) for result in every]
         materials = joined([materials_of(model) for model in models], problem.model, True)
-        made = self._problem
-        size = self._copies * problem.model.vertices
-        if made is None or made.model.vertices != size or not are_alike(made.model, materials):
-            made = self._problem = _made(problem, self._copies, materials)
-        else:
+        made, size = self._problem, self._copies * problem.model.vertices
+        fits = made is not None and made.model.vertices == size and are_alike(made.model, materials)
+        if made is not None and fits and self._model is not None and same_shape(self._model, problem.model):
             made.use_materials([materials])
+        else:
+            made = self._problem = _made(problem, self._copies, materials)
+            self._model = problem.model
         made.loads.set(np.concatenate([model.force for model in models]))
         made.positions = np.concatenate([result.positions for result in every])
         pinned = problem.model.pinned
@@ -94,13 +89,7 @@ def _goes(problem: Problem, result: Result) -> bool:
 
 def _made(problem: Problem, copies: int, materials: tuple[Any, ...]) -> Problem:
     """A problem of so many copies of another one's model, whose bodies are those of every copy."""
-    own, n = problem.model, problem.model.vertices
-    bodies: Any = tuple(
-        _Copy(f"{name} {k}", slice(k * n + part.start, k * n + part.stop))
-        for k in range(copies)
-        for name, part in own.body_vertices
-    )
-    model = replace(with_materials(repeated(own, copies), materials), bodies=bodies)
+    model = with_materials(repeated(problem.model, copies), materials)
     made = Problem(model, "float64", device=problem.device.alike(np.dtype(float), model.vertices + 1))
     made.keeps_prepared = True
     return made
