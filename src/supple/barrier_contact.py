@@ -27,7 +27,6 @@ from supple.contact.passing import first_touch
 from supple.grip import owners, rows_from
 from supple.kernels import HOST, Runner
 from supple.model import Model, unpinned
-from supple.problem.device import finder_of
 from supple.pushing_apart import pushed_apart, touching
 from supple.terms import Barriers
 from supple.terms.barrier_hessian import closest
@@ -89,7 +88,7 @@ class BarrierContact:
     def near(self, problem: Problem, anew: bool = False) -> Neighbours:
         """All pairs that are near where the vertices are; without looking for them where those will do that
         are known, unless they are to be found anew, or somebody has set where vertices are."""
-        room, finder = problem.room, finder_of(problem.device)
+        room, finder = problem.room, problem.device
         anew = anew or not room.checked
         if not room.checked:
             self._check(problem)
@@ -110,7 +109,7 @@ class BarrierContact:
         far = ((u - start) ** 2).sum(axis=1) > room.radii**2
         if not far.any():
             return
-        x, finder = self.surfaces.rest + start, finder_of(problem.device)
+        x, finder = self.surfaces.rest + start, problem.device
         self._halt(problem, x)
         step = u - start
         known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, finder)
@@ -155,7 +154,7 @@ class BarrierContact:
         several ways are tried from there."""
         known = problem.room.around
         if known is None or known[0] is not start or known[1] < radius:
-            found = gaps(self.surfaces, x, radius, finder_of(problem.device), self._candidates)
+            found = gaps(self.surfaces, x, radius, problem.device, self._candidates)
             known = problem.room.around = start, radius, found
         pairs: Gaps = known[2]
         return pairs
@@ -241,7 +240,7 @@ class BarrierContact:
 
     def _check(self, problem: Problem) -> None:
         """Refuse to begin where surfaces have passed each other already, or push them apart."""
-        finder, x = finder_of(problem.device), problem.positions
+        finder, x = problem.device, problem.positions
         close = touching(self.surfaces, x, self.thickness, finder)
         if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
             how = self.thickness, self.push_apart, problem.device.threads

@@ -14,7 +14,6 @@ from supple.grip import no_contacts
 from supple.kernels import HOST, Runner
 from supple.model import Model
 from supple.problem import Problem
-from supple.problem.device import finder_of
 from supple.solvers import PBNG
 from supple.weak_contact import STIFFNESS, WeakContact
 
@@ -63,7 +62,7 @@ def pushed_apart(
         exchanged = problem.following.iterated(SWEEPS)
         run.observe(problem.balance())
         y = problem.positions
-        finder = finder_of(problem.device)
+        finder = problem.device
         free = not crossings(surfaces, y, finder) and not touching(surfaces, y, thickness, finder)
         if free and not exchanged:
             break

@@ -22,7 +22,6 @@ from supple.contact.pairs import Meetings, Surfaces
 from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
 from supple.model import Model
-from supple.problem.device import finder_of
 from supple.terms import RubbingContacts
 from supple.words import counted
 
@@ -58,7 +57,7 @@ class WeakContact:
 
     def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
-        found = self.meetings(problem.positions, finder_of(problem.device))
+        found = self.meetings(problem.positions, problem.device)
         new = self.term(found, problem.following.grips.get(index))
         old: Any = problem.model.terms[index]
         if problem.following.beginning:
@@ -216,7 +215,7 @@ def met(problem: Problem) -> MetReport | None:
     for name, own in problem.model.body_vertices:
         fx, fy, fz = map(float, force[own].sum(axis=0))
         bodies[name] = fx, fy, fz
-    finder = finder_of(problem.device)
+    finder = problem.device
     depth = -float(contact.meetings(x, finder).distance.min(initial=0.0))
     push, gap = term.response(x - model.rest).push, term.gaps(x)
     depth = depth if depth > LEAST * contact.thickness else 0.0

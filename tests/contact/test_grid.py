@@ -109,7 +109,24 @@ def test_pairs_do_not_depend_on_threads():
     x, triangles = crumpled(2)
     edges = edges_of(triangles)
     one, two = (near(x, edges, edges, 0.1, Host(threads)) for threads in (1, 2))
+    assert_array_equal(one[0], two[0])
     assert_array_equal(one[1], two[1])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_floor_finds_all_that_lies_on_it(threads):
+    """Rows of hundreds, in order: two large triangles below 512 small ones."""
+    k = np.arange(17)
+    sheet = np.stack([*np.meshgrid(k / 16, [1e-3], k / 16, indexing="ij")], axis=-1).reshape(-1, 3)
+    at = np.arange(17 * 17).reshape(17, 17) + 4
+    a, b, c, d = (corner.ravel() for corner in (at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]))
+    floor = np.array([[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1]])
+    small = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+    triangles = np.concatenate([[[0, 1, 2], [0, 2, 3]], np.random.default_rng(0).permutation(small)])
+    start, found = near(np.concatenate([floor, sheet]), triangles, triangles, 2e-3, Host(threads))
+    assert_array_equal(found[start[0] : start[1]], np.arange(2, 514))
+    assert_array_equal(found[start[1] : start[2]], np.arange(2, 514))
+    assert all(np.all(np.diff(row) > 0) for row in np.split(found, start[1:-1]))
 
 
 def test_where_there_is_nothing_nothing_is_found():

@@ -165,6 +165,17 @@ def test_what_are_no_results_is_told(results, message):
         list(supple.gradients(results, lambda x: x, lambda found: found))
 
 
+def test_what_results_raise_is_raised():
+    def results():
+        yield shaped()
+        raise supple.NoGradientError("there are no more")
+
+    found = supple.gradients(results(), weights, lambda found: found.gravity)
+    assert len(next(found)) == 3
+    with pytest.raises(supple.NoGradientError, match="there are no more"):
+        next(found)
+
+
 def shaped(stretch=1.0, stiffness=1e3):
     """A block, longer by a little, on a spring."""
     mesh = supple.block(2)

@@ -14,6 +14,7 @@ from supple.solvers import Descent
 from supple.solvers.newton_steps.certificate import certify
 from supple.solvers.newton_steps.certificates import certify_copies
 from supple.solvers.newton_steps.gathered import room_for
+from supple.solvers.newton_steps.newton_together import NewtonTogether
 from supple.solving import solve_copies
 
 pytestmark = pytest.mark.usefixtures("fake_device")
@@ -91,6 +92,26 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
         assert together.report.certificate.worst.of_size <= 1e-4
 
 
+@pytest.mark.parametrize("inertia", [False, True])
+def test_energies_of_copies_add_up(inertia):
+    """To that of all of them as one problem, in motion, too."""
+    scene, _ = slender()
+    problem = problem_of(scene, [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0, 0.1)])
+    if inertia:
+        problem.set_inertia(0.01, problem.model.rest)
+    newton = NewtonTogether(problem, [0, 1, 2], 1e-6, None, 1.0)
+    model, changes = newton.gathered.model, []
+    noise = np.random.default_rng(0).normal(size=model.rest.shape) * model.free[:, None]
+    for energy in (newton.gathered.energy, lambda: newton._energies()[0].sum()):
+        found = []
+        for amount in (1e-3, 3e-3):
+            newton.gathered.positions = model.rest + amount * noise
+            found.append(energy())
+        changes.append(found[1] - found[0])
+    assert changes[1] == pytest.approx(changes[0], rel=1e-9)
+    assert (newton.gathered.loads.inertia.max() > 0) == inertia
+
+
 def test_those_that_arrive_together_are_left_alone():
     """Only a bar whose load bends it goes on by itself."""
     scene, _ = slender()
@@ -152,18 +173,19 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
         assert found.energy == pytest.approx(alone.energy, rel=0.03)
 
 
-def test_how_copies_drift_is_no_distance(monkeypatch):
-    """Blocks that nothing holds, stretched at first, one by one and together."""
+@pytest.mark.parametrize("stretch", [1.02, 0.98])
+def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
+    """Blocks that nothing holds, stretched or compressed at first, one by one and together."""
     monkeypatch.setattr("supple.solvers.newton_steps.certificates.certify", pytest.fail)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
         supple.block((3, 2, 2)), supple.StableNeoHookean(young=1e3, poisson=0.3), density=1
     )
-    start = body.points * [1.02, 1, 1]
+    start = body.points * [stretch, 1, 1]
     kinds = [supple.StableNeoHookean(young=young, poisson=0.3) for young in (1e3, 1e9, 3e4)]
     problem = problem_of(scene, [supple.Variation(materials={body: kind}, start=start) for kind in kinds])
     together = certify_copies(problem, problem.measures.balances())
-    truth = np.linalg.norm((start - start.mean(axis=0)) * [0.02 / 1.02, 0, 0], axis=1).max()
+    truth = np.linalg.norm((start - start.mean(axis=0)) * [1 - 1 / stretch, 0, 0], axis=1).max()
     for copy, found in together.items():
         alone = certify(problem, copy)
         assert found.stable is alone.stable is True

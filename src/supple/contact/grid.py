@@ -31,6 +31,9 @@ from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physic
 ROOM = 4
 """Pairs per thing for which there is room at first."""
 
+LONG = 64
+"""Pairs in a row, such as those of a floor below a fine cloth, from which on it is sorted as a heap."""
+
 
 class Search(NamedTuple):
     """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other; x: points;
@@ -136,7 +139,7 @@ def _into_rows(work, place):
     first, last, step = own_part(len(work.first), place)
     for p in range(first, last, step):
         m = work.one[p]
-        at = work.start[m] + count_up(work.left, m, -1) - 1
+        at = work.start[m + 1] - count_up(work.left, m, -1)
         work.first[at], work.second[at] = m, work.two[p]
 
 
@@ -145,13 +148,41 @@ def _sort(work, place):
     numbers = work.numbers
     first, last, step = own_part(len(work.start) - 1, place)
     for m in range(first, last, step):
-        begin = work.start[m]
-        for k in range(begin + 1, work.start[m + 1]):
-            value, at = numbers[k], k
-            while at > begin and numbers[at - 1] > value:
-                numbers[at] = numbers[at - 1]
-                at -= 1
-            numbers[at] = value
+        begin, count = work.start[m], work.start[m + 1] - work.start[m]
+        if count > LONG:
+            _sort_heap(numbers, begin, count)
+        else:
+            for k in range(begin + 1, begin + count):
+                value, at = numbers[k], k
+                while at > begin and numbers[at - 1] > value:
+                    numbers[at] = numbers[at - 1]
+                    at -= 1
+                numbers[at] = value
+
+
+@physics
+def _sort_heap(numbers, begin, count):
+    """Numbers begin, ..., begin + count - 1 in order, in place, in a time of count log count."""
+    for top in range(count // 2 - 1, -1, -1):
+        _sink(numbers, begin, count, top)
+    for last in range(count - 1, 0, -1):
+        numbers[begin], numbers[begin + last] = numbers[begin + last], numbers[begin]
+        _sink(numbers, begin, last, 0)
+
+
+@physics
+def _sink(numbers, begin, count, top):
+    """Bring the number at a place of a heap to below all that are larger."""
+    value = numbers[begin + top]
+    while 2 * top + 1 < count:
+        child = 2 * top + 1
+        if child + 1 < count and numbers[begin + child + 1] > numbers[begin + child]:
+            child += 1
+        if numbers[begin + child] <= value:
+            break
+        numbers[begin + top] = numbers[begin + child]
+        top = child
+    numbers[begin + top] = value
 
 
 @kernel

@@ -26,6 +26,9 @@ FACING = 0.5
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
 
+NOBODY = 1 << 60
+"""Beyond every number of a body."""
+
 DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
 """Where the numbers of a vertex and a triangle are: after the gap between them its
 length, and weights of corners; how many they are."""
@@ -166,10 +169,6 @@ def _of_vertices(work, place):
                 body = following
                 _meet_body(work, m, end, v, outward, body, row)
                 row += 1
-
-
-NOBODY = 1 << 60
-"""Beyond every number of a body."""
 
 
 @physics

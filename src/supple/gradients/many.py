@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, TypeVar, Unpack
@@ -86,11 +87,10 @@ def attempted(
         try:
             for pair in pairs:
                 chunk.append(pair)
-                problem = problem or _problem_of(pair[0], compute, None)
-                if len(chunk) == (at_once or most_gathered(problem)):
+                with suppress(NoGradientError):  # which is said when its turn comes
+                    problem = problem or _problem_of(pair[0], compute, None)
+                if problem is None or len(chunk) == (at_once or most_gathered(problem)):
                     break
-        except NoGradientError:
-            pass  # which is said when its turn comes
         except Exception as raised:
             error = raised
         if not chunk and error is None:

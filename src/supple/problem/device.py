@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from supple.kernels import RECORD, Host, Runner, default_threads, lanes_of
+from supple.kernels import RECORD, Host, default_threads, lanes_of
 from supple.problem.records import ONCE, Clear, on_records
 
 MIN_BATCHES_PER_THREAD = 16
@@ -85,12 +85,6 @@ def for_all_copies(device: Device) -> Iterator[None]:
         yield
     finally:
         device.active = active
-
-
-def finder_of(device: Device) -> Runner:
-    """Who finds the contacts of a problem: the device that solves it. Here it would be said that another one
-    does, such as `kernels.HOST`; contacts are the same."""
-    return device
 
 
 def counts_of(device: Device, operations: tuple) -> tuple[int, ...]:

@@ -68,13 +68,17 @@ def _free(motions: np.ndarray, missing: np.ndarray, stiffness: float) -> tuple[n
 def solve_beside(
     drift: Drift, H: bsr_matrix, M: Callable[[np.ndarray], np.ndarray], b: np.ndarray, accuracy: float,
     iterations: int,
-) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:  # fmt: skip
     """x (3 f,) with H x = b beside free motions, by conjugate gradients that are preconditioned by M, to this
-    accuracy, with the b of each part scaled to the same √(b·Mb); and a direction p without free motions along
-    which p · H p ≤ 0, if they meet one."""
+    accuracy, with the b of each part scaled to the same √(b·Mb); a direction p without free motions along
+    which p · H p ≤ 0, if they meet one; and √(r·Mr) of each part, of what it was at x = 0."""
     parts, r = drift.parts, drift.without(b)
     z = drift.without(M(r))
-    size = np.sqrt(np.maximum(parts.sums((r * z).reshape(-1, 3).sum(axis=1)), 0))
+
+    def sizes() -> np.ndarray:
+        return np.sqrt(np.maximum(parts.sums((r * z).reshape(-1, 3).sum(axis=1)), 0))
+
+    size = sizes()
     size = np.repeat(np.where(size > 0, size, 1.0)[parts.number], 3)
     r, z = r / size, z / size
     x, p, rz = np.zeros_like(r), z, float(r @ z)
@@ -85,11 +89,11 @@ def solve_beside(
         q = drift.without(H @ p)
         curvature = float(p @ q)
         if not curvature > 0:
-            return x * size, p
+            return x * size, p, sizes()
         x, r = x + rz / curvature * p, r - rz / curvature * q
         z = drift.without(M(r))
         before, rz = rz, float(r @ z)
         if abs(rz) <= enough:
             break
         p = z + rz / before * p
-    return x * size, None
+    return x * size, None, sizes()

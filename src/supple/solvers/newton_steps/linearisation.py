@@ -182,9 +182,11 @@ class Linearisation:
         (H, drift), spread = self._drift, self.assembly.spread
         net = self.assembly.restrict(self.problem.states.net)
         try:
-            d, p = solve_beside(drift, H, M, net, accuracy, LINEAR_ITERATIONS)
+            d, p, left = solve_beside(drift, H, M, net, accuracy, LINEAR_ITERATIONS)
             if p is None:
-                _, p = solve_beside(drift, H, M, self._noise[:, :3].ravel(), PROBED, LINEAR_ITERATIONS)
+                noise = self._noise[:, :3].ravel()
+                _, p, further = solve_beside(drift, H, M, noise, PROBED, LINEAR_ITERATIONS)
+                left = np.maximum(left, further)
         except NotPositive:
             return None
         along = d if p is None else p
@@ -192,7 +194,7 @@ class Linearisation:
         shares = np.zeros(self.problem.model.vertices)
         shares[self.free] = work
         curvature = float(work.sum() / max(float(along @ along), 1e-300))
-        found = Direction(spread(as_records(d)), True, None, float(net @ d), curvature, adrift=p is None)
+        found = Direction(spread(as_records(d)), True, None, float(net @ d), curvature, None, p is None, left)
         return found if p is None else found._replace(concave=spread(as_records(p)), shares=shares)
 
     def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:

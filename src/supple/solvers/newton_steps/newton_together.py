@@ -145,10 +145,12 @@ class NewtonTogether:
         gathered, measures = self.gathered, self.gathered.measures
         by_term = (measures.element_energies(k) for k in range(len(gathered.model.terms)))
         stored = [energies.reshape(self._room, -1).sum(axis=1) for energies in by_term]
-        u = self._each(gathered.states.vectors(gathered.u)[0])
-        outer = -np.einsum("cni,cni->c", self._each(gathered.loads.force), u)
-        scale = np.sum(np.abs([*stored, outer]), axis=0)
-        return np.sum([*stored, outer], axis=0), rounding_of(measures, scale, 1 / np.sqrt(self._room))
+        u, anchor = (self._each(gathered.states.vectors(a)[0]) for a in (gathered.u, gathered.states.anchor))
+        stored.append(-np.einsum("cni,cni->c", self._each(gathered.loads.force), u))
+        inertia = gathered.loads.inertia.reshape(self._room, -1)
+        stored.append(0.5 * np.einsum("cn,cni,cni->c", inertia, u - anchor, u - anchor))
+        scale = np.sum(np.abs(stored), axis=0)
+        return np.sum(stored, axis=0), rounding_of(measures, scale, 1 / np.sqrt(self._room))
 
     def _bring_back(self) -> None:
         problem, states = self._problem, self._problem.states
