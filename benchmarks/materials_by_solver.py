@@ -91,8 +91,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     record = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    known = record.setdefault(options.device, {})
-    record[f"machine of {options.device}"] = machine()
+    part = record.setdefault(options.device, {})
+    part["machine"], known = machine(), part.setdefault("distances", {})
     names = [name for name in MATERIALS if options.only in name and not MATERIALS[name].thin]
     for solver in options.solvers.split(","):
         for name in names:
@@ -101,7 +101,7 @@ def main() -> None:
                 if precision in SOLVERS[solver].precisions and key not in known:
                     known[key] = distance(name, solver, precision, options.device)
                     print(key, known[key], flush=True)
-                    record[f"counts of {options.device}"] = counts(known)
+                    part["counts"] = counts(known)
                     with replacing(RESULTS) as temporary:
                         temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
