@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ def picture(
     )
     subtitle = _text("subtitle", subtitle)
     shape, of = _shape_and_model(result, model)
-    shape = shape if subtitle is None else type(shape)(shape.positions, subtitle, shape.step)
+    shape = shape if subtitle is None else replace(shape, caption=subtitle)
     name = appearance.pop("title")
     view = shared_view(of, [shape], size=size, **appearance)
     with Artist(of, view, appearance["field"], name, size, theme) as artist:

@@ -268,6 +268,19 @@ def test_psi_may_be_written_with_numpy():
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.filterwarnings("ignore:.*at rest")
+@pytest.mark.parametrize("rate", [-900.0, -60.0, 0.5, 60.0, 900.0])
+def test_what_saturates_is_finite(rate):
+    """tanh and its stress, P = 2 k (1 - tanh²) F, where exponentials overflow."""
+    kind = density(psi=lambda self, I1: self.mu * math.tanh(rate * (I1 - 2)))(mu=1.0)
+    for F in deformations(4):
+        x = rate * (np.sum(F * F) - 2)
+        assert psi(kind, flat(F)) == pytest.approx(np.tanh(x), rel=1e-12)
+        found = np.array(stress(kind, flat(F))).reshape(3, 3)
+        slope = 0.0 if abs(x) > 300 else rate / np.cosh(x) ** 2
+        np.testing.assert_allclose(found, 2 * slope * F, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("psi", [lambda self: 0.0, lambda self, I4: 0.0, lambda self, F, J: 0.0])
 def test_a_function_of_anything_else_is_refused_when_the_class_is_made(psi):
     with pytest.raises(TraceError, match="psi is a function of F, of stretches, or of some of I1, I2 and J"):

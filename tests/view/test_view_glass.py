@@ -85,3 +85,29 @@ def test_renderers_show_them(kind):
     change = np.abs(images[0] - images[1]).max(axis=-1)
     assert 0.01 < (change > 5).mean() < 0.3
     assert change.max() < 150, "they are clear"
+
+
+def ball():
+    mesh = supple.ball(0.5, 4)
+    return supple.TriMesh(np.add(mesh.points, 3), mesh.surface)
+
+
+SHAPES = {
+    "sphere": lambda: supple.Sphere(0.5, (3, 3, 3)),
+    "box": lambda: supple.Box((1, 0.5, 0.7), (3, 3, 3)),
+    "capsule": lambda: supple.Capsule((3, 2.5, 3), (3, 3.5, 3), 0.2),
+    "cylinder": lambda: supple.Cylinder((3, 2.5, 3), (3, 3.5, 3), 0.3),
+    "surface": ball,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_triangles_of_obstacles_are_turned_outwards(name):
+    """So that those that face the camera are the near ones."""
+    model = model_with(SHAPES[name]())
+    points, triangles = obstacle_triangles(model.obstacles, 0.0, model.rest)
+    a, b, c = np.moveaxis(points[triangles], 1, 0)
+    normal = np.cross(b - a, c - a)
+    outward = np.einsum("ij,ij->i", normal, (a + b + c) / 3 - points.mean(axis=0))
+    sizes = np.linalg.norm(normal, axis=1)
+    assert (outward >= -1e-9)[sizes > 1e-9].all()

@@ -99,7 +99,7 @@ def _sheet(row: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _contour(row: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a grid of distances."""
+    """The surface of a grid of distances, whose triangles are turned inwards as they come."""
     from pyvista import ImageData
 
     numbers = row[kinds.SIZE : kinds.SIZE + 3].astype(int)
@@ -107,4 +107,4 @@ def _contour(row: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     grid = ImageData(dimensions=tuple(numbers), spacing=(row[kinds.SPACING],) * 3)
     distances = values[first : first + int(numbers.prod())].reshape(numbers)
     surface = grid.contour([0.0], scalars=distances.ravel(order="F"))
-    return np.asarray(surface.points, float), np.asarray(surface.regular_faces, np.int64)
+    return np.asarray(surface.points, float), np.asarray(surface.regular_faces, np.int64)[:, ::-1]

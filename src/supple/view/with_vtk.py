@@ -98,6 +98,8 @@ class Renderer:
         from matplotlib.colors import to_rgb
 
         corners, colours = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        if not len(corners) and "obstacles" in self._meshes:
+            self._meshes["obstacles"].copy_from(pyvista.PolyData())
         if len(corners):
             faces: Any = np.arange(3 * len(corners)).reshape(-1, 3)
             mesh = pyvista.PolyData.from_regular_faces(corners.reshape(-1, 3), faces)

@@ -186,6 +186,13 @@ def _functions_of(graph: Graph) -> dict[int, Callable]:
         grown = exp(x)
         return 0.5 * (grown + sign / grown)
 
+    def tanh(x: Any) -> Node:
+        """By an exponential that never overflows."""
+        x = graph.node(x)
+        fallen = exp(-2.0 * graph.apply("abs", x))
+        size = (1.0 - fallen) / (1.0 + fallen)
+        return graph.choose(x < 0.0, -size, size)
+
     written: dict[str, Callable] = {
         "sqrt": lambda x: graph.apply("sqrt", x),
         "log": log,
@@ -194,7 +201,7 @@ def _functions_of(graph: Graph) -> dict[int, Callable]:
         "expm1": lambda x: exp(x) - 1.0,
         "cosh": lambda x: both(x, 1.0),
         "sinh": lambda x: both(x, -1.0),
-        "tanh": lambda x: 1.0 - 2.0 / (exp(2.0 * graph.node(x)) + 1.0),
+        "tanh": tanh,
         "fabs": lambda x: graph.apply("abs", x),
     }
     known = {id(getattr(math, name)): function for name, function in written.items()}
