@@ -130,7 +130,7 @@ def test_attachments_become_one_term():
 
 def test_a_scene_needs_bodies_and_something_free():
     scene = Scene()
-    with pytest.raises(SceneError, match=r"no bodies; add one with scene.add_solid"):
+    with pytest.raises(SceneError, match=r"no bodies; add one with add_solid.* or add_cloth"):
         build_model(scene)
     scene.pin(scene.add_solid(block((1, 1, 1)), SOFT))
     with pytest.raises(SceneError, match="All vertices are pinned"):
