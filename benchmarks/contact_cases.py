@@ -29,7 +29,7 @@ class Size:
     """fine: how many times finer than the smallest meshes; count: of dropped objects, None for the scene's;
     full: as in the papers, where that is more than finer meshes."""
 
-    fine: int = 1
+    fine: float = 1
     count: int | None = None
     full: bool = False
 
@@ -141,12 +141,12 @@ def bunny_mesh(length: float) -> supple.TetMesh:
 
 def objects(size: Size, bunnies: bool) -> list[supple.TetMesh]:
     """Of about the same size, 0.5 m, about the origin."""
-    f = size.fine
+    two, three, five = (round(cells * size.fine) for cells in (2, 3, 5))
     found = [
-        supple.block(cells=3 * f, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
-        supple.ball(0.25, resolution=3 * f),
-        supple.torus(0.2, 0.08, resolution=2 * f),
-        supple.bar(cells=(5 * f, 2 * f, 2 * f), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
+        supple.block(cells=three, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
+        supple.ball(0.25, resolution=three),
+        supple.torus(0.2, 0.08, resolution=two),
+        supple.bar(cells=(five, two, two), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
     ]
     return [*found, bunny_mesh(0.5)] if bunnies and size.full else found
 
