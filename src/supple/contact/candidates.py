@@ -1,7 +1,9 @@
 """Pairs of things that may be near to each other, kept while bodies move.
 
 They are found farther off than anybody asks for, and serve until bodies have approached each other by that
-margin. Who is near among them is measured anew every time, so that nobody can tell the difference.
+margin. Who is near among them is measured anew every time, so that nobody can tell the difference. On a
+device, which finds pairs sooner than the host could tell how far bodies have moved, they are found anew every
+time, and stay there.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact.approaching import approaches, crowd, stretch
-from supple.contact.cells import BETWEEN, WITHIN, Wanted
-from supple.contact.grid import find
+from supple.contact.cells import ALL, BETWEEN, WITHIN, Entered, Wanted, entered
+from supple.contact.grid import NOTHING_FACES, find, search
 from supple.contact.sifting import merged, sift
 from supple.kernels import HOST, Runner
 
@@ -26,7 +28,7 @@ FEW, MANY = 3, 12
 """Looks for which pairs should serve, before a margin is doubled or halved."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
-"""Numbers (p,) of the first and of the second of each."""
+"""Numbers (p,) of the first and of the second of each, where kernels see them."""
 
 
 class _Known(NamedTuple):
@@ -49,6 +51,8 @@ class Candidates:
         self._known: dict[tuple[str, bool], _Known] = {}
         self._served: dict[tuple[str, bool], int] = {}
         self._margin: dict[tuple[str, bool], float] = {}
+        self._table: tuple[Runner | None, Entered | None] = None, None
+        self._room: dict[str, int] = {}
         self._both: dict[str, tuple[_Known, _Known, Pairs]] = {}
         self._now, self._moved = np.zeros((0, 3)), dict[int, tuple[np.ndarray, np.ndarray, float]]()
         self._then: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
@@ -59,30 +63,66 @@ class Candidates:
     def triangles(self, x: np.ndarray, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of two triangles each, in order, whose boxes are nearer than a radius [m] with
         vertices at x (n, 3), and that face each other with normals (t, 3)."""
-        return self._pairs("triangles", x, radius, normal, runner)
+        return self._pairs("triangles", x, radius, (normal, self._surfaces.free), runner)
 
     def vertices(self, x: np.ndarray, radius: float, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of a vertex and a triangle each, in order, that are nearer than a radius [m] with
         vertices at x (n, 3)."""
-        return self._pairs("vertices", x, radius, _NO_NORMALS, runner)
+        return self._pairs("vertices", x, radius, NOTHING_FACES, runner)
 
     def edges(self, x: np.ndarray, radius: float, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of two edges each, in order, that are nearer than a radius [m] with vertices at
         x (n, 3)."""
-        return self._pairs("edges", x, radius, _NO_NORMALS, runner)
+        return self._pairs("edges", x, radius, NOTHING_FACES, runner)
 
     def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (getattr(s, kind), s.triangles)
 
-    def _pairs(self, kind: str, x: np.ndarray, radius: float, normal: np.ndarray, runner: Runner) -> Pairs:
+    def table(self, x: np.ndarray, radius: float, runner: Runner) -> Entered | None:
+        """Triangles with vertices at x (n, 3), for those who look for what is within a radius [m]; the last
+        one that was made where it serves."""
+        s = self._surfaces
+        whose, there = self._table
+        if whose is not runner or there is None or there.x is not x or there.radius < radius:
+            there = entered(x, s.triangles, radius, s.edge, self._all("triangles"), runner)
+            self._table = runner, there
+        return there
+
+    def forget_table(self) -> None:
+        """Let go of what the last look has left with a device."""
+        self._table = None, None
+
+    def _all(self, kind: str) -> Wanted:
+        """Pairs of all bodies, at once."""
+        s = self._surfaces
+        clear = s.clear if self._clear and kind != "triangles" else -1.0
+        return Wanted(ALL, s.body, *_NOBODY, np.zeros(0, bool), s.rest, float(clear))
+
+    def _found(self, kind: str, x: np.ndarray, radius: float, facing: Any, runner: Runner) -> Pairs:
+        """Anew, by a device."""
+        s, (seek, _) = self._surfaces, self._things(kind)
+        wanted = self._all(kind)
+        if kind == "edges":
+            there = entered(x, s.edges, radius, s.edge, wanted, runner) if len(seek) else None
+        else:
+            there = self.table(x, radius, runner)
+        if there is None:
+            return _NO_PAIRS
+        _, one, two = search(there, seek, radius, runner, wanted, self._room.get(kind, 0), facing)
+        self._room[kind] = 2 * len(one)
+        return one, two
+
+    def _pairs(self, kind: str, x: np.ndarray, radius: float, facing: Any, runner: Runner) -> Pairs:
+        if runner.far:
+            return self._found(kind, x, radius, facing, runner)
         seek, other = self._things(kind)
         inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
         both = self._both.get(kind)
         if both is None or both[0] is not inside or both[1] is not between:
             pairs = merged((inside.one, inside.two), (between.one, between.two))
             both = self._both[kind] = inside, between, pairs
-        return sift((x, seek, other, *both[2]), radius, normal, self._surfaces.free, runner)
+        return sift((x, seek, other, *both[2]), radius, facing, runner)
 
     def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, runner: Runner) -> _Known:
         known, s, which = self._known.get((kind, within)), self._surfaces, (kind, within)
@@ -153,5 +193,5 @@ class Candidates:
         return Wanted(which, s.body, box, start, others, late, s.rest, float(clear))
 
 
-_NO_NORMALS = np.zeros((0, 3))
+_NO_PAIRS = np.zeros(0, np.int32), np.zeros(0, np.int32)
 _NOBODY = np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64)

@@ -22,6 +22,9 @@ ENTRIES = 32
 FINEST = 2e-6
 """Least size of cells, in parts of the largest coordinate: their numbers have 21 bits each."""
 
+TOO_MANY = 2.0**31
+"""Cells that one thing touches: whatever the table, they are too many."""
+
 ROUNDING = 1e-6
 """By this part of their margins boxes are larger than they need be."""
 
@@ -54,8 +57,8 @@ ANY = Wanted(
 
 class Cells(NamedTuple):
     """box (m, 6) gets the lower and upper ends [m] of things (m, k), points x, and cells (m, 6) the first and
-    the last that it touches along each axis, with a margin; none where nothing is wanted; touched (m,): how
-    many in all."""
+    the last that it touches along each axis, with a margin; none where nothing is wanted; touched (1,): how
+    many all of them do, and more than anybody needs to know counts as `TOO_MANY`."""
 
     x: Any
     things: Any
@@ -103,6 +106,7 @@ def _cell(at):
 @do.of(Cells)
 def _cells(work, place):
     first, last, step = own_part(len(work.things), place)
+    touched = 0
     for m in range(first, last, step):
         product, seeks = 1.0, _seeks(work, m)
         for axis in range(3):
@@ -112,7 +116,9 @@ def _cells(work, place):
             upper = _cell((high + work.margin) / work.size) if seeks else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
             product *= upper - lower + 1.0
-        work.touched[m] = product
+        touched += int(min(product, TOO_MANY))
+    if touched > 0:
+        count_up(work.touched, 0, touched)
 
 
 class Table(NamedTuple):
@@ -139,29 +145,35 @@ def key_of(i, j, k):
     return ((i & 0x1FFFFF) << 42) | ((j & 0x1FFFFF) << 21) | (k & 0x1FFFFF)
 
 
-class Count(NamedTuple):
-    """How many entries places get of things with these cells (m, 6)."""
+@physics
+def cells_around(there, p):
+    """First and last cells in which things that are in a table can be within their radius of a point."""
+    reach, size = 0.5 * (1.0 + ROUNDING) * there.radius, there.size
+    x, y, z = p
+    low = _cell((x - reach) / size), _cell((y - reach) / size), _cell((z - reach) / size)
+    return low, (_cell((x + reach) / size), _cell((y + reach) / size), _cell((z + reach) / size))
 
-    cells: Any
-    table: Any
+
+class Clear(NamedTuple):
+    """count (places,) gets 0."""
+
+    count: Any
+
+
+@do.of(Clear)
+def _clear(work, place):
+    first, last, step = own_part(len(work.count), place)
+    for at in range(first, last, step):
+        work.count[at] = 0
 
 
 class Enter(NamedTuple):
-    """Things with these cells (m, 6) are entered."""
+    """Things with these cells (m, 6) are entered into a table, or counting tells how many entries each of its
+    places gets."""
 
     cells: Any
     table: Any
-
-
-@do.of(Count)
-def _count(work, place):
-    c, table = work.cells, work.table
-    first, last, step = own_part(len(c), place)
-    for m in range(first, last, step):
-        for i in range(c[m, 0], c[m, 3] + 1):
-            for j in range(c[m, 1], c[m, 4] + 1):
-                for k in range(c[m, 2], c[m, 5] + 1):
-                    count_up(table.count, place_of(i, j, k, len(table.count)), 1)
+    counting: Any
 
 
 @do.of(Enter)
@@ -173,8 +185,11 @@ def _enter(work, place):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
                     at = place_of(i, j, k, len(table.count))
-                    entry = table.begin[at] + count_up(table.left, at, -1) - 1
-                    table.key[entry], table.thing[entry] = key_of(i, j, k), m
+                    if work.counting:
+                        count_up(table.count, at, 1)
+                    else:
+                        entry = table.begin[at] + count_up(table.left, at, -1) - 1
+                        table.key[entry], table.thing[entry] = key_of(i, j, k), m
 
 
 @do.of(Table)
@@ -192,43 +207,65 @@ def touch_cells(team, work):
     each_item(team, 0, 0, -(-len(work.things) // BLOCK), work)
 
 
-class Boxed(NamedTuple):
-    """Of things: boxes and cells (m, 6) as in `Cells`; entries: how many cells they touch in all."""
+@kernel
+def enter_all(team, cells, table):
+    things, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
+    each_item(team, 0, 0, places, Clear(table.count))
+    each_item(team, 1, 0, things, Enter(cells, table, True))
+    each_item(team, 2, 0, places, table)
+    each_item(team, 3, 0, things, Enter(cells, table, False))
 
+
+class Entered(NamedTuple):
+    """Things (m, k) in a table, for those who look for them within a radius [m]: boxes and cells (m, 6) as in
+    `Cells`, of a size [m]; x (n, 3): points."""
+
+    x: np.ndarray
+    things: np.ndarray
+    radius: float
+    size: float
     box: np.ndarray
     cells: np.ndarray
-    entries: int
+    table: Table
 
 
-def cells_of(
-    x: np.ndarray, several: list[np.ndarray], radius: float, size: float, wanted: Wanted, runner: Runner
-) -> list[Boxed]:
-    """Of each of several kinds of things that look for what is within a radius [m], with points at x (n, 3),
-    in cells that are about as large as `size` [m]."""
-    most = float(np.abs(x).max(initial=0.0))
+def boxes_of(
+    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """box and cells (m, 6) of things, as in `Cells`, and how many these are in all."""
+    box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
+    touched, margin = runner.zeros((1,), np.int64), 0.5 * (1 + ROUNDING) * radius
+    runner.run(touch_cells, 1, Cells(x, things, wanted, margin, size, box, cells, touched))
+    runner.pull(touched)
+    return box, cells, int(touched[0])
+
+
+def entered(
+    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
+) -> Entered | None:
+    """Things (m, k), points x (n, 3), for those who look for what is within a radius [m] of them, in cells
+    that are about as large as `size` [m], or larger where things are. None where none of them is wanted."""
+    most = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
     if not math.isfinite(most):
         raise ValueError(
             "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
         )
-    margin = 0.5 * (1 + ROUNDING) * radius
-    size = max(size + radius, FINEST * (most + margin), 1e-300)
-    things = sum(map(len, several))
+    size = max(size + radius, FINEST * (most + radius), 1e-300)
     while True:
-        found = []
-        for each in several:
-            box, touched = runner.zeros((len(each), 6), np.float64), runner.zeros((len(each),), np.float64)
-            cells = runner.zeros((len(each), 6), np.int32)
-            runner.run(touch_cells, 1, Cells(x, each, wanted, margin, size, box, cells, touched))
-            runner.pull(touched)
-            found.append(Boxed(box, cells, int(touched.sum())))
-        if sum(each.entries for each in found) <= ENTRIES * things:
-            return found
+        box, cells, entries = boxes_of(x, things, radius, size, wanted, runner)
+        if entries <= ENTRIES * len(things):
+            break
         size *= 2
+    if entries == 0:
+        return None
+    table = _table(len(things), entries, runner)
+    runner.run(enter_all, 4, cells, table)
+    return Entered(x, things, radius, size, box, cells, table)
 
 
-def table_of(things: int, entries: int, runner: Runner) -> Table:
-    """An empty one for so many things and entries."""
+def _table(things: int, entries: int, runner: Runner) -> Table:
+    """One for so many things and entries, in which nothing is counted yet."""
     places = 1 << max(4, things.bit_length())
-    count, left, begin = (runner.zeros((places,), np.int64) for _ in range(3))
-    total, key = runner.zeros((1,), np.int64), runner.zeros((entries,), np.int64)
-    return Table(count, left, begin, total, key, runner.zeros((entries,), np.int32))
+    count, left, begin = (runner.empty((places,), np.int64) for _ in range(3))
+    total, key = runner.zeros((1,), np.int64), runner.empty((entries,), np.int64)
+    return Table(count, left, begin, total, key, runner.empty((entries,), np.int32))

@@ -55,6 +55,7 @@ def _of_triangles(work, place):
     first, last, step = own_part(len(work.one), place)
     for m in range(first, last, step):
         a, b = work.one[m], work.two[m]
+        met.strength[m] = 0.0
         facing, n = facing_of(point(g.normal, a), point(g.normal, b), g.free[a], g.free[b])
         if facing > 0.0:
             lay_flat(g.x, g.triangles, a, b, n, work.flat[m])
@@ -86,4 +87,4 @@ def meet_triangles(team, work):
 
 def polygons(count: int, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
     """Where so many pairs of triangles are worked on."""
-    return runner.zeros((count, 6, 2), float), runner.zeros((count, 2, MOST, 2), float)
+    return runner.empty((count, 6, 2), float), runner.empty((count, 2, MOST, 2), float)

@@ -117,8 +117,11 @@ def gaps(
     x = np.array(x, float, order="C")  # which candidates keep
     known = known or Candidates(surfaces, clear=False)
     which, triangle = known.vertices(x, radius, runner)
-    faces = np.column_stack([surfaces.vertices[which], surfaces.triangles[triangle]])
     one, other = known.edges(x, radius, runner)
+    for numbers in (which, triangle, one, other):
+        runner.pull(numbers)
+    which, triangle, one, other = (each.astype(np.int64) for each in (which, triangle, one, other))
+    faces = np.column_stack([surfaces.vertices[which], surfaces.triangles[triangle]])
     edges = np.column_stack([surfaces.edges[one], surfaces.edges[other]])
     first = len(surfaces.vertices) * len(surfaces.triangles)
     keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]

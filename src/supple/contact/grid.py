@@ -11,21 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.contact.adding import PHASES, Starts, add_up
 from supple.contact.cells import (
     ALL,
     ANY,
     BLOCK,
     WITHIN,
-    Count,
-    Enter,
+    Entered,
     Wanted,
-    cells_of,
+    boxes_of,
+    entered,
     key_of,
     own_part,
     place_of,
-    table_of,
 )
-from supple.contact.things import share_a_corner, things_apart
+from supple.contact.things import face, share_a_corner, things_apart
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
 
 ROOM = 4
@@ -37,8 +37,10 @@ LONG = 64
 
 class Search(NamedTuple):
     """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other; x: points;
-    seeking and hiding: cells of both; here and there: boxes of both. count (m,) gets how many each has found,
-    total (1,) how many there are; one and two: their numbers, as many as there is room for."""
+    seeking and hiding: cells of both; here and there: boxes of both; facing: normals (t, 3) of triangles that
+    must face each other, and whether they have no outside (t,), empty for anything else. count (m,) gets how
+    many each has found, total (1,) how many there are; one and two: their numbers, as many as there is room
+    for."""
 
     x: Any
     seek: Any
@@ -50,6 +52,7 @@ class Search(NamedTuple):
     here: Any
     there: Any
     table: Any
+    facing: Any
     count: Any
     total: Any
     one: Any
@@ -87,10 +90,12 @@ def _meet(s, m, o):
     """Whether things are near, and not too near at rest to count."""
     if not _boxes_near(s, m, o) or not _wanted(s, m, o):
         return False
-    if things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
+    if not face(s.facing, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
         return False
-    clear = s.wanted.clear
-    return clear < 0.0 or things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
+    clear, body = s.wanted.clear, s.wanted.body
+    if clear < 0.0 or body[s.seek[m, 0]] != body[s.other[o, 0]]:
+        return True
+    return things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
 
 
 @do.of(Search)
@@ -187,11 +192,12 @@ def _sink(numbers, begin, count, top):
 
 @kernel
 def search_all(team, search):
-    others = -(-len(search.other) // BLOCK)
-    each_item(team, 0, 0, others, Count(search.hiding, search.table))
-    each_item(team, 1, 0, -(-len(search.table.count) // BLOCK), search.table)
-    each_item(team, 2, 0, others, Enter(search.hiding, search.table))
-    each_item(team, 3, 0, -(-len(search.seek) // BLOCK), search)
+    each_item(team, 0, 0, -(-len(search.seek) // BLOCK), search)
+
+
+@kernel
+def begin_rows(team, starts):
+    add_up(team, 0, starts)
 
 
 @kernel
@@ -208,6 +214,10 @@ class Found(NamedTuple):
     two: np.ndarray
 
 
+NOTHING_FACES = np.zeros((0, 3)), np.zeros(0, bool)
+"""What looks for each other need not face each other."""
+
+
 def find(
     x: np.ndarray,
     seek: np.ndarray,
@@ -222,34 +232,53 @@ def find(
     (m, 1) vertices and other (o, 3) triangles, or edges (m, 2) in both, and then only those with larger
     numbers; or edges and triangles, and then those that cross, whatever the radius; or triangles in both,
     whose boxes are near. size: about how large things are [m]; room: for how many pairs there should be."""
-    nothing = Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
-    if len(seek) == 0 or len(other) == 0:
-        return nothing
-    alike = seek is other
-    size = float(np.linalg.norm(x[other[:, 1]] - x[other[:, 0]], axis=1).mean()) if size is None else size
-    kinds = cells_of(x, [other] if alike else [other, seek], radius, size, wanted, runner)
-    there, here = kinds[0], kinds[-1]
-    if there.entries == 0 or here.entries == 0:
-        return nothing
+    there = None
+    if len(seek) and len(other):
+        size = _size(x, other) if size is None else size
+        there = entered(x, other, radius, size, wanted, runner)
+    if there is None:
+        return Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
+    found = search(there, seek, radius, runner, wanted, room)
+    for array in found:
+        runner.pull(array)
+    return found
+
+
+def _size(x: np.ndarray, things: np.ndarray) -> float:
+    """About how large things are [m]."""
+    return float(np.linalg.norm(x[things[:, 1]] - x[things[:, 0]], axis=1).mean())
+
+
+def search(
+    there: Entered,
+    seek: np.ndarray,
+    radius: float,
+    runner: Runner,
+    wanted: Wanted = ANY,
+    room: int = 0,
+    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
+) -> Found:
+    """Pairs that things `seek` (m, k) make with others that are in a table, as `find` does, where kernels see
+    them; facing: as in `Search`."""
+    here = there.box, there.cells
+    if seek is not there.things:
+        here = boxes_of(there.x, seek, there.radius, there.size, wanted, runner)[:2]
     room = max(room, ROOM * len(seek))
     while True:
-        count, total = runner.zeros((len(seek),), np.int64), runner.zeros((1,), np.int64)
-        one, two = (runner.zeros((room,), np.int32) for _ in range(2))
-        table, given = table_of(len(other), there.entries, runner), (x, seek, other, float(radius), wanted)
-        boxes = here.cells, there.cells, here.box, there.box
-        search = Search(*given, *boxes, table, count, total, one, two)
-        runner.run(search_all, 4, search)
+        count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
+        one, two = (runner.empty((room,), np.int32) for _ in range(2))
+        boxes = here[1], there.cells, here[0], there.box
+        given = there.x, seek, there.things, float(radius), wanted, *boxes, there.table, facing
+        runner.run(search_all, 1, Search(*given, count, total, one, two))
         runner.pull(total)
         if total[0] <= room:
             break
         room = int(total[0])
-    runner.pull(count)
-    start = np.concatenate([[0], np.cumsum(count)])
-    first, second = (runner.zeros((int(total[0]),), np.int32) for _ in range(2))
-    runner.run(arrange, 2, Arranging(one, two, start, count, first, second))
-    runner.pull(first)
-    runner.pull(second)
-    return Found(start, first, second)
+    starts = Starts.of(count, runner)
+    runner.run(begin_rows, PHASES, starts)
+    first, second = (runner.empty((int(total[0]),), np.int32) for _ in range(2))
+    runner.run(arrange, 2, Arranging(one, two, starts.start, count, first, second))
+    return Found(starts.start, first, second)
 
 
 def near(

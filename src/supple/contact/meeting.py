@@ -66,20 +66,22 @@ class Met(NamedTuple):
 
     @staticmethod
     def room(count: int, runner: Runner) -> Met:
-        corners, weights = runner.zeros((count, 6), np.int64), runner.zeros((count, 6), float)
-        distance, strength = (runner.zeros((count,), float) for _ in range(2))
-        return Met(corners, weights, runner.zeros((count, 3), float), distance, strength)
+        """Of so many pairs, of which nothing is known yet."""
+        corners, weights = runner.empty((count, 6), np.int64), runner.empty((count, 6), float)
+        distance, strength = (runner.empty((count,), float) for _ in range(2))
+        return Met(corners, weights, runner.empty((count, 3), float), distance, strength)
 
 
 class Nearing(NamedTuple):
     """Vertices (v, 1) `one` and triangles `two` (m,), in order; near (m, NUMBERS) gets what is between
-    them."""
+    them, strength (m,) nothing yet."""
 
     given: Any
     vertices: Any
     one: Any
     two: Any
     near: Any
+    strength: Any
 
 
 class OfVertices(NamedTuple):
@@ -132,6 +134,7 @@ def _nearing(work, place):
     x, triangles, near = work.given.x, work.given.triangles, work.near
     first, last, step = own_part(len(work.one), place)
     for m in range(first, last, step):
+        work.strength[m] = 0.0
         t, p = work.two[m], point(x, work.vertices[work.one[m], 0])
         a, b, c = point(x, triangles[t, 0]), point(x, triangles[t, 1]), point(x, triangles[t, 2])
         u, v, w = on_triangle(p, a, b, c)
@@ -209,6 +212,7 @@ def _meet_body(work, begin, end, v, outward, body, row):
 def _of_edges(work, place):
     first, last, step = own_part(len(work.one), place)
     for m in range(first, last, step):
+        work.met.strength[m] = 0.0
         _meet_edges(work, m)
 
 

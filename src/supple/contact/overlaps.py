@@ -10,11 +10,8 @@ from __future__ import annotations
 import math
 
 from supple.algebra.matrix3 import cross, dot, scale, sub
-from supple.contact.things import point
+from supple.contact.things import OPPOSED, point
 from supple.kernels import physics
-
-OPPOSED = 0.5, 0.8
-"""Cosine of the angle between triangles from which on they begin to face each other, and wholly do."""
 
 LEAST = 1e-9
 """Part of the smaller triangle below which a polygon is rounding, and nobody knows where its middle is."""

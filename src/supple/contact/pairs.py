@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from supple.contact.candidates import Candidates
+from supple.contact.choosing import chosen
 from supple.contact.facing import OfTriangles, meet_triangles, polygons
 from supple.contact.meeting import (
     NUMBERS,
@@ -58,14 +59,13 @@ class Meetings:
         return Meetings(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
 
     @staticmethod
-    def that(met: Met, thickness: float, keys: np.ndarray, runner: Runner) -> Meetings:
-        """Those that do meet, of which all have a thickness [m]; keys (m, 2) of all."""
-        for array in met:
-            runner.pull(array)
-        some = np.flatnonzero(met.strength > 0)
-        vertices, weights, normal, distance, strength = (array[some] for array in met)
-        thick = np.full(len(some), thickness)
-        return Meetings(vertices, weights, normal, distance, thick, strength, keys[some])
+    def that(met: Met, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner) -> Meetings:
+        """Those of pairs (m,) that do meet, of which all have a thickness [m], known by their numbers."""
+        whole, real = chosen(met, *pairs, runner)
+        weights, normal, distance, strength = np.split(real, [6, 9, 10], axis=1)
+        thick = np.full(len(whole), thickness)
+        numbers = distance[:, 0].copy(), thick, strength[:, 0].copy()
+        return Meetings(whole[:, :6].copy(), weights.copy(), normal.copy(), *numbers, whole[:, 6:].copy())
 
     def where(self, chosen: np.ndarray) -> Meetings:
         return Meetings(*(values[chosen] for values in vars(self).values()))
@@ -129,6 +129,7 @@ class Surfaces:
             self._of_edges(given._replace(thickness=SHARP * thickness), known, runner),
         ]
         met = Meetings.of(found)
+        known.forget_table()
         known.last = asked, x, met
         return met
 
@@ -140,33 +141,36 @@ class Surfaces:
         return Given(x, *of_bodies, self.triangles, normal, *lengths)
 
     def _of_triangles(self, g: Given, known: Candidates, runner: Runner) -> Meetings:
-        one, two = known.triangles(g.x, max(g.thickness, g.reach), g.normal, runner)
-        met = Met.room(len(one), runner)
-        if len(one):
-            runner.run(meet_triangles, 1, OfTriangles(g, one, two, *polygons(len(one), runner), met))
-        found = Meetings.that(met, g.thickness, np.column_stack([one, two]), runner)
+        pairs = known.triangles(g.x, max(g.thickness, g.reach), g.normal, runner)
+        met = Met.room(len(pairs[0]), runner)
+        if len(pairs[0]):
+            runner.run(meet_triangles, 1, OfTriangles(g, *pairs, *polygons(len(pairs[0]), runner), met))
+        found = Meetings.that(met, g.thickness, pairs, runner)
         first, second = self.body[found.vertices[:, [0, -1]]].T
         deep = np.flatnonzero((found.distance < -g.thickness) & (first != second))
-        found.strength[deep] *= short(self, g.x, g.normal, found.where(deep), runner)
+        found.strength[deep] *= short(self, g.x, found.where(deep), known, runner)
         return found.where(found.strength > 0)
 
     def _of_vertices(self, g: Given, known: Candidates, runner: Runner) -> Meetings:
-        one, two = known.vertices(g.x, max(g.thickness, g.reach), runner)
-        met, between = Met.room(len(one), runner), runner.zeros((len(one), NUMBERS), float)
-        if len(one):
-            pairs = g, self.vertices, one, two, between
-            runner.run(meet_vertices, 2, Nearing(*pairs), OfVertices(*pairs, *self._around_vertices, met))
-        found = Meetings.that(met, g.thickness, np.zeros((len(one), 2), np.int64), runner)
+        pairs = known.vertices(g.x, max(g.thickness, g.reach), runner)
+        met, between = Met.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
+        if len(pairs[0]):
+            near = g, self.vertices, *pairs, between
+            around = OfVertices(*near, *self._around_vertices, met)
+            runner.run(meet_vertices, 2, Nearing(*near, met.strength), around)
+        found = Meetings.that(met, g.thickness, pairs, runner)
         found.keys[:, 0] = len(self.triangles) + found.vertices[:, 0]
         found.keys[:, 1] = -1 - self.body[found.vertices[:, -1]]
         return found
 
     def _of_edges(self, g: Given, known: Candidates, runner: Runner) -> Meetings:
-        one, two = known.edges(g.x, max(g.thickness, g.deepest), runner)
-        met, first = Met.room(len(one), runner), len(self.triangles) + len(self.rest)
-        if len(one):
-            runner.run(meet_edges, 1, OfEdges(g, self.edges, one, two, *self._around_edges, met))
-        return Meetings.that(met, g.thickness, first + np.column_stack([one, two]), runner)
+        pairs = known.edges(g.x, max(g.thickness, g.deepest), runner)
+        met = Met.room(len(pairs[0]), runner)
+        if len(pairs[0]):
+            runner.run(meet_edges, 1, OfEdges(g, self.edges, *pairs, *self._around_edges, met))
+        found = Meetings.that(met, g.thickness, pairs, runner)
+        found.keys[:] += len(self.triangles) + len(self.rest)
+        return found
 
     @cached_property
     def _thick(self) -> np.ndarray:

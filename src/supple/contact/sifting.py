@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.contact.overlaps import OPPOSED
-from supple.contact.things import boxes_apart, things_apart
+from supple.contact.things import boxes_apart, face, things_apart
 from supple.kernels import Runner, do, each_item, kernel, number, physics, strides
 
 RUN = 16
@@ -16,13 +15,10 @@ RUN = 16
 RUNS = 32
 """Such runs that make a good item of work."""
 
-_BEGIN = OPPOSED[0]
-
 
 class Sifting(NamedTuple):
     """kept (p,) gets whether the one[p]-th of things `seek` and the two[p]-th of `other` are nearer than a
-    radius; where there are normals (t, 3), of triangles, only such as face each other; free (t,): whether a
-    triangle has no outside; count (runs,): how many of each run are kept."""
+    radius, and face each other, as in `Search`; count (runs,): how many of each run are kept."""
 
     x: Any
     seek: Any
@@ -30,8 +26,7 @@ class Sifting(NamedTuple):
     one: Any
     two: Any
     radius: Any
-    normal: Any
-    free: Any
+    facing: Any
     kept: Any
     count: Any
 
@@ -46,16 +41,6 @@ class Gathering(NamedTuple):
     begin: Any
     first: Any
     second: Any
-
-
-@physics
-def _face(s, m, o):
-    if len(s.normal) == 0:
-        return True
-    cosine = 0.0
-    for axis in range(3):
-        cosine -= s.normal[m, axis] * s.normal[o, axis]
-    return cosine > _BEGIN or (cosine < -_BEGIN and (s.free[m] or s.free[o]))
 
 
 @physics
@@ -74,7 +59,7 @@ def _sift(s, place):
         kept = 0
         for p in range(RUN * r, min(len(s.one), RUN * (r + 1))):
             m, o = s.one[p], s.two[p]
-            near_by = _face(s, m, o) and boxes_apart(s.x, s.seek, s.other, m, o, square) < square
+            near_by = face(s.facing, m, o) and boxes_apart(s.x, s.seek, s.other, m, o, square) < square
             near_by = near_by and things_apart(s.x, s.seek, s.other, m, o) < square
             s.kept[p] = near_by
             kept += 1 if near_by else 0
@@ -105,8 +90,7 @@ def gather_all(team, gathering):
 def sift(
     pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     radius: float,
-    normal: np.ndarray,
-    free: np.ndarray,
+    facing: tuple[np.ndarray, np.ndarray],
     runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (k,) of the things of those pairs, (x, seek, other, one, two) as in `Sifting`, that are near to
@@ -115,7 +99,7 @@ def sift(
     if len(one) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN),), np.int64)
-    runner.run(sift_all, 1, Sifting(*pairs, float(radius), normal, free, kept, count))
+    runner.run(sift_all, 1, Sifting(*pairs, float(radius), facing, kept, count))
     runner.pull(count)
     ends = np.cumsum(count)
     first, second = (runner.zeros((int(ends[-1]),), np.int64) for _ in range(2))

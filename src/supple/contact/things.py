@@ -7,6 +7,11 @@ from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.closest import between, crosses, on_edges, on_triangle
 from supple.kernels import physics
 
+OPPOSED = 0.5, 0.8
+"""Cosine of the angle between triangles from which on they begin to face each other, and wholly do."""
+
+_BEGIN = OPPOSED[0]
+
 NEVER = 1e300
 """Distance² [m²] of things that do not meet, wherever they are: finite, since devices compute as if all
 numbers were."""
@@ -70,3 +75,16 @@ def things_apart(x, seek, other, m, o):
         t, r = on_edges(p, q, a, b)
         gap = sub(between(t, p, q), between(r, a, b))
     return dot(gap, gap)
+
+
+@physics
+def face(facing, m, o):
+    """Whether two triangles face each other, by facing: their normals (t, 3) and whether they have no outside
+    (t,); what has no normals need not."""
+    normal, free = facing
+    if len(normal) == 0:
+        return True
+    cosine = 0.0
+    for axis in range(3):
+        cosine -= normal[m, axis] * normal[o, axis]
+    return cosine > _BEGIN or (cosine < -_BEGIN and (free[m] or free[o]))

@@ -15,20 +15,29 @@ from supple.kernels.threads import run
 
 
 class Runner(Protocol):
-    """What those ask for who have something found by kernels, wherever that is."""
+    """What those ask for who have something found by kernels, wherever that is. far: whether what they see is
+    not the memory of this machine."""
+
+    far: bool
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
         """Run a kernel of that many phases."""
 
-    def pull(self, array: np.ndarray) -> None:
-        """Bring what kernels have written into an array to the host."""
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        """Bring what kernels have written into an array, or into its rows first, ..., last - 1, to the
+        host."""
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Memory that is zero where kernels see it."""
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Memory for what kernels write, with anything in it."""
+
 
 class Host:
     """Threads of this machine. Kernels work on the host's arrays themselves."""
+
+    far: bool = False
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
@@ -44,6 +53,9 @@ class Host:
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.zeros(shape, dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.empty(shape, dtype)
 
 
 HOST = Host()

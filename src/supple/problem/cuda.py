@@ -36,6 +36,7 @@ class Cuda:
     pulled."""
 
     name: str = "cuda"
+    far: bool = True
     lanes: int = WARP
     threads: int = 1
     at_once: float | None
@@ -132,6 +133,11 @@ class Cuda:
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         array = np.zeros(shape, dtype)
         self._mirror.clear(array)
+        return array
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        array = np.empty(shape, dtype)
+        self._mirror.reserve(array)
         return array
 
     def clear(self, array: np.ndarray) -> None:

@@ -20,10 +20,11 @@ class Device(Protocol):
 
     lanes: how many vertices or elements a batch has; at_once: how many batches can be worked on at once, None
     where that does not matter; copies of the state, of which the `active` ones are worked on, with
-    so many `records` each; threads of this machine.
+    so many `records` each; threads of this machine; far: whether kernels see other memory than the host.
     """
 
     name: str
+    far: bool
     lanes: int
     at_once: float | None
     copies: int
@@ -69,6 +70,9 @@ class Device(Protocol):
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Memory that is zero where kernels see it."""
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Memory for what kernels write, with anything in it."""
 
     def clear(self, array: np.ndarray) -> None:
         """array[:] = 0 where kernels see it; for what methods remember, not for records."""

@@ -144,13 +144,14 @@ class Mirror:
         """The device copy of a host array and its fields."""
         entry = self._copies.get(id(array))
         if entry is None:
-            entry = self._reserve(array)
+            entry = self.reserve(array)
             if array.nbytes:
                 source = np.ascontiguousarray(array)
                 check(driver.cuMemcpyHtoD(entry[0].pointer, source.ctypes.data, source.nbytes))
         return entry
 
-    def _reserve(self, array: np.ndarray) -> tuple[DeviceArray, list]:
+    def reserve(self, array: np.ndarray) -> tuple[DeviceArray, list]:
+        """Memory on the device for an array that it does not know yet, whatever is in it."""
         copy = DeviceArray(array.shape, array.dtype)
         entry = self._copies[id(array)] = copy, copy.fields
         weakref.finalize(array, self._copies.pop, id(array), None).atexit = False
@@ -170,7 +171,7 @@ class Mirror:
 
     def clear(self, array: np.ndarray) -> None:
         """Make a device copy of zeros, whatever the host array holds: no bytes have to move."""
-        copy = (self._copies.get(id(array)) or self._reserve(array))[0]
+        copy = (self._copies.get(id(array)) or self.reserve(array))[0]
         if copy.nbytes:
             check(driver.cuMemsetD8Async(copy.pointer, 0, copy.nbytes, 0))
 
