@@ -18,7 +18,7 @@ from typing import Any
 from supple.algebra.holding import symmetric_matvec
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.contact.planes import Touch, across, is_empty, touch
-from supple.kernels import chosen_by_type, gather, physics, scatter, select
+from supple.kernels import all_lanes, chosen_by_type, gather, physics, scatter, select
 
 ROUNDS, TURNS = 4, 4
 """How often a visit finds the forces of three planes at one vertex, one after the other; and normal and
@@ -158,7 +158,22 @@ def _last_forces(planes, own, batch, zero):
 
 
 @physics
+def _none_pushes(planes, own, batch, N, ui, k, f):
+    """Whether no plane has pushed when forces were found last, nor would now against f + k (g n + o): so it
+    is for most vertices, and nothing has to be found."""
+    none = 0.0 * f[0] >= 0.0
+    for j in range(len(planes.normal)):
+        before, at = gather(planes.force[j], own, batch, 0), touch(planes, j, own, batch, N, ui)
+        gap = min(at.gap, dot(at.normal, at.error))  # of what is held they differ
+        none = none & (dot(before, before) <= 0.0) & (k * gap + dot(at.normal, f) >= 0.0)
+    return all_lanes(none)
+
+
+@physics
 def _with_planes(planes, own, batch, N, A, f, ui):
+    step = solve_spd(A, f)
+    if _none_pushes(planes, own, batch, N, ui, 0.0 * ui[0] + 1.0, step):
+        return step
     r = _last_forces(planes, own, batch, 0.0 * ui[0])
     for _ in range(_rounds(planes)):
         for j in range(len(planes.normal)):
@@ -185,6 +200,11 @@ def _support(planes, own, batch, N, A, ui, f, s):
 def _by_planes(planes, own, batch, N, A, ui, f, s):
     """r = C(-(f + k (g n + o))): a gap counts as the force that would close it, where that is the smaller."""
     k = (A[0] + A[1] + A[2]) / 3.0
+    if _none_pushes(planes, own, batch, N, ui, k, f):
+        zero = 0.0 * f[0]
+        for j in range(len(planes.normal)):
+            scatter(planes.reaction[j], own, batch, 0, (zero, zero, zero))
+        return f, s
     r = _last_forces(planes, own, batch, 0.0 * ui[0])
     for j in range(len(planes.normal)):
         scatter(planes.reaction[j], own, batch, 0, gather(planes.force[j], own, batch, 0))

@@ -87,10 +87,8 @@ def _first_common(s, m, o, i, j, k):
 
 @physics
 def _meet(s, m, o):
-    """Whether things are near, and not too near at rest to count."""
-    if not _boxes_near(s, m, o) or not _wanted(s, m, o):
-        return False
-    if not face(s.facing, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
+    """Whether things whose boxes are near are so themselves, and not too near at rest to count."""
+    if not _wanted(s, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
         return False
     clear, body = s.wanted.clear, s.wanted.body
     if clear < 0.0 or body[s.seek[m, 0]] != body[s.other[o, 0]]:
@@ -112,6 +110,7 @@ def _look_around(s, place):
                     for entry in range(begin, begin + s.table.count[at]):
                         o = s.table.thing[entry]
                         here = s.table.key[entry] == key and (o > m or not alike)  # those look for later ones
+                        here = here and face(s.facing, m, o) and _boxes_near(s, m, o)
                         if here and _first_common(s, m, o, i, j, k) and _meet(s, m, o):
                             finds += 1
                             found = count_up(s.total, 0, 1)
