@@ -112,8 +112,8 @@ class Measures:
 
     @cached_property
     def _rest(self) -> tuple[np.ndarray, np.ndarray]:
-        """Records of s and tr A of every kind of copies at rest, where kernels have them, and the inertia (n,)
-        [N/m] that is part of tr A."""
+        """Records of s and tr A of every kind of copies at rest, where kernels have them, and the inertia
+        (n,) [N/m] that is part of tr A."""
         p = self.problem
         kinds, n = p.kinds, p.model.vertices
         u, sizes = (p.zeros((kinds * (n + 1), RECORD)) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What vertices and obstacles do to each other, summed up where kernels have it: per body and per obstacle."""
+"""What vertices and obstacles do to each other, summed up per body and per obstacle where kernels have it."""
 
 from __future__ import annotations
 
