@@ -121,9 +121,9 @@ class Stepping:
         is kept of a frame is then all that the next one depends on."""
         states = self.problem.states
         if not self._settled:
-            states.set_velocities(self._velocities())
+            self._set_velocities()
             self._settled = True
-        return states.vectors(states.velocity).astype(float)
+        return states.exactly(states.velocity)
 
     def last_steps(self) -> list[Step | None]:
         """What led to the frame, for each copy; None where nothing but the model's constant forces did."""
@@ -135,19 +135,21 @@ class Stepping:
         remembered, still = p.remembered.take(), force is None and materials is None
         if pace.quasistatic and still and not any(remembered) and p.model.obstacles is None:
             return [None] * p.copies
-        anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
+        anchors = p.states.placed(p.u if pace.quasistatic else p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.inertia
         together = zip(anchors, forces, remembered, strict=True)
         return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
 
-    def _velocities(self) -> np.ndarray:
+    def _set_velocities(self) -> None:
+        """Those with which the last step has ended."""
         states, pace = self.problem.states, self.pace
         if pace.quasistatic:
-            return (states.vectors(states.u).astype(float) - states.vectors(self._before)) / pace.dt
-        if self._rule is not None:
-            return self._rule.arrive(pace.damping)
-        return states.velocities(pace.step, pace.damping)
+            states.settle(self._before, pace.dt)
+        elif self._rule is not None:
+            states.set_velocities(self._rule.arrive(pace.damping))
+        else:
+            states.settle(states.last, pace.step, pace.damping)
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
@@ -240,7 +242,8 @@ class Stepping:
         lost = ~np.isfinite(p.states.vectors(p.u)).all(axis=(1, 2))
         if not lost.any():
             return
-        velocities = self._velocities()
+        self._set_velocities()
+        velocities = p.states.exactly(p.states.velocity)
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))

@@ -23,6 +23,7 @@ from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
 from supple.model import Model
 from supple.terms import RubbingContacts
+from supple.terms.rubbing_sums import change_of_forces, forces_on_bodies, forces_on_vertices
 from supple.words import counted
 
 if TYPE_CHECKING:
@@ -67,14 +68,12 @@ class WeakContact:
     def _matters(self, old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
         """Whether other constraints do something else to vertices where they are: but for a little of the
         largest force, or of what is missing to balance."""
-        u, following = problem.positions - self.rest, problem.following
-        touched = np.union1d(old.vertices, new.vertices)
-        before, now = (_force_on(touched, term, u) for term in (old, new))
-        change, most = np.abs(now - before).max(initial=0.0), np.abs(now).max(initial=0.0)
+        u, following = problem.states.vectors(problem.u)[0], problem.following
+        change, most, length = change_of_forces(old, new, u)
         if change <= LEAST * most:
             return False
         missing = OF_MISSING * following.residual
-        return bool(following.balanced or change > ALIKE * most or _norm(now - before) > missing)
+        return bool(following.balanced or change > ALIKE * most or length > missing)
 
     def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> RubbingContacts:
         """The constraints with vertices at positions x (n, 3), and those of a state where they
@@ -124,10 +123,6 @@ class WeakContact:
         columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
         vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
         return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
-
-
-def _norm(force: np.ndarray) -> float:
-    return float(np.sqrt(np.square(force).sum()))
 
 
 def _same(old: RubbingContacts, new: RubbingContacts) -> bool:
@@ -186,19 +181,9 @@ class MetReport:
         )
 
 
-def _force_on(vertices: np.ndarray, term: RubbingContacts, u: np.ndarray) -> np.ndarray:
-    """(k, 3) [N] what contacts do to vertices (k,), in order, among which are all that they touch, at
-    displacements u (n, 3)."""
-    each = (term.weights[:, :, None] * term.forces(u)[:, None]).reshape(-1, 3)
-    at = np.searchsorted(vertices, term.vertices.ravel())
-    return np.column_stack([np.bincount(at, axis, len(vertices)) for axis in each.T])
-
-
 def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) [N] what contacts of bodies do to the vertices at positions x (n, 3)."""
-    on_point, force = term.forces(x - rest), np.zeros_like(x)
-    np.add.at(force, term.vertices.ravel(), (term.weights[:, :, None] * on_point[:, None]).reshape(-1, 3))
-    return force
+    return forces_on_vertices(term, x - rest)
 
 
 def met(problem: Problem) -> MetReport | None:
@@ -209,15 +194,10 @@ def met(problem: Problem) -> MetReport | None:
         return None
     ((index, contact),) = found
     term: Any = model.terms[index]
-    x = problem.positions
-    force = met_force(term, x, model.rest)
-    bodies = {}
-    for name, own in problem.model.body_vertices:
-        fx, fy, fz = map(float, force[own].sum(axis=0))
-        bodies[name] = fx, fy, fz
-    finder = problem.device
+    u, body, names = problem.states.vectors(problem.u)[0], contact.surfaces.body, model.body_vertices
+    forces, carried = forces_on_bodies(term, u, model.rest, body, len(names))
+    bodies = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
+    x, finder = problem.positions, problem.device
     depth = -float(contact.meetings(x, finder).distance.min(initial=0.0))
-    push, gap = term.response(x - model.rest).push, term.gaps(x)
     depth = depth if depth > LEAST * contact.thickness else 0.0
-    carried, crossed = float((push * np.abs(gap)).sum()), contact.crossed(x, finder)
-    return MetReport(len(term.vertices), depth, bodies, carried, crossed)
+    return MetReport(len(term.vertices), depth, bodies, carried, contact.crossed(x, finder))

@@ -37,8 +37,8 @@ class NodePlanes(Contacts):
         there = slice(0, -1)
         planes.normal[:, there, :3] = normal
         planes.foot[:, there, :3] = -gap[..., None] * normal
-        self._which[there, : len(which)] = which.T
-        arrays = [planes.normal, planes.foot, self._which]
+        self.which[there, : len(which)] = which.T
+        arrays = [planes.normal, planes.foot, self.which]
         if planes.friction:
             planes.friction.anchor[:, there, :3] = anchor
             planes.friction.coefficient[:, there, 0] = friction

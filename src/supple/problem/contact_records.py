@@ -37,6 +37,19 @@ def _remember(operation, place, i):
     put_record(operation.start, k, record_at(operation.u, k))
 
 
+class Forget(NamedTuple):
+    """which = -1: shapes that planes are of are not known any more."""
+
+    which: Any
+
+
+@act.of(Forget)
+def _forget(operation, place, i):
+    k = i + offset_of(place)
+    for j in range(operation.which.shape[1]):
+        operation.which[k, j] = -1
+
+
 class Detect(NamedTuple):
     """Planes of every vertex at u, which is put out of what it is inside of where `free` (n + 1,) is 1. rest
     (n + 1, 4): positions at rest, float64; which (copies (n + 1), 4): the numbers of the shapes; sliding:
@@ -63,7 +76,7 @@ class Sliding(NamedTuple):
 
 
 @physics
-def _vector(records, k):
+def vector_at(records, k):
     """A record as plain numbers in float64."""
     first = RECORD * k
     return (
@@ -81,8 +94,8 @@ def _put(records, k, v, like):
 @act.of(Detect)
 def _detect(operation, place, i):
     o, k = operation, i + offset_of(place)
-    X = _vector(o.rest, i)
-    found = nearest(o.shapes, add(X, _vector(o.u, k)))
+    X = vector_at(o.rest, i)
+    found = nearest(o.shapes, add(X, vector_at(o.u, k)))
     for j in range(len(o.planes.normal)):
         if o.which[k, j] != found[j]:  # the force was that of another
             _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
@@ -93,7 +106,7 @@ def _detect(operation, place, i):
 
 @physics
 def _take_plane(operation, j, shape, i, k, X):
-    u, planes = _vector(operation.u, k), operation.planes
+    u, planes = vector_at(operation.u, k), operation.planes
     like = record_at(operation.u, k)[0]
     none = (0.0, 0.0, 0.0)
     if shape < 0 or i == operation.free.shape[0] - 1:
@@ -118,7 +131,7 @@ def _take_friction(friction, operation, j, shape, k, X, n, like):
         return lambda friction, operation, j, shape, k, X, n, like: None
 
     def anchored(friction, operation, j, shape, k, X, n, like):
-        start = add(X, _vector(operation.start, k))
+        start = add(X, vector_at(operation.start, k))
         there = carried(operation.shapes, shape, start)
         mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
         _put(friction.anchor[j], k, sub(there, X), like)
@@ -137,7 +150,7 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
         return lambda sliding, shapes, shape, start, u, k, n: shapes.rows[shape, FRICTION]
 
     def by_sliding(sliding, shapes, shape, start, u, k, n):
-        moved = scale(sliding.back, sub(_vector(sliding.anchor, k), u))
+        moved = scale(sliding.back, sub(vector_at(sliding.anchor, k), u))
         slid = across(n, sub(start, carried_before(shapes, shape, sub(start, moved))))
         if dot(slid, slid) > sliding.still * sliding.still:
             return shapes.rows[shape, KINETIC]

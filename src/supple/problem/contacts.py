@@ -18,9 +18,10 @@ from supple.contact.rigid_contacts import corrections
 from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
 from supple.model import Model, unpinned
-from supple.problem.contact_records import Clamp, Detect, Remember, Sliding
+from supple.problem.contact_records import Clamp, Detect, Forget, Remember, Sliding
 from supple.problem.device import Device
 from supple.problem.states import States
+from supple.problem.touch_sums import TouchSums
 
 SNAP = 8
 """Roundings of an edge: a vertex this close to its anchor is put there, lest rounding makes it creep."""
@@ -49,8 +50,8 @@ class Contacts:
             return
         self.shapes = self.obstacles.shapes(0.0)
         self.rigid = rigid_motions(self.obstacles)
-        self._rest = np.zeros((model.vertices + 1, RECORD))
-        self._rest[:-1, :3] = model.rest
+        self.rest = np.zeros((model.vertices + 1, RECORD))
+        self.rest[:-1, :3] = model.rest
         self._free = np.append(unpinned(model), 0).astype(dtype)
         eps, edge = float(np.finfo(dtype).eps), model.mean_edge
         self._snap = SNAP * eps * edge
@@ -82,9 +83,10 @@ class Contacts:
 
         rough = self.obstacles.rough
         self._start = np.zeros(shape[1:] if rough else (1, RECORD), self.dtype)
-        self._which = np.full((len(self.states.u), 3), -1, np.int32)
+        self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
+        self._sums: TouchSums | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
@@ -107,10 +109,17 @@ class Contacts:
         n = self.model.vertices + 1
         own = slice(copy * n, (copy + 1) * n - 1)
         arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
-        for array in (*arrays, self._which):
+        for array in (*arrays, self.which):
             self.device.pull(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
-        return normals, feet, forces, self._which[own, : len(normals)].T
+        return normals, feet, forces, self.which[own, : len(normals)].T
+
+    @property
+    def sums(self) -> TouchSums:
+        """Of what vertices touch, with memory that is kept."""
+        if self._sums is None:
+            self._sums = TouchSums(self)
+        return self._sums
 
     def coefficients(self, copy: int) -> np.ndarray:
         """μ (planes, n) of what the vertices of a copy may touch, 0 for nothing."""
@@ -126,8 +135,8 @@ class Contacts:
         the end [s] of it. In the step before, the part `damping` of velocities was lost."""
         if self.obstacles is None:
             return
-        self._which[:] = -1  # forces of the step before would be known to a motion that was not interrupted
-        self.device.push(self._which)
+        # forces of the step before would be known to a motion that was not interrupted
+        self.device.on_records(Forget(self.which))
         if self.obstacles.rough:
             self.device.on_records(Remember(self.states.u, self._start))
         self._damping = damping
@@ -258,8 +267,8 @@ class Contacts:
 
     def _detect(self, free: np.ndarray) -> None:
         sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
-        found = self.shapes, self.planes, self._which, self._snap, sliding
-        self.device.on_records(Detect(self.states.u, self._rest, free, self._start, *found))
+        found = self.shapes, self.planes, self.which, self._snap, sliding
+        self.device.on_records(Detect(self.states.u, self.rest, free, self._start, *found))
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, final
 
@@ -32,8 +33,9 @@ not matter there, and some cards end what takes longer than seconds."""
 
 @final
 class Cuda:
-    """Host arrays are mirrored on the card on first use; what kernels write stays there until it is
-    pulled."""
+    """Host arrays are mirrored on the card on first use; what kernels write stays there until it is pulled.
+    What the host has as the card has it, since no kernel ran since, is not brought again: as with kernels of
+    the CPU, whoever writes into it on the host must push it."""
 
     name: str = "cuda"
     far: bool = True
@@ -47,6 +49,7 @@ class Cuda:
         self._mirror, self._arrivals = Mirror(), Arrivals()
         self._waiting: tuple = ()
         self._step: tuple = ()
+        self._here: dict[int, weakref.ref] = {}
         self._times, self._together = 0, 1
         self._shape = FAT if copies * (records - 1) < SMALL else WIDE
         self.at_once = multiprocessors() * self._shape.threads / WARP / copies
@@ -109,6 +112,7 @@ class Cuda:
     def _launch(
         self, kernel: Callable, phases: int, widest: int | None, active: np.ndarray, *args: Any
     ) -> None:
+        self._here.clear()
         state = self.copies, active, self.records
         launch(self._mirror, self._arrivals, kernel, phases, self._shape, widest, *state, *args)
 
@@ -118,17 +122,25 @@ class Cuda:
 
     def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         self._catch_up()
+        known = self._here.get(id(array))
+        if known is not None and known() is array:
+            return
         self._mirror.pull(array, first, last)
+        if first == 0 and last is None:
+            self._here[id(array)] = weakref.ref(array)
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
         self._catch_up()
         self._mirror.push(array, rows)
+        if rows is None:
+            self._here[id(array)] = weakref.ref(array)
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         self._catch_up()
         n = self.records
         first, last = (0, len(target)) if copy is None else (copy * n, (copy + 1) * n)
         self._mirror.assign(target, source, first, last)
+        self._here.pop(id(target), None)
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         array = np.zeros(shape, dtype)
@@ -144,6 +156,7 @@ class Cuda:
         if self.copies > 1 or array not in self._mirror:
             self._catch_up()
             self._mirror.clear(array)
+            self._here.pop(id(array), None)
         if self.copies == 1:  # even then, lest the first step is a kernel of its own
             self.on_records(Clear(array))
 

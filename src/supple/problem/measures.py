@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from supple.problem.evaluation import (
     evaluate_potential,
 )
 from supple.problem.memo import Memo, memo_here
-from supple.problem.sums import FIGURES, Cuts, cut
+from supple.problem.sums import FIGURES, Cuts, Soften, cut, soften
 from supple.problem.totals import Totals
 from supple.terms import inversion
 
@@ -37,6 +39,10 @@ ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
 elements would store when stretched by one rounding of their edges; measured on all materials."""
 
 
+OF_REST = "_rest", "_rest_stiffness", "_stiffness_norms"
+"""What is known of a state at rest, until stencils or materials change."""
+
+
 class Measures:
     """Evaluates a problem's active copies; everything is summed in float64."""
 
@@ -48,7 +54,7 @@ class Measures:
 
     def forget(self) -> None:
         """After a change of the number of copies or of materials."""
-        for name in ("_sizes", "_figures", "_rest_stiffness", "_softness_memory", "_stiffness_norms"):
+        for name in ("_sizes", "_figures", "_softness_memory", *OF_REST):
             self.__dict__.pop(name, None)
         self._softened_for: np.ndarray | None = None
         self._totals = Totals(self.problem)
@@ -58,7 +64,7 @@ class Measures:
 
     def forget_stiffness(self) -> None:
         """After a change of stencils or of where vertices are in batches."""
-        for name in ("_rest_stiffness", "_softness_memory", "_stiffness_norms"):
+        for name in OF_REST:
             self.__dict__.pop(name, None)
         self._softened_for = self._energies = self._memo = None
 
@@ -70,7 +76,9 @@ class Measures:
         if memo.balances is not None:
             return memo.balances
         self._energies = None
-        figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
+        self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
+        figures = self._figures[1]
+        self.problem.device.pull(figures)
         acts, active = self.problem.loads.acting, self.problem.device.active
         memo.balances = Balances(figures, acts, self.edge, self._eps, active)
         return memo.balances
@@ -82,8 +90,8 @@ class Measures:
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
-    ) -> np.ndarray:
-        """(copies, bodies, 5) figures of the forces at displacements u, see `measure`."""
+    ) -> None:
+        """Figures (copies, bodies, 5) of the forces at displacements u, see `measure`."""
         p = self.problem
         if u is not p.u and self._memo is not None:
             self._memo.balances = None  # whose net forces these replace
@@ -91,8 +99,6 @@ class Measures:
         if works := p.layout.deforms(u):
             p.device.run(deform_elements, len(works), works)
         p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
-        p.device.pull(figures)
-        return figures
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -105,32 +111,49 @@ class Measures:
         return _figure_memory(self._cuts, self.problem.copies)
 
     @cached_property
-    def _rest_stiffness(self) -> np.ndarray:
-        """tr A of every vertex at rest without inertia (kinds of copies, n); 0 of pinned ones."""
+    def _rest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Records of s and tr A of every kind of copies at rest, where kernels have them, and the inertia
+        (n,) [N/m] that is part of tr A."""
         p = self.problem
         kinds, n = p.kinds, p.model.vertices
-        u = np.zeros((kinds * (n + 1), RECORD), p.dtype)
-        sizes = np.zeros_like(u)
-        p.device.wait()  # what a device has yet to do is for the copies that are active now
-        active, p.device.active = p.device.active, np.arange(kinds, dtype=np.int32)
-        any_softness = np.zeros((1, n), p.dtype)
-        self._measure(u, sizes, any_softness, *_figure_memory(self._cuts, kinds))
-        p.device.active = active
-        p.device.pull(sizes)
-        stiffness = sizes.reshape(kinds, n + 1, RECORD)[:, :-1, 1].astype(float)
-        return np.where(p.model.free, stiffness - 3 * p.loads.inertia, 0)
+        u, sizes = (p.zeros((kinds * (n + 1), RECORD)) for _ in range(2))
+        with self._of_kinds():
+            self._measure(u, sizes, np.zeros((1, n), p.dtype), *_figure_memory(self._cuts, kinds))
+        return sizes, p.loads.inertia
+
+    @contextmanager
+    def _of_kinds(self) -> Iterator[None]:
+        """Kernels run on one copy of the state of each kind."""
+        device = self.problem.device
+        device.wait()  # what it has yet to do is for the copies that are active now
+        active, device.active = device.active, np.arange(self.problem.kinds, dtype=np.int32)
+        try:
+            yield
+        finally:
+            device.active = active
 
     @cached_property
-    def _softness_memory(self) -> np.ndarray:
-        return np.zeros(self._rest_stiffness.shape, self.problem.dtype)
+    def _rest_stiffness(self) -> np.ndarray:
+        """tr A of every vertex at rest without inertia (kinds of copies, n); 0 of pinned ones."""
+        p, (sizes, inertia) = self.problem, self._rest
+        p.device.pull(sizes)
+        stiffness = sizes.reshape(p.kinds, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
+        return np.where(p.model.free, stiffness - 3 * inertia, 0)
+
+    @cached_property
+    def _softness_memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """1 / tr A at rest (kinds of copies, n), and which vertices are free (n,)."""
+        p = self.problem
+        return p.zeros((p.kinds, p.model.vertices)), p.model.free.astype(np.int32)
 
     def _softness(self) -> np.ndarray:
         """1 / tr A at rest with the present inertia (kinds of copies, n)."""
-        loads, softness = self.problem.loads, self._softness_memory
-        if self._softened_for is not loads.inertia:
-            softness[:] = 1 / np.maximum(self._rest_stiffness + 3 * loads.inertia, 1e-30)
-            self.problem.device.push(softness)
-            self._softened_for = loads.inertia
+        inertia, (softness, free) = self.problem.loads.inertia, self._softness_memory
+        if self._softened_for is not inertia:
+            sizes, before = self._rest
+            with self._of_kinds():
+                self.problem.device.run(soften, 1, Soften(sizes, free, before, inertia, softness))
+            self._softened_for = inertia
         return softness
 
     def energies_seen(self) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
+    RECORD,
     chosen_by_type,
     copy_of,
     do,
@@ -14,7 +15,9 @@ from supple.kernels import (
     generic,
     kernel,
     number,
+    number_at,
     offset_of,
+    ordered,
     pack_like,
     physics,
     put_record,
@@ -127,6 +130,29 @@ def _coast(operation, place, i):
     put_record(o.last, k, x)
     put_record(o.anchor, k, y)
     put_record(o.u, k, y)
+
+
+class Settle(NamedTuple):
+    """velocity = keep (u - last)/Δt, in float64 and rounded once."""
+
+    u: Any
+    last: Any
+    velocity: Any
+    dt: Any
+    keep: Any
+
+
+@ordered
+def _pace(o, k):
+    return o.keep * (1.0 * number_at(o.u, k) - 1.0 * number_at(o.last, k)) / o.dt
+
+
+@act.of(Settle)
+def _settle(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    like, first = record_at(o.u, k)[0], RECORD * k
+    v = _pace(o, first), _pace(o, first + 1), _pace(o, first + 2)
+    put_record(o.velocity, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
 
 
 class Displace(NamedTuple):

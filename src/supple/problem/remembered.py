@@ -98,7 +98,8 @@ class Remembered:
     def take(self) -> list[dict[str, np.ndarray]]:
         """For each copy, by name."""
         terms: Any = self._problem.model.terms
-        x, given = self._problem.positions, self._problem.following.given
+        p, given = self._problem, self._problem.following.given
+        x = p.positions if any(terms[k].confines for k in self._rubs) else p.model.rest  # barriers ask where
         rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies

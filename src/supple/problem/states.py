@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from supple.kernels import RECORD
+from supple.kernels import RECORD, kernel
 from supple.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
-from supple.problem.records import Coast, Put
+from supple.problem.records import Coast, Put, Settle
 from supple.problem.remembered import Remembered
 from supple.state import State
 
@@ -62,6 +62,17 @@ class States:
         self.device.pull(records)
         return _vectors(records, self.model)
 
+    def exactly(self, records: np.ndarray) -> np.ndarray:
+        """(copies, n, 3) what records have for the vertices, in float64."""
+        return _taken(self.vectors(records), np.dtype(float))
+
+    def placed(self, records: np.ndarray) -> np.ndarray:
+        """(copies, n, 3) float64 [m] where displacements in records take the vertices."""
+        here = self.vectors(records)
+        found = np.empty(here.shape)
+        put_vectors(here, self.model.rest, found)
+        return found
+
     def _set(self, records: np.ndarray, vectors: Any) -> None:
         _vectors(records, self.model)[:] = vectors
         self.device.push(records)
@@ -69,7 +80,7 @@ class States:
     @property
     def positions(self) -> np.ndarray:
         """(copies, n, 3) float64 [m]."""
-        return self.model.rest + self.vectors(self.u)
+        return self.placed(self.u)
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
@@ -97,9 +108,10 @@ class States:
     def each(self) -> Iterator[State]:
         """One by one, so that not all of them must be kept, and before any of them moves on."""
         moving = self.anchor is not self.u
-        velocities: Iterable = _vectors(self.velocity, self.model) if moving else repeat(None)
+        velocities: Iterable = self.vectors(self.velocity) if moving else repeat(None)
         for u, v, remembered in zip(self.vectors(self.u), velocities, self.remembered.take(), strict=moving):
-            yield State(u.copy(), np.zeros(u.shape, u.dtype) if v is None else v.copy(), remembered)
+            moved = np.zeros(u.shape, u.dtype) if v is None else _taken(v[None], v.dtype)[0]
+            yield State(_taken(u[None], u.dtype)[0], moved, remembered)
 
     def put(self, states: Sequence[State]) -> None:
         self.remembered.put([state.remembered for state in states])
@@ -123,7 +135,12 @@ class States:
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(copies, n, 3) at the end of a step [m/s]."""
-        return (1.0 - damping) * (self.vectors(self.u).astype(float) - self.vectors(self.last)) / dt
+        return (1.0 - damping) * (self.exactly(self.u) - self.exactly(self.last)) / dt
+
+    def settle(self, last: np.ndarray, dt: float, damping: float = 0.0) -> None:
+        """Let velocities be those with which u was reached from records in a time dt [s], but for a part."""
+        self.device.on_records(Settle(self.u, last, self.velocity, float(dt), 1.0 - damping))
+        self._going = False
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) or (copies, k, 3) [m]."""
@@ -166,6 +183,30 @@ class States:
         return self._put
 
 
+@kernel
+def take_vectors(vectors, found):
+    """found = vectors (copies, n, 3): NumPy would begin anew for every three numbers."""
+    for copy in range(found.shape[0]):
+        for i in range(found.shape[1]):
+            for k in range(3):
+                found[copy, i, k] = vectors[copy, i, k]
+
+
+@kernel
+def put_vectors(vectors, rest, found):
+    """found = rest + vectors (copies, n, 3), rest (n, 3)."""
+    for copy in range(found.shape[0]):
+        for i in range(found.shape[1]):
+            for k in range(3):
+                found[copy, i, k] = rest[i, k] + vectors[copy, i, k]
+
+
+def _taken(vectors: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    found = np.empty(vectors.shape, dtype)
+    take_vectors(vectors, found)
+    return found
+
+
 def _vectors(records: np.ndarray, model: Model) -> np.ndarray:
     return records.reshape(-1, model.vertices + 1, RECORD)[:, :-1, :3]
 
@@ -181,5 +222,5 @@ def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np
 def slow_down(states: States, drag: np.ndarray) -> None:
     """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
     potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
-    last, anchor = (states.vectors(records).astype(float) for records in (states.last, states.anchor))
+    last, anchor = (states.exactly(records) for records in (states.last, states.anchor))
     states.coast_to(last + (anchor - last) / (1 + drag)[:, None])

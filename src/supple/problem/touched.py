@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.contact import distances_to
+from supple.problem.touch_sums import AMOUNT, FAR
 from supple.words import counted
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
 
 Force = tuple[float, float, float]
+Sums = tuple[float, float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -65,33 +68,22 @@ def contact_reports(problem: Problem) -> list[ContactReport | None]:
         return [None] * problem.copies
     active, problem.device.active = problem.device.active, np.arange(problem.copies, dtype=np.int32)
     problem.measures.balances()  # whose forces are those of the planes
+    bodies, obstacles = problem.contacts.sums.taken()
     problem.device.active = active
-    return [_of_copy(problem, copy) for copy in range(problem.copies)]
+    names = [name for name, _ in problem.model.body_vertices]
+    each = zip(bodies.tolist(), obstacles.tolist(), strict=True)
+    return [_of_copy(names, problem.contacts.obstacles.names, *sums) for sums in each]
 
 
-def _of_copy(problem: Problem, copy: int) -> ContactReport:
-    contacts, states, model = problem.contacts, problem.states, problem.model
-    obstacles = contacts.obstacles
-    assert obstacles is not None
-    u = states.vectors(states.u)[copy].astype(float)
-    normals, feet, forces, which = contacts.found(copy)
-    pushes = np.einsum("pni,pni->pn", normals, forces)
-    gaps = np.einsum("pni,pni->pn", normals, u - feet)
-    distance, _, nearest = distances_to(contacts.shapes, model.rest + u)
-    distance[~model.free] = np.inf
-    owner = obstacles.obstacle
+def _of_copy(
+    bodies: Sequence[str], obstacles: Sequence[str], on_bodies: list[Sums], on_obstacles: list[Sums]
+) -> ContactReport:
+    """With names and sums of both, see `TouchSums`."""
     touched = []
-    for k, name in enumerate(obstacles.names):
-        mine = (which >= 0) & (owner[which] == k)
-        own = distance[owner[nearest] == k]
-        least = float(own.min(initial=np.inf))
-        force = -forces[mine].sum(axis=0)
-        count = int((pushes[mine] > 0).sum())
-        touched.append(Touched(name, count, _three(force), max(0.0, -least), max(0.0, least)))
-    bodies = {name: _three(forces[:, own].sum(axis=(0, 1))) for name, own in model.body_vertices}
-    return ContactReport(tuple(touched), bodies, float(np.abs(pushes * gaps).sum()))
-
-
-def _three(force: np.ndarray) -> Force:
-    x, y, z = map(float, force)
-    return x, y, z
+    for name, (fx, fy, fz, count, most) in zip(obstacles, on_obstacles, strict=True):
+        gap = -most if most > -FAR else math.inf
+        touched.append(Touched(name, int(count), (-fx, -fy, -fz), max(0.0, most), max(0.0, gap)))
+    forces: dict[str, Force] = {
+        name: (fx, fy, fz) for name, (fx, fy, fz, _, _) in zip(bodies, on_bodies, strict=True)
+    }
+    return ContactReport(tuple(touched), forces, sum(one[AMOUNT] for one in on_bodies))
