@@ -4,8 +4,7 @@ Blocks on one thread in float32, with springs between vertices anywhere in them,
 refresh exchanges all of them for others. Times are those of the processor. Writes
 benchmarks/results/stencils.json; figures_in_docs.py shows it in docs/design/changing_stencils.md.
 
-With --cuda the same on a card, on the clock of the wall, and the colours alone on the card and on a thread of
-its machine: writes benchmarks/results/stencils_gpu.json.
+With --cuda the same on a card, on the clock of the wall: writes benchmarks/results/stencils_gpu.json.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ import numpy as np
 import supple
 from supple.io.machine import machine
 from supple.model import Model
-from supple.ordering.recolouring import recolour
-from supple.problem import Cpu, Problem
+from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import Springs
 
@@ -117,14 +115,7 @@ def measure_on_card(cells: int) -> dict[str, Any]:
         empty = replace(model, terms=(*model.terms, springs(model, 0, 0, capacity=count)))
         problem = Problem(empty, "float32", device=Cuda(model.vertices + 1))
         refresh = wall(problem, lambda k: problem.refresh(1, springs(model, count, k)))  # noqa: B023
-        room, host = problem.layout.room, Cpu(model.vertices + 1, np.dtype("float32"), 1)
-        assert room is not None
-        stencils = [[springs(model, count, k).vertices] for k in range(20)]
-        here = wall(problem, lambda k: recolour(room.lasting, stencils[k], host))  # noqa: B023
-        there = wall(problem, lambda k: recolour(room.lasting, stencils[k], problem.device))  # noqa: B023
-        rows.append(
-            {"count": count, "refresh_ms": refresh, "recolour_cuda_ms": there, "recolour_cpu_ms": here}
-        )
+        rows.append({"count": count, "refresh_ms": refresh})
     return {"vertices": model.vertices, "springs": rows}
 
 

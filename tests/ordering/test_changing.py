@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import cantilever, material, tied_blocks
 
+from supple.kernels import HOST
 from supple.kernels.lanewise import run_lanewise
 from supple.ordering import ChangingBatches, batch_vertices, colour_vertices, row_arrays
 from supple.ordering.recolouring import lasting_colours, recolour
-from supple.problem.device import Cpu
 from supple.scene import build_model
 from supple.terms import Springs
 
@@ -32,23 +32,28 @@ def springs(model, pairs, capacity=None):
     return Springs(pairs, stiffness, 0.1 + 0 * stiffness[:, None], model.rest, capacity)
 
 
-def cpu(threads=1):
-    return Cpu(1, np.dtype("float64"), threads)
-
-
 class Lanes:
     """Runs kernels as a device does, lane after lane."""
 
     def run(self, kernel, phases, *args):
         run_lanewise(kernel, phases, np.zeros(1, np.int32), 1, *args)
 
-    def pull(self, array):
+    def push(self, array, rows=None):
         pass
 
 
-def one_after_the_other(before, new):
+def colours_with(before, new):
+    """(n,) of all vertices."""
+    colour = before.colour.copy()
+    vertices, found = recolour(before, new)
+    assert (colour[vertices] != found).all()
+    colour[vertices] = found
+    return colour
+
+
+def one_after_the_other(before, known, new):
     """In the order of the hashed numbers, a vertex keeps its colour or takes the least that is free."""
-    colour, tables = before.colour.copy(), (before.sharing.stencils, *new)
+    colour, tables = before.colour.copy(), (*known, *new)
     near = {v: set() for v in range(len(colour))}
     for stencil in (set(s.tolist()) - {-1} for table in tables for s in table):
         for v in stencil:
@@ -75,8 +80,9 @@ def test_colours_stay_valid_while_stencils_come_and_go(name, data):
     before = lasting(model)
     for _ in range(3):
         new = [data.draw(stencils(model.vertices, corners)) for corners in (1, 2, 4)]
-        colour = recolour(before, new, cpu())
-        np.testing.assert_array_equal(colour, one_after_the_other(before, new))
+        colour = colours_with(before, new)
+        known = [term.vertices for term in model.terms]
+        np.testing.assert_array_equal(colour, one_after_the_other(before, known, new))
         np.testing.assert_array_equal(colour >= 0, model.free)
         for stencil in [s for table in (*new, *(t.vertices for t in model.terms)) for s in table]:
             colours = colour[np.unique(stencil)]
@@ -85,16 +91,15 @@ def test_colours_stay_valid_while_stencils_come_and_go(name, data):
         untouched = np.setdiff1d(np.arange(model.vertices), np.concatenate([s.ravel() for s in new]))
         np.testing.assert_array_equal(colour[untouched], before.colour[untouched])
         shuffled = [table[::-1] for table in new]
-        np.testing.assert_array_equal(recolour(before, shuffled, cpu(2)), colour)
-        np.testing.assert_array_equal(recolour(before, new, Lanes()), colour)
+        np.testing.assert_array_equal(colours_with(before, shuffled), colour)
 
 
 def test_a_vertex_keeps_its_colour_or_takes_the_least_that_is_free():
     """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes colour 2, the other stays."""
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
     before = lasting_colours(colour_vertices([path], np.arange(5), 5), [path])
-    np.testing.assert_array_equal(recolour(before, [np.array([[0, 1]])], cpu()), before.colour)
-    colour = recolour(before, [np.array([[0, 4]])], cpu())
+    np.testing.assert_array_equal(colours_with(before, [np.array([[0, 1]])]), before.colour)
+    colour = colours_with(before, [np.array([[0, 4]])])
     assert sorted(colour[[0, 4]].tolist()) == [0, 2]
     np.testing.assert_array_equal(colour[1:4], [1, 0, 1])
 
@@ -103,19 +108,17 @@ def test_what_does_not_move_needs_no_colour():
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
     before = lasting_colours(colour_vertices([path], np.arange(3), 5), [path])
     new = [np.array([[0, 4], [2, 4]])]
-    np.testing.assert_array_equal(recolour(before, new, cpu()), [0, 1, 0, -1, -1])
+    np.testing.assert_array_equal(colours_with(before, new), [0, 1, 0, -1, -1])
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_any_number_of_colours_and_rounds(threads):
-    """All of 150 vertices share a stencil with each other, so that they wait for each other, one after the
-    other, and need 150 colours."""
+def test_any_number_of_colours():
+    """All of 150 vertices share a stencil with each other, and need 150 colours."""
     pairs = np.array([(a, b) for a in range(150) for b in range(a)], np.int32)
     before = lasting_colours(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
-    colour = recolour(before, [pairs], cpu(threads))
+    colour = colours_with(before, [pairs])
     np.testing.assert_array_equal(np.sort(colour), np.arange(150))
-    np.testing.assert_array_equal(colour, one_after_the_other(before, [pairs]))
-    np.testing.assert_array_equal(recolour(before, [pairs[:1]], cpu(threads))[2:], np.zeros(148))
+    np.testing.assert_array_equal(colour, one_after_the_other(before, [], [pairs]))
+    np.testing.assert_array_equal(colours_with(before, [pairs[:1]])[2:], np.zeros(148))
 
 
 def visits_of(own, width, rows, n):
@@ -135,7 +138,8 @@ def visits_of(own, width, rows, n):
 
 @EVERY
 @pytest.mark.parametrize("at_once", [None, 4.0], ids=["packs", "shared lanes"])
-def test_vertices_take_their_visits_along(name, at_once):
+@pytest.mark.parametrize("runner", [HOST, Lanes()], ids=["threads", "lanes"])
+def test_vertices_take_their_visits_along(name, at_once, runner):
     """As if they had been batched there in the first place; and everything is as at first when the stencils
     are gone."""
     model, lanes, dtype = MODELS[name], 32 if at_once else 8, np.dtype("float64")
@@ -146,11 +150,7 @@ def test_vertices_take_their_visits_along(name, at_once):
     for count in (12, 40, 1, 0):
         pairs = random.permutation(n)[: 2 * min(count, n // 2)].reshape(-1, 2)
         terms = (*model.terms, springs(model, pairs, capacity=40))
-        done = layout.take(terms, cpu())
-        for rows, groups in zip(layout.batches.terms[:-1], done.moves, strict=True):
-            for row, lane, new_row, new_lane in (move for group in groups for move in group):
-                for array in row_arrays(rows):
-                    array[new_row, :, new_lane] = array[row, :, lane]
+        layout.take(terms).carry_out(runner)
         fresh = batch_vertices(terms, model.free, dtype, lanes, at_once)
         own, width = layout.batches.own, layout.batches.width
         ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
@@ -172,7 +172,7 @@ def test_colours_list_every_batch_that_has_vertices_once():
         (*model.terms, springs(model, [], capacity=20)), model.free, np.dtype("float32"), 16
     )
     pairs = random.permutation(n)[:40].reshape(-1, 2)
-    layout.take((*model.terms, springs(model, pairs, capacity=20)), cpu())
+    layout.take((*model.terms, springs(model, pairs, capacity=20)))
     count, start, order = layout.colours
     listed = order[: start[count]]
     used = np.flatnonzero((layout.own < n).any(axis=(1, 2)))
@@ -193,6 +193,6 @@ def test_what_does_not_fit_changes_nothing():
     )
     own, order = layout.own.copy(), layout.colours.order.copy()
     clique = np.array([(a, b) for a in range(60) for b in range(a)])
-    assert layout.take((*model.terms, springs(model, clique, capacity=1)), cpu()) is None
+    assert layout.take((*model.terms, springs(model, clique, capacity=1))) is None
     np.testing.assert_array_equal(layout.own, own)
     np.testing.assert_array_equal(layout.colours.order, order)

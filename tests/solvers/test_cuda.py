@@ -9,8 +9,7 @@ from problems import HAND_WRITTEN, membrane, net, plate
 
 import supple
 from supple.kernels.device import check_device
-from supple.ordering.recolouring import lasting_colours, recolour
-from supple.problem import Cpu, Problem
+from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.solving import make_problem
 
@@ -309,26 +308,6 @@ def test_springs_come_and_go_on_a_card(solver, block):
             sim.set_springs(pairs, 40.0, 0.3)
             found.append(sim.step().positions)
         np.testing.assert_allclose(*found, atol=1e-9)
-
-
-@on_a_card
-@pytest.mark.parametrize("count", [3, 400, 3000])
-def test_a_card_finds_the_same_colours(count):
-    """Of vertices that wait for many others, and need more colours than there are bits in a number."""
-    from supple.problem.cuda import Cuda
-
-    random = np.random.default_rng(count)
-    path = np.column_stack([np.arange(999), np.arange(1, 1000)]).astype(np.int32)
-    colour = (np.arange(1000) % 2).astype(np.int32)
-    colour[::50] = -1
-    lasting = {name: lasting_colours(colour, [path]) for name in ("cpu", "cuda")}
-    devices = {"cpu": Cpu(1001, np.dtype("float32"), 1), "cuda": Cuda(1001)}
-    clique = np.array([(a, b) for a in range(101, 240, 2) for b in range(101, a, 2)], np.int32)
-    for _ in range(3):
-        new = [random.integers(0, 1000, (count, corners)).astype(np.int32) for corners in (1, 2, 4)]
-        found = {name: recolour(lasting[name], [clique, *new], devices[name]) for name in devices}
-        np.testing.assert_array_equal(found["cuda"], found["cpu"])
-        assert len(set(found["cuda"][101:240:2].tolist()) - {-1}) == len(range(101, 240, 2))
 
 
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")

@@ -27,6 +27,9 @@ class Runner(Protocol):
         """Bring what kernels have written into an array, or into its rows first, ..., last - 1, to the
         host."""
 
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        """Let kernels see what the host has written into an array, or into its first rows."""
+
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Memory that is zero where kernels see it."""
 

@@ -3,6 +3,7 @@
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
 from supple.ordering.carrying import NEARLY_LARGEST, Carrying, Equations, carrying, equations
 from supple.ordering.changing import ChangingBatches, changes
+from supple.ordering.changing_elements import ChangingElements
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.colouring import colour_vertices, incidence, sort_corners
 from supple.ordering.colours import (
@@ -21,6 +22,7 @@ __all__ = [
     "NEARLY_LARGEST",
     "Carrying",
     "ChangingBatches",
+    "ChangingElements",
     "Colours",
     "ElementBatches",
     "Equations",

@@ -33,12 +33,3 @@ def empty_rows(term: Term, count: int, lanes: int, n: int, dtype: np.dtype) -> A
     return term.rows(
         Visits(none, none, none, none, np.full((count, lanes), n, np.int32), dtype), np.zeros(1, np.int64)
     )
-
-
-def overwrite(rows: Any, new: Any) -> list[tuple[np.ndarray, int]]:
-    """Write rows over the first of those that there is room for; which arrays were written, and how far."""
-    written = []
-    for array, values in zip(row_arrays(rows), row_arrays(new), strict=True):
-        array[: len(values)] = values
-        written.append((array, len(values)))
-    return written

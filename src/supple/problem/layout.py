@@ -13,6 +13,7 @@ import numpy as np
 from supple.model import Conditions, Model, with_term
 from supple.ordering import (
     ChangingBatches,
+    ChangingElements,
     Colours,
     ElementBatches,
     Links,
@@ -26,15 +27,14 @@ from supple.ordering import (
     widest_colour,
 )
 from supple.ordering.changing import Changes
-from supple.ordering.rows import overwrite
 from supple.problem.device import Device, for_all_copies
 from supple.problem.materials import are_alike, are_varied, materials_of
-from supple.terms import Deform, Term, refreshed, several
+from supple.terms import Deform, Elements, Term, refreshed, several
 
 
 class Layout:
     """terms: rows of every term by batches of free vertices, colour after colour; batch_colours: which
-    batches each has; elements: the elements of every term in batches; vertices: the batches themselves.
+    batches each has; vertices: the batches themselves.
     varied: copies of the state have materials of their own. Where stencils come and go, version tells how
     often they did, and growths, how often there was not enough room for them."""
 
@@ -58,8 +58,13 @@ class Layout:
         else:
             self.vertices = batch_vertices(terms, model.free, *size)
         self._use_colours(self.room.colours if self.room else self.vertices.colour_start)
-        self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
-        self.terms, self.elements = tuple(self.vertices.terms), list(self._elements)
+        how = self.dtype, model.vertices, device.lanes
+        self._changing = {k: ChangingElements(term, *how) for k, term in enumerate(terms) if changes(term)}
+        self._elements = [
+            self._changing[k].elements if k in self._changing else batch_elements(term, *how)
+            for k, term in enumerate(terms)
+        ]
+        self.terms, self._with_values = tuple(self.vertices.terms), list(self._elements)
         if self.varied or any(map(is_not, self.materials[0], materials_of(model))):
             self.use(self.materials)
 
@@ -88,11 +93,21 @@ class Layout:
     def use(self, materials: list[tuple]) -> None:
         """Use one material of each elastic term for each copy."""
         self.materials = materials
+        if self.room:
+            self.room.arrange_elements()
         self.terms = self._with_materials(self.vertices)
-        self.elements = [
+        self._with_values = [
             replace(elements, rows=self._with_material(k, elements.rows, elements.element))
             for k, elements in enumerate(self._elements)
         ]
+
+    @property
+    def elements(self) -> list[Elements]:
+        """The elements of every term in batches; those of terms that change are written when asked for."""
+        with for_all_copies(self.device):
+            for k, changing in self._changing.items():
+                changing.take(self.model.terms[k], self.device)
+        return self._with_values
 
     def _with_materials(self, arranged: VertexBatches | Links) -> tuple:
         """Rows of all terms with the materials in use."""
@@ -136,16 +151,11 @@ class Layout:
         it is not enough, and then nothing has changed."""
         if self.room is None:
             return None
-        terms, lanes = self.model.terms, self.device.lanes
-        with for_all_copies(self.device):
-            done = self.room.take(terms, self.device)
+        done = self.room.take(self.model.terms)
         if done is None:
             return None
-        for term, there in zip(terms, self._elements, strict=True):
-            if changes(term):
-                new = batch_elements(term, self.dtype, self.model.vertices, lanes)
-                done.written.extend(overwrite((there.own, there.rows), (new.own, new.rows)))
-                there.element[:] = new.element
+        with for_all_copies(self.device):
+            done.carry_out(self.device)
         self._use_colours(self.room.colours)
         self.version += 1
         return done

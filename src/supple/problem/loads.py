@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from supple.model import Model
 from supple.ordering import VertexBatches
-from supple.problem.device import Device
+from supple.ordering.moving import put_lanes
+from supple.problem.device import Device, for_all_copies
 from supple.problem.evaluation import VertexRows
-from supple.problem.held import HeldRows, batch_normals
+from supple.problem.held import HeldRows, batch_normals, normals_of
+
+NO_INERTIA = 1e-30
+"""Of lanes that stand for no vertex [N/m], so that their step is 0."""
 
 
 def padded(vectors: np.ndarray) -> np.ndarray:
@@ -40,16 +45,26 @@ class Loads:
         self.resize(blocks)
         self.rows.force[:] = self._force_by_batch(self._own)
 
-    def follow(self, batches: np.ndarray) -> None:
-        """Some batches have other vertices."""
-        own = self._own[batches]
-        self.rows.force[:, batches] = self._force_by_batch(own)
-        self.rows.inertia[batches] = self._inertia_by_batch(own)
-        for array in (self.rows.force, self.rows.inertia):
-            self.device.push(array)
-        if self.rows.held:
-            self.rows.held.normal[batches] = batch_normals(self.model, own, self.dtype)
-            self.device.push(self.rows.held.normal)
+    def follow(self, places: np.ndarray) -> None:
+        """Some lanes have other vertices: places (k, 3) are batch, lane and vertex."""
+        if not len(places):
+            return
+        v, rows = places[:, 2], self.rows
+        some, force = v < self.model.vertices, np.zeros((*rows.force.shape[:1], len(v), 3), self.dtype)
+        force[:, some] = self.force[..., v[some], :]
+        inertia = np.full((len(v), 1), NO_INERTIA, self.dtype)
+        inertia[some, 0] = self.inertia[v[some]]
+        arrays: tuple = (rows.force, rows.inertia)
+        values: tuple = (force, inertia)
+        if rows.held:
+            arrays += (rows.held.normal,)
+            values += (self._normals[v].astype(self.dtype),)
+        with for_all_copies(self.device):
+            self.device.run(put_lanes, 1, arrays, values, places)
+
+    @cached_property
+    def _normals(self) -> np.ndarray:
+        return normals_of(self.model)
 
     def resize(self, blocks: int) -> None:
         """Room for so many forces: one for each copy of the state, or one for all."""
@@ -113,8 +128,7 @@ class Loads:
         return np.swapaxes(padded(self.force)[..., own[:, 0], :], -1, -2)
 
     def _inertia_by_batch(self, own: np.ndarray) -> np.ndarray:
-        """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
-        return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
+        return np.append(self.inertia, NO_INERTIA)[own].astype(self.dtype)
 
     @property
     def any(self) -> bool:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from supple.kernels import chosen_by_type, do, each_item, kernel, number, records_at_once, strides
 from supple.model import with_term
-from supple.ordering import changes, row_arrays
-from supple.problem.device import for_all_copies
+from supple.ordering import changes
 from supple.words import counted
 
 if TYPE_CHECKING:
     from supple.model import Model
-    from supple.ordering.changing import Changes
     from supple.problem.problem import Problem
     from supple.terms import Term
 
@@ -60,15 +55,12 @@ def _check(model: Model, old: Term, term: Term) -> None:
 
 def take_stencils(problem: Problem) -> None:
     """Let kernels see the stencils of the problem's model; with more room where they need it."""
-    layout, device = problem.layout, problem.device
+    layout = problem.layout
     done = layout.take_stencils()
     while done is None:
         _grow(problem, 2)
         done = layout.take_stencils()
-    _move_visits(problem, done)
-    for array, rows in done.written:
-        device.push(array, rows)
-    problem.loads.follow(done.batches)
+    problem.loads.follow(done.places)
     problem.measures.forget_stiffness()
     problem.forget_but(*LASTING, BY_BATCH)
 
@@ -83,62 +75,3 @@ def _grow(problem: Problem, times: int) -> None:
     loads.stay_in(problem.room.balls)
     problem.measures.forget()
     problem.forget_but(*LASTING)
-
-
-def _move_visits(problem: Problem, done: Changes) -> None:
-    """Let the visits of terms that last follow the vertices, where the kernels' copies of them are."""
-    device, layout = problem.device, problem.layout
-    pairs = zip(problem.model.terms, layout.terms, strict=True)
-    lasting = [rows for term, rows in pairs if not changes(term)]
-    with for_all_copies(device):
-        for rows, groups in zip(lasting, done.moves, strict=True):
-            if groups:
-                bounds = np.cumsum([0, *map(len, groups)])
-                moves = np.ascontiguousarray(np.concatenate(groups))
-                device.run(move_visits, len(groups), row_arrays(rows), moves, bounds)
-
-
-def copy_visit(arrays: Any, moves: Any, k: int) -> None:
-    """Copy what all arrays (rows, fields, lanes) have at a row and a lane to another."""
-
-
-@chosen_by_type(copy_visit)
-def _copy_visit(arrays, moves, k):
-    if len(arrays) == 0:
-        return lambda arrays, moves, k: None
-
-    def first_then_rest(arrays, moves, k):
-        array = arrays[0]
-        row, lane, new_row, new_lane = moves[k, 0], moves[k, 1], moves[k, 2], moves[k, 3]
-        for field in range(array.shape[1]):
-            array[new_row, field, new_lane] = array[row, field, lane]
-        copy_visit(arrays[1:], moves, k)
-
-    return first_then_rest
-
-
-class Moves(NamedTuple):
-    """Moves begin, ..., end - 1 of visits, in blocks of `size`."""
-
-    arrays: Any
-    moves: Any
-    begin: Any
-    end: Any
-    size: Any
-
-
-@do.of(Moves)
-def _move_block(work, block):
-    first, step = strides(block)
-    start = work.begin + number(block) * work.size
-    for k in range(start + first, min(work.end, start + work.size), step):
-        copy_visit(work.arrays, work.moves, k)
-
-
-@kernel
-def move_visits(team, arrays, moves, bounds):
-    """Moves bounds[g] to bounds[g + 1] of visits at the same time, one group g after the other."""
-    size = records_at_once(team)
-    for group in range(len(bounds) - 1):
-        begin, end = bounds[group], bounds[group + 1]
-        each_item(team, group, 0, -(-(end - begin) // size), Moves(arrays, moves, begin, end, size))

@@ -31,6 +31,7 @@ from supple.terms.term import (
     Visits,
     energy,
     inversion,
+    put_visit,
     step_fraction,
     vertex_force,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "limit_step",
     "load_fabric",
     "plate_stiffness",
+    "put_visit",
     "refreshed",
     "same_kind",
     "several",

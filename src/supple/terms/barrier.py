@@ -19,9 +19,17 @@ from supple.algebra.symmetric import along_and_across
 from supple.contact.closest import on_edges, on_triangle
 from supple.kernels import load, physics, select
 from supple.terms.barrier_hessian import Near, barrier_forces, barrier_hessians
-from supple.terms.barrier_rubbing import Closest, Rubbed, Rubs, gap_at, rubbed, rubbing_energy
+from supple.terms.barrier_rubbing import (
+    Closest,
+    Rubbed,
+    Rubs,
+    gap_at,
+    put_rub,
+    rubbed,
+    rubbing_energy,
+)
 from supple.terms.constraint import positive_part, seen_corner
-from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
+from supple.terms.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
 
 PARALLEL = 1e-3
 """ε of |p|² |q|² at rest."""
@@ -48,6 +56,18 @@ class BarrierRows(NamedTuple):
     offsets: Any
     data: Any
     rub: Any = ()
+
+
+class BarrierTables(NamedTuple):
+    """Of all barriers: vertices (m, 4); crossing (m,) as 0 or 1; data (m, 4): k [N/m], h [m], ε [m⁴] and
+    1/l [1/m]; positions (n, 3) [m] of all vertices; others: `OTHERS`; rub: `RubTables` or ()."""
+
+    vertices: Any
+    crossing: Any
+    data: Any
+    positions: Any
+    others: Any
+    rub: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +112,17 @@ class Barriers(Elemental):
             visits.place(offsets),
             visits.place(np.stack([*data, role], axis=1).astype(float)),
             rub,
+        )
+
+    def tables(self, dtype: np.dtype) -> BarrierTables:
+        data = np.stack([self.stiffness, self.reach, self.fading, 1 / self.lengths], axis=1)
+        return BarrierTables(
+            np.array(self.vertices, np.int32, order="C"),
+            self.crossing.astype(np.int32),
+            data.astype(dtype),
+            self.positions,
+            OTHERS,
+            () if self.rubs is None else self.rubs.tables(dtype),
         )
 
     @property
@@ -163,6 +194,22 @@ class Barriers(Elemental):
         n, s = found.normal, self.rubbed(positions, found).holds
         across = s[:, None, None] * (np.eye(3) - np.einsum("mi,mj->mij", n, n))
         blocks[found.some] += np.einsum("ma,mb,mij->mabij", found.weights, found.weights, across)
+
+
+@put_visit.of(BarrierTables)
+def _put_visit(tables, arrays, row, lane, element, slot):
+    others, offsets, data = arrays[0], arrays[1], arrays[2]
+    edges, own = tables.crossing[element], tables.vertices[element, slot]
+    for k in range(3):
+        other = tables.vertices[element, tables.others[edges, slot, k]]
+        others[row, k, lane] = other
+        for axis in range(3):
+            offset = tables.positions[other, axis] - tables.positions[own, axis]
+            offsets[row, 3 * k + axis, lane] = offset
+    for k in range(4):
+        data[row, k, lane] = tables.data[element, k]
+    data[row, 4, lane] = END if edges == 1 else POINT if slot == 0 else CORNER
+    put_rub(tables.rub, arrays[3:], row, lane, element, slot, tables.others, edges)
 
 
 class Seen(NamedTuple):

@@ -55,6 +55,10 @@ class Rubs(NamedTuple):
         columns = there.reshape(len(element), 9), slip, self.friction[element], self.stiffness[element]
         return np.column_stack(columns)
 
+    def tables(self, dtype: np.dtype) -> RubTables:
+        numbers = np.column_stack([self.slip, self.friction, self.stiffness]).astype(dtype)
+        return RubTables(np.array(self.began, float, order="C"), numbers)
+
     def where(self, chosen: np.ndarray) -> Rubs:
         return Rubs(*(values[chosen] for values in self))
 
@@ -66,6 +70,40 @@ class Rubs(NamedTuple):
         limit = self.friction * push
         holds = np.minimum(self.stiffness, limit / np.maximum(length, TINY))
         return Rubbed(o, holds, (push > 0) & (self.stiffness * length > limit))
+
+
+class RubTables(NamedTuple):
+    """Of all barriers: began (m, 4, 3) [m]; numbers (m, 5): o₀ [m], μ and κ [N/m]."""
+
+    began: Any
+    numbers: Any
+
+
+def put_rub(
+    rub: Any, arrays: Any, row: int, lane: int, element: int, slot: int, others: Any, edges: int
+) -> None:
+    """Write what `Rubs.rows` have of a barrier that is seen from a slot; () is none."""
+
+
+@chosen_by_type(put_rub)
+def _put_rub(rub, arrays, row, lane, element, slot, others, edges):
+    if is_empty(rub):
+        return lambda rub, arrays, row, lane, element, slot, others, edges: None
+
+    def put(rub, arrays, row, lane, element, slot, others, edges):
+        for k in range(3):
+            other = others[edges, slot, k]
+            for axis in range(3):
+                there = rub.began[element, other, axis] - rub.began[element, slot, axis]
+                arrays[0][row, BEGAN + 3 * k + axis, lane] = there
+        behind = edges == 1 and slot > 1
+        for axis in range(3):
+            slip = rub.numbers[element, axis]
+            arrays[0][row, SLIP + axis, lane] = -slip if behind else slip
+        arrays[0][row, FRICTION, lane] = rub.numbers[element, 3]
+        arrays[0][row, STIFFNESS, lane] = rub.numbers[element, 4]
+
+    return put
 
 
 class Rubbed(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.algebra.symmetric import along_and_across
 from supple.kernels import gather, load, physics, select
-from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
+from supple.terms.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
 
 NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
 """Where among its numbers a contact has n, o₀ [m], g₀ [m], k [N/m] and μ."""
@@ -35,6 +35,14 @@ class RubbingRows(NamedTuple):
 
     start: Any
     others: Any
+    weights: Any
+    numbers: Any
+
+
+class RubbingTables(NamedTuple):
+    """Of all contacts, see `RubbingContacts`."""
+
+    vertices: Any
     weights: Any
     numbers: Any
 
@@ -64,6 +72,13 @@ class RubbingContacts(Elemental):
         weights = np.take_along_axis(self.weights[visits.element], order, axis=1)
         numbers = visits.place(self.numbers[visits.element])
         return RubbingRows(start, visits.place_ids(ids), visits.place(weights), numbers)
+
+    def tables(self, dtype: np.dtype) -> RubbingTables:
+        return RubbingTables(
+            np.array(self.vertices, np.int32, order="C"),
+            np.array(self.weights, dtype, order="C"),
+            np.array(self.numbers, dtype, order="C"),
+        )
 
     def response(self, u: np.ndarray) -> Response:
         """At displacements u (n, 3) [m]."""
@@ -103,6 +118,18 @@ class Response(NamedTuple):
     slip: np.ndarray
     holds: np.ndarray
     slides: np.ndarray
+
+
+@put_visit.of(RubbingTables)
+def _put_visit(tables, arrays, row, lane, element, slot):
+    others, weights, numbers = arrays
+    weights[row, 0, lane] = tables.weights[element, slot]
+    for k in range(others.shape[1]):
+        other = k if k < slot else k + 1
+        others[row, k, lane] = tables.vertices[element, other]
+        weights[row, k + 1, lane] = tables.weights[element, other]
+    for k in range(NUMBERS):
+        numbers[row, k, lane] = tables.numbers[element, k]
 
 
 @physics

@@ -151,6 +151,10 @@ class Term(Protocol):
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
         """The term's data for kernels, arranged by `visits`."""
 
+    def tables(self, dtype: np.dtype) -> Any:
+        """What `put_visit` makes its rows of in a working precision, a NamedTuple of arrays, where stencils
+        that come and go are many; None where `rows` is quick enough."""
+
     def relations(self) -> Relations | None:
         """What it keeps as it is, where the energy of a stencil depends on one sum Σ c x; None elsewhere."""
 
@@ -204,6 +208,9 @@ class Elemental:
     def translatable(self) -> np.ndarray:
         return np.ones(len(self.vertices), bool)
 
+    def tables(self, dtype: np.dtype) -> Any:
+        return None
+
     def relations(self) -> Relations | None:
         return None
 
@@ -223,6 +230,12 @@ def others_first(corners: int) -> np.ndarray:
     if corners == 4:
         return np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
     return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)], np.int64)
+
+
+@generic
+def put_visit(tables, arrays, row, lane, element, slot):
+    """Write what a term's `rows` have where a stencil is seen from one of its slots into a place of their
+    arrays (rows, fields, lanes)."""
 
 
 @generic
