@@ -19,6 +19,7 @@ import numpy as np
 from supple.contact.candidates import Candidates
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Meetings, Surfaces
+from supple.contact.points import Points
 from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
 from supple.model import Model
@@ -58,7 +59,7 @@ class WeakContact:
 
     def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
-        found = self.meetings(problem.positions, problem.device)
+        found = self.found(problem)
         new = self.term(found, problem.following.grips.get(index))
         old: Any = problem.model.terms[index]
         if problem.following.beginning:
@@ -95,16 +96,25 @@ class WeakContact:
     def _candidates(self) -> Candidates:
         return Candidates(self.surfaces)
 
+    def found(self, problem: Problem) -> Meetings:
+        """What meets where the vertices of a problem are."""
+        device = problem.device
+        if not device.far:
+            return self.meetings(problem.positions, device)
+        device.pull(problem.u)
+        points = Points.displaced(self.rest, problem.u, device)
+        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._candidates)
+
     def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
         return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._candidates)
 
-    def crossed(self, x: np.ndarray, runner: Runner = HOST) -> int:
-        """How many edges are through triangles, with vertices at x (n, 3), where one of both has no inside;
-        what has passed others has a depth."""
+    def crossed(self, problem: Problem) -> int:
+        """How many edges are through triangles where the vertices of a problem are, and one of both has no
+        inside; what has passed others has a depth."""
         flat = self.surfaces.flat
         if not flat.any():
             return 0
-        found = crossings(self.surfaces, x, runner)
+        found = crossings(self.surfaces, problem.positions, problem.device)
         return sum(each.count for each in found if flat[list(each.bodies)].any())
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
@@ -197,7 +207,6 @@ def met(problem: Problem) -> MetReport | None:
     u, body, names = problem.states.vectors(problem.u)[0], contact.surfaces.body, model.body_vertices
     forces, carried = forces_on_bodies(term, u, model.rest, body, len(names))
     bodies = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
-    x, finder = problem.positions, problem.device
-    depth = -float(contact.meetings(x, finder).distance.min(initial=0.0))
+    depth = -float(contact.found(problem).distance.min(initial=0.0))
     depth = depth if depth > LEAST * contact.thickness else 0.0
-    return MetReport(len(term.vertices), depth, bodies, carried, contact.crossed(x, finder))
+    return MetReport(len(term.vertices), depth, bodies, carried, contact.crossed(problem))

@@ -9,6 +9,7 @@ from test_flying import crowd
 import supple
 from supple.contact.candidates import Candidates
 from supple.contact.grid import find
+from supple.contact.points import Points
 from supple.kernels import HOST
 
 
@@ -34,11 +35,11 @@ def test_meetings_are_those_that_are_found_anew(pace, flat):
 def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():
     surfaces, x = crowd(np.random.default_rng(0))
     known = pickle.loads(pickle.dumps(Candidates(surfaces)))
-    known.vertices(x, 0.1)
+    known.vertices(Points.at(x), 0.1)
     kept = dict(known._known)
-    known.vertices(x + np.array([5.0, 0, 0]), 0.1)
+    known.vertices(Points.at(x + np.array([5.0, 0, 0])), 0.1)
     assert known._known == kept, "all go together"
-    known.vertices(np.where(surfaces.body[:, None] == 0, x + 0.5, x), 0.1)
+    known.vertices(Points.at(np.where(surfaces.body[:, None] == 0, x + 0.5, x)), 0.1)
     assert known._known["vertices", False] is not kept["vertices", False]
     assert known._known["vertices", True] is kept["vertices", True], "within bodies nothing has moved"
 
@@ -54,14 +55,14 @@ def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
         return find(*given)
 
     monkeypatch.setattr("supple.contact.candidates.find", watched)
-    known.edges(x, 0.1)
+    known.edges(Points.at(x), 0.1)
     for k in (3, 1, 3):
         x = np.where(surfaces.body[:, None] == k, x * rng.uniform(0.5, 0.8, 3), x)
         asked.clear()
-        found = known.edges(x, 0.1)
+        found = known.edges(Points.at(x), 0.1)
         within = [late for late in asked if not late.all()]
         assert [np.flatnonzero(late).tolist() for late in within] == [[k]]
-        np.testing.assert_array_equal(found, Candidates(surfaces, clear=False).edges(x, 0.1))
+        np.testing.assert_array_equal(found, Candidates(surfaces, clear=False).edges(Points.at(x), 0.1))
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])

@@ -11,6 +11,7 @@ from supple.contact import grid
 from supple.contact.candidates import Candidates
 from supple.contact.gaps import gaps
 from supple.contact.grid import find
+from supple.contact.points import Points
 from supple.kernels import HOST, Host
 from supple.problem import Problem
 
@@ -85,7 +86,7 @@ def test_pairs_that_a_device_has_found_serve_the_host():
     surfaces, x = close_together()
     known, found = Candidates(surfaces), []
     for runner in (card(), HOST, card(), Host(2)):
-        found.append(known.vertices(x, 0.1, runner))
+        found.append(known.vertices(Points.at(x), 0.1, runner))
         for numbers in found[-1]:
             runner.pull(numbers)
     assert len(found[0][0]) > 0

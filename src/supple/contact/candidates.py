@@ -15,6 +15,7 @@ import numpy as np
 from supple.contact.approaching import approaches, crowd, stretch
 from supple.contact.cells import ALL, BETWEEN, WITHIN, Entered, Wanted, entered
 from supple.contact.grid import NOTHING_FACES, find, search
+from supple.contact.points import Points
 from supple.contact.sifting import merged, sift
 from supple.kernels import HOST, Runner
 
@@ -60,32 +61,32 @@ class Candidates:
     def __reduce__(self) -> tuple[Any, ...]:
         return Candidates, (self._surfaces, self._clear)
 
-    def triangles(self, x: np.ndarray, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
+    def triangles(self, points: Points, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of two triangles each, in order, whose boxes are nearer than a radius [m] with
-        vertices at x (n, 3), and that face each other with normals (t, 3)."""
-        return self._pairs("triangles", x, radius, (normal, self._surfaces.free), runner)
+        vertices at points, and that face each other with normals (t, 3)."""
+        return self._pairs("triangles", points, radius, (normal, self._surfaces.free), runner)
 
-    def vertices(self, x: np.ndarray, radius: float, runner: Runner = HOST) -> Pairs:
+    def vertices(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of a vertex and a triangle each, in order, that are nearer than a radius [m] with
-        vertices at x (n, 3)."""
-        return self._pairs("vertices", x, radius, NOTHING_FACES, runner)
+        vertices at points."""
+        return self._pairs("vertices", points, radius, NOTHING_FACES, runner)
 
-    def edges(self, x: np.ndarray, radius: float, runner: Runner = HOST) -> Pairs:
+    def edges(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of two edges each, in order, that are nearer than a radius [m] with vertices at
-        x (n, 3)."""
-        return self._pairs("edges", x, radius, NOTHING_FACES, runner)
+        points."""
+        return self._pairs("edges", points, radius, NOTHING_FACES, runner)
 
     def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (getattr(s, kind), s.triangles)
 
-    def table(self, x: np.ndarray, radius: float, runner: Runner) -> Entered | None:
-        """Triangles with vertices at x (n, 3), for those who look for what is within a radius [m]; the last
+    def table(self, points: Points, radius: float, runner: Runner) -> Entered | None:
+        """Triangles with vertices at points, for those who look for what is within a radius [m]; the last
         one that was made where it serves."""
         s = self._surfaces
         whose, there = self._table
-        if whose is not runner or there is None or there.x is not x or there.radius < radius:
-            there = entered(x, s.triangles, radius, s.edge, self._all("triangles"), runner)
+        if whose is not runner or there is None or there.x is not points.x or there.radius < radius:
+            there = entered(points, s.triangles, radius, s.edge, self._all("triangles"), runner)
             self._table = runner, there
         return there
 
@@ -99,24 +100,24 @@ class Candidates:
         clear = s.clear if self._clear and kind != "triangles" else -1.0
         return Wanted(ALL, s.body, *_NOBODY, np.zeros(0, bool), s.rest, float(clear))
 
-    def _found(self, kind: str, x: np.ndarray, radius: float, facing: Any, runner: Runner) -> Pairs:
+    def _found(self, kind: str, points: Points, radius: float, facing: Any, runner: Runner) -> Pairs:
         """Anew, by a device."""
         s, (seek, _) = self._surfaces, self._things(kind)
         wanted = self._all(kind)
         if kind == "edges":
-            there = entered(x, s.edges, radius, s.edge, wanted, runner) if len(seek) else None
+            there = entered(points, s.edges, radius, s.edge, wanted, runner) if len(seek) else None
         else:
-            there = self.table(x, radius, runner)
+            there = self.table(points, radius, runner)
         if there is None:
             return _NO_PAIRS
         _, one, two = search(there, seek, radius, runner, wanted, self._room.get(kind, 0), facing)
         self._room[kind] = 2 * len(one)
         return one, two
 
-    def _pairs(self, kind: str, x: np.ndarray, radius: float, facing: Any, runner: Runner) -> Pairs:
+    def _pairs(self, kind: str, points: Points, radius: float, facing: Any, runner: Runner) -> Pairs:
         if runner.far:
-            return self._found(kind, x, radius, facing, runner)
-        seek, other = self._things(kind)
+            return self._found(kind, points, radius, facing, runner)
+        x, (seek, other) = points.x, self._things(kind)
         inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
         both = self._both.get(kind)
         if both is None or both[0] is not inside or both[1] is not between:

@@ -6,12 +6,15 @@ Cells have whole numbers, by which those that share a place in the table are tol
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from supple.contact.things import ends
 from supple.kernels import Runner, count_up, do, each_item, kernel, number, physics, strides
+
+if TYPE_CHECKING:
+    from supple.contact.points import Points
 
 BLOCK = 64
 """Things, pairs or places that make a good item of work."""
@@ -241,11 +244,11 @@ def boxes_of(
 
 
 def entered(
-    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
+    points: Points, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
 ) -> Entered | None:
-    """Things (m, k), points x (n, 3), for those who look for what is within a radius [m] of them, in cells
-    that are about as large as `size` [m], or larger where things are. None where none of them is wanted."""
-    most = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
+    """Things (m, k) of points, for those who look for what is within a radius [m] of them, in cells that are
+    about as large as `size` [m], or larger where things are. None where none of them is wanted."""
+    x, most = points
     if not math.isfinite(most):
         raise ValueError(
             "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"

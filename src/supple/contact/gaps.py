@@ -18,6 +18,7 @@ from supple.contact.candidates import Candidates
 from supple.contact.cells import BLOCK, own_part
 from supple.contact.closest import between, on_edges, on_triangle
 from supple.contact.pairs import Surfaces
+from supple.contact.points import Points
 from supple.contact.things import point
 from supple.kernels import HOST, Runner, do, each_item, kernel, physics
 
@@ -114,10 +115,10 @@ def gaps(
 ) -> Gaps:
     """All pairs nearer than a radius [m], with vertices at x (n, 3); known: candidates that are kept from
     look to look, with all that is near at rest."""
-    x = np.array(x, float, order="C")  # which candidates keep
     known = known or Candidates(surfaces, clear=False)
-    which, triangle = known.vertices(x, radius, runner)
-    one, other = known.edges(x, radius, runner)
+    points = Points.at(np.array(x, float, order="C"))  # which candidates keep
+    which, triangle = known.vertices(points, radius, runner)
+    one, other = known.edges(points, radius, runner)
     for numbers in (which, triangle, one, other):
         runner.pull(numbers)
     which, triangle, one, other = (each.astype(np.int64) for each in (which, triangle, one, other))
@@ -127,7 +128,7 @@ def gaps(
     keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]
     crossing = np.repeat([False, True], [len(faces), len(edges)])
     found = Gaps(np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys))
-    return found._replace(distance=distances_at(x, found, runner))
+    return found._replace(distance=distances_at(points.x, found, runner))
 
 
 def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarray:

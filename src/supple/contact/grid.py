@@ -25,6 +25,7 @@ from supple.contact.cells import (
     own_part,
     place_of,
 )
+from supple.contact.points import Points
 from supple.contact.things import face, share_a_corner, things_apart
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
 
@@ -234,7 +235,7 @@ def find(
     there = None
     if len(seek) and len(other):
         size = _size(x, other) if size is None else size
-        there = entered(x, other, radius, size, wanted, runner)
+        there = entered(Points.at(x), other, radius, size, wanted, runner)
     if there is None:
         return Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
     found = search(there, seek, radius, runner, wanted, room)

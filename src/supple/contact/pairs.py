@@ -25,6 +25,7 @@ from supple.contact.meeting import (
     meet_vertices,
 )
 from supple.contact.normals import Around, normals_of
+from supple.contact.points import Points
 from supple.contact.ways_out import short
 from supple.contact.weights import areas, length
 from supple.kernels import HOST, Runner
@@ -121,17 +122,24 @@ class Surfaces:
         if last is not None and last[0] == asked and np.array_equal(last[1], x):
             met: Meetings = last[2]
             return met
-        x = np.array(x, float, order="C")  # which candidates keep
-        given = self._given(x, thickness, reach, runner)
-        found = [
-            self._of_triangles(given, known, runner),
-            self._of_vertices(given._replace(thickness=SHARP * thickness), known, runner),
-            self._of_edges(given._replace(thickness=SHARP * thickness), known, runner),
-        ]
-        met = Meetings.of(found)
-        known.forget_table()
-        known.last = asked, x, met
+        points = Points.at(np.array(x, float, order="C"))  # which candidates keep
+        met = self.meetings_at(points, *asked, runner, known)
+        known.last = asked, points.x, met
         return met
+
+    def meetings_at(
+        self, points: Points, thickness: float, reach: float, runner: Runner, known: Candidates
+    ) -> Meetings:
+        """The same at points that only kernels need know."""
+        given = self._given(points.x, thickness, reach, runner)
+        sharp = given._replace(thickness=SHARP * thickness)
+        found = [
+            self._of_triangles(given, points, known, runner),
+            self._of_vertices(sharp, points, known, runner),
+            self._of_edges(sharp, points, known, runner),
+        ]
+        known.forget_table()
+        return Meetings.of(found)
 
     def _given(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> Given:
         normal = normals_of(x, self.triangles, runner)
@@ -140,19 +148,19 @@ class Surfaces:
         lengths = float(thickness), float(reach), float(deepest), self.edge, clear
         return Given(x, *of_bodies, self.triangles, normal, *lengths)
 
-    def _of_triangles(self, g: Given, known: Candidates, runner: Runner) -> Meetings:
-        pairs = known.triangles(g.x, max(g.thickness, g.reach), g.normal, runner)
+    def _of_triangles(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
+        pairs = known.triangles(points, max(g.thickness, g.reach), g.normal, runner)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):
             runner.run(meet_triangles, 1, OfTriangles(g, *pairs, *polygons(len(pairs[0]), runner), met))
         found = Meetings.that(met, g.thickness, pairs, runner)
         first, second = self.body[found.vertices[:, [0, -1]]].T
         deep = np.flatnonzero((found.distance < -g.thickness) & (first != second))
-        found.strength[deep] *= short(self, g.x, found.where(deep), known, runner)
+        found.strength[deep] *= short(self, points, found.where(deep), known, runner)
         return found.where(found.strength > 0)
 
-    def _of_vertices(self, g: Given, known: Candidates, runner: Runner) -> Meetings:
-        pairs = known.vertices(g.x, max(g.thickness, g.reach), runner)
+    def _of_vertices(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
+        pairs = known.vertices(points, max(g.thickness, g.reach), runner)
         met, between = Met.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
             near = g, self.vertices, *pairs, between
@@ -163,8 +171,8 @@ class Surfaces:
         found.keys[:, 1] = -1 - self.body[found.vertices[:, -1]]
         return found
 
-    def _of_edges(self, g: Given, known: Candidates, runner: Runner) -> Meetings:
-        pairs = known.edges(g.x, max(g.thickness, g.deepest), runner)
+    def _of_edges(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
+        pairs = known.edges(points, max(g.thickness, g.deepest), runner)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):
             runner.run(meet_edges, 1, OfEdges(g, self.edges, *pairs, *self._around_edges, met))

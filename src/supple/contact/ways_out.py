@@ -16,12 +16,12 @@ from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.contact.cells import BLOCK, cells_around, key_of, own_part, place_of
 from supple.contact.closest import on_triangle
 from supple.contact.things import point
-from supple.contact.weights import weighted
 from supple.kernels import Runner, do, each_item, kernel, physics
 
 if TYPE_CHECKING:
     from supple.contact.candidates import Candidates
     from supple.contact.pairs import Meetings, Surfaces
+    from supple.contact.points import Points
 
 SHORT = 0.5, 0.8
 """Distances of both points to the nearest faces of the other body, together and in parts of the depth, from
@@ -33,13 +33,14 @@ body: nothing shall leave there, however thin it is."""
 
 
 class WayOut(NamedTuple):
-    """least (m,) [m] gets the distance of points (m, 3) from the nearest face of the body `inside` (m,) of
-    which they are, where that is less than it is already, and not on the far side of where they want to go,
-    outward (m, 3). there: triangles in a table; body (n,) of vertices; flat (bodies,): without an inside."""
+    """Of two points that have passed each other, by weights (m, 6) of stencils (m, 6), least (m, 2) [m] gets
+    how far each is from the nearest face of the body of the other, where that is less than it is already; not
+    from those on the far side of where they are to go, along the normal (m, 3) and against it. there:
+    triangles in a table; body (n,) of vertices; flat (bodies,): without an inside."""
 
-    points: Any
-    inside: Any
-    outward: Any
+    stencils: Any
+    weights: Any
+    normal: Any
     there: Any
     body: Any
     flat: Any
@@ -54,59 +55,63 @@ def _near_side(a, b, c, outward):
 
 
 @physics
-def _look_at(work, m, t):
-    """Go to a triangle, where that is nearer."""
-    there, p = work.there, point(work.points, m)
-    corners = there.things
-    own = work.body[corners[t, 0]]
-    if own == work.inside[m] and not work.flat[own]:
-        a, b, c = (
-            point(there.x, corners[t, 0]),
-            point(there.x, corners[t, 1]),
-            point(there.x, corners[t, 2]),
-        )
-        if _near_side(a, b, c, point(work.outward, m)):
-            u, v, w = on_triangle(p, a, b, c)
-            gap = sub(p, add(add(scale(u, a), scale(v, b)), scale(w, c)))
-            work.least[m] = min(work.least[m], math.sqrt(dot(gap, gap)))
+def _from_triangle(there, t, p, outward, least):
+    """The distance of a point from a triangle that is not on the far side, where that is less."""
+    corners, x = there.things, there.x
+    a, b, c = point(x, corners[t, 0]), point(x, corners[t, 1]), point(x, corners[t, 2])
+    if _near_side(a, b, c, outward):
+        u, v, w = on_triangle(p, a, b, c)
+        gap = sub(p, add(add(scale(u, a), scale(v, b)), scale(w, c)))
+        least = min(least, math.sqrt(dot(gap, gap)))
+    return least
+
+
+@physics
+def _leave(work, m, side):
+    """Let one of the m-th two points leave the body of the other."""
+    table, p, sign = work.there.table, (0.0, 0.0, 0.0), 1.0 - 2.0 * side
+    for k in range(3 * side, 3 * side + 3):
+        p = add(p, scale(sign * work.weights[m, k], point(work.there.x, work.stencils[m, k])))
+    outward, inside = scale(sign, point(work.normal, m)), work.body[work.stencils[m, 3 - 3 * side]]
+    low, high = cells_around(work.there, p)
+    least = work.least[m, side]
+    for i in range(low[0], high[0] + 1):
+        for j in range(low[1], high[1] + 1):
+            for k in range(low[2], high[2] + 1):
+                at, key = place_of(i, j, k, len(table.count)), key_of(i, j, k)
+                for entry in range(table.begin[at], table.begin[at] + table.count[at]):
+                    t = table.thing[entry]
+                    if table.key[entry] == key and work.body[work.there.things[t, 0]] == inside:
+                        least = _from_triangle(work.there, t, p, outward, least)
+    work.least[m, side] = least
 
 
 @do.of(WayOut)
 def _way_out(work, place):
-    table = work.there.table
-    first, last, step = own_part(len(work.points), place)
-    for m in range(first, last, step):
-        low, high = cells_around(work.there, point(work.points, m))
-        for i in range(low[0], high[0] + 1):
-            for j in range(low[1], high[1] + 1):
-                for k in range(low[2], high[2] + 1):
-                    at, key = place_of(i, j, k, len(table.count)), key_of(i, j, k)
-                    for entry in range(table.begin[at], table.begin[at] + table.count[at]):
-                        if table.key[entry] == key:
-                            _look_at(work, m, table.thing[entry])
+    first, last, step = own_part(2 * len(work.stencils), place)
+    for k in range(first, last, step):
+        m, side = k // 2, k % 2
+        if not work.flat[work.body[work.stencils[m, 3 - 3 * side]]]:
+            _leave(work, m, side)
 
 
 @kernel
 def find_ways_out(team, work):
-    each_item(team, 0, 0, -(-len(work.points) // BLOCK), work)
+    each_item(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
 
 
 def short(
-    surfaces: Surfaces, x: np.ndarray, passed: Meetings, known: Candidates, runner: Runner
+    surfaces: Surfaces, points: Points, passed: Meetings, known: Candidates, runner: Runner
 ) -> np.ndarray:
     """(m,) from 1, where triangles of two bodies part along the shortest way out, to 0, where another face
-    is much nearer; with vertices at x (n, 3)."""
+    is much nearer; with vertices at points."""
     count, depth = len(passed.distance), -passed.distance
-    there = known.table(x, float(depth.max()), runner) if count else None
+    there = known.table(points, float(depth.max()), runner) if count else None
     if there is None:
         return np.ones(count)
-    stencils, weights = passed.vertices, passed.weights
-    points = np.concatenate(
-        [weighted(x, stencils[:, :3], weights[:, :3]), weighted(x, stencils[:, 3:], -weights[:, 3:])]
-    )
-    inside = surfaces.body[np.concatenate([stencils[:, -1], stencils[:, 0]])]
-    outward, least = np.concatenate([passed.normal, -passed.normal]), np.tile(depth, 2)
-    runner.run(find_ways_out, 1, WayOut(points, inside, outward, there, surfaces.body, surfaces.flat, least))
+    least, bodies = np.column_stack([depth, depth]), (surfaces.body, surfaces.flat)
+    pairs = passed.vertices, passed.weights, passed.normal
+    runner.run(find_ways_out, 1, WayOut(*pairs, there, *bodies, least))
     runner.pull(least)
     begin, whole = SHORT
-    return np.clip(((least[:count] + least[count:]) / depth - begin) / (whole - begin), 0.0, 1.0)
+    return np.clip((least.sum(axis=1) / depth - begin) / (whole - begin), 0.0, 1.0)
