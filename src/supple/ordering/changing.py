@@ -42,11 +42,13 @@ def changes(term: Term) -> bool:
 @dataclass(frozen=True)
 class Plan:
     """The colours of the batches at the end, and the number of colours; for all terms the first rows of
-    batches, of those that last only of the batches at the end."""
+    batches, of those that last only of the batches at the end; where the visits of those that change are, by
+    their numbers."""
 
     colours: np.ndarray
     count: int
     starts: list[np.ndarray]
+    visits: dict[int, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,9 @@ class ChangingBatches:
             for k, term in enumerate(terms)
             if not changes(term)
         }
+        self._ranked = np.lexsort([-valence for valence in self._valences.values()] or [np.zeros(self._n)])
+        self._rank = np.empty(self._n, np.int64)
+        self._rank[self._ranked] = np.arange(self._n)
         room = home.colours + growth * MORE_COLOURS + 1
         self.colours = ListedColours(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
         known = zip(home.terms, home.element, strict=True)
@@ -159,36 +164,36 @@ class ChangingBatches:
         places = self._where.exchange_own(self.own, before, self._n)
         moves, written = [], self._put_colours(plan)
         for k, rows in enumerate(self.batches.terms):
-            start, element = plan.starts[k], self.batches.element[k]
+            start, element, slot = plan.starts[k], self.batches.element[k], self._slots.get(k)
             rows.start[len(rows.start) - len(start) :] = start
             written.append((rows.start, len(rows.start)))
-            if k in stencils:
-                self._where.list_visits(stencils[k], start, element, self._slots[k])
-                written += [(element, int(start[-1])), (self._slots[k], int(start[-1]))]
-            else:
+            if slot is None:
                 moves += self._moves_of(k, rows)
+            else:
+                self._where.list_visits(stencils[k], start, plan.visits[k], element, slot)
+                written += [(element, int(start[-1])), (slot, int(start[-1]))]
         return Changes(moves, written, self.own, places, [self._fill(terms, k) for k in stencils])
 
     def _plan(self, stencils: dict[int, np.ndarray]) -> Plan | None:
         """What is to become of batches with stencils of the terms that change; everybody is where they are to
         be then. None where there is not enough room."""
         moved, colour = recolour(self.lasting, list(stencils.values()))
-        by_valence = [-valence[moved] for valence in self._valences.values()]
-        order = np.lexsort([moved, *by_valence, colour])
-        moved, colour = moved[order], colour[order]
+        both = np.sort((colour.astype(np.int64) << 32) | self._rank[moved])
+        moved, colour = self._ranked[both & 0xFFFFFFFF], both >> 32
         batch, lane, colours = self._spread(colour)
         count = max(int(colour.max(initial=-1)) + 1, self._first_colours)
         if len(colours) > len(self.own) - self._first or count >= len(self.colours.start):
             return None
         self._where.go(self._where.moves(moved, batch, lane))
-        starts: list[np.ndarray] = []
-        for k, rows in enumerate(self.batches.terms):
-            ids = stencils.get(k)
-            start = self._starts(k, rows.start) if ids is None else self._where.first_rows(ids)
-            if start[-1] > len(row_arrays(rows)[0]):
-                return None
-            starts.append(start)
-        return Plan(colours, count, starts)
+        visits = {k: self._where.visits(ids) for k, ids in stencils.items()}
+        starts = [
+            visits[k][0] if k in visits else self._starts(k, rows.start)
+            for k, rows in enumerate(self.batches.terms)
+        ]
+        room = [len(row_arrays(rows)[0]) for rows in self.batches.terms]
+        if any(start[-1] > rows for start, rows in zip(starts, room, strict=True)):
+            return None
+        return Plan(colours, count, starts, {k: places for k, (_, places) in visits.items()})
 
     def _spread(self, colour: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Batches at the end and lanes of vertices that have colours, which are sorted; and the colours of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.kernels import kernel
-from supple.ordering.colouring import incidence, merge_stencils, sort_corners
+from supple.ordering.colouring import incidence, merge_stencils
 
 MIXING = 2654435761
 """2³² times the golden section, with which numbers are mixed up [Knuth's multiplicative hashing]."""
@@ -44,18 +44,17 @@ def recolour(lasting: LastingColours, stencils: Sequence[np.ndarray]) -> tuple[n
     """(vertices, colours): who must have other colours with further stencils (m, k) of several kinds, such
     that none that share one are equal, and which."""
     new, colour, now = merge_stencils(stencils), lasting.colour, lasting.now
-    touched, numbered = np.empty(new.size, np.int32), np.empty(new.size, np.int32)
-    count = _number_touched(new.ravel(), colour, lasting.number, touched, numbered)
-    touched, first = touched[:count], np.zeros(count + 1, np.int64)
-    corner = np.empty(new.size, np.int64)
-    sort_corners(numbered, first, corner)
+    touched, numbered = np.empty(new.size, np.int32), np.empty(new.shape, np.int32)
+    count = _number_touched(new, colour, lasting.number, touched, numbered)
+    touched, first, element = touched[:count], np.zeros(count + 2, np.int32), np.empty(new.size, np.int32)
+    _list_stencils(numbered, first, element)
     forbidden = np.full(int(colour.max(initial=-1)) + count + 2, -1, np.int32)
-    moved = np.empty(count, np.int64)
-    work = touched, new, first, corner, lasting.start, lasting.near, colour, now, forbidden, moved
-    moved = moved[: _take_colours(_mixed_up(touched), *work)]
-    found = now[moved]
-    now[moved], lasting.number[touched] = colour[moved], -1
-    return moved, found
+    work = numbered, first, element, lasting.start, lasting.near, now, forbidden
+    found = colour[touched]
+    _take_colours(_mixed_up(touched), touched, found, *work)
+    moved = np.flatnonzero(found != colour[touched])
+    now[touched], lasting.number[touched] = colour[touched], -1
+    return touched[moved], found[moved]
 
 
 def _mixed_up(vertices: np.ndarray) -> np.ndarray:
@@ -86,40 +85,54 @@ def _find_near(stencils, first, element, colour, seen, start, near):
 
 
 @kernel
-def _number_touched(corners, colour, number, touched, numbered):
+def _number_touched(stencils, colour, number, touched, numbered):
     """Number those that move as they come, and say for all corners which number they have, or -1."""
     count = 0
-    for c in range(len(corners)):
-        numbered[c], v = -1, corners[c]
-        if v >= 0 and colour[v] >= 0:  # what does not move is in nobody's way
-            if number[v] < 0:
-                number[v] = count
-                touched[count] = v
-                count += 1
-            numbered[c] = number[v]
+    for e in range(len(stencils)):
+        for slot in range(stencils.shape[1]):
+            v, numbered[e, slot] = stencils[e, slot], -1
+            if v >= 0 and colour[v] >= 0:  # what does not move is in nobody's way
+                if number[v] < 0:
+                    number[v] = count
+                    touched[count] = v
+                    count += 1
+                numbered[e, slot] = number[v]
     return count
 
 
 @kernel
-def _take_colours(
-    order, touched, stencils, first, corner, start, near, colour, now, forbidden, moved
-):  # fmt: skip
-    """One after the other, the colour of before, or the least that is free. Returns how many `moved`."""
-    count, corners = 0, stencils.shape[1]
+def _list_stencils(numbered, first, element):
+    """The stencils that have the i-th vertex are entries first[i] to first[i + 1] of element, once for every
+    corner; first has room for one more."""
+    for e in range(len(numbered)):
+        for slot in range(numbered.shape[1]):
+            if numbered[e, slot] >= 0:
+                first[numbered[e, slot] + 2] += 1
+    for i in range(2, len(first)):
+        first[i] += first[i - 1]
+    for e in range(len(numbered)):
+        for slot in range(numbered.shape[1]):
+            i = numbered[e, slot]
+            if i >= 0:
+                element[first[i + 1]] = e
+                first[i + 1] += 1
+
+
+@kernel
+def _take_colours(order, touched, found, numbered, first, element, start, near, now, forbidden):
+    """One after the other, the colour of before, or the least that is free; found (k,) and now (n,) have
+    it."""
     for i in order:
         v = touched[i]
-        for c in range(first[i], first[i + 1]):
-            for slot in range(corners):
-                w = stencils[corner[c] // corners, slot]
-                if w >= 0 and w != v and now[w] >= 0:
-                    forbidden[now[w]] = i
+        for k in range(first[i], first[i + 1]):
+            for slot in range(numbered.shape[1]):
+                j = numbered[element[k], slot]
+                if j >= 0 and j != i:
+                    forbidden[found[j]] = i
         for k in range(start[v], start[v + 1]):
             forbidden[now[near[k]]] = i
-        if forbidden[colour[v]] == i:
+        if forbidden[found[i]] == i:
             least = 0
             while forbidden[least] == i:
                 least += 1
-            now[v] = least
-            moved[count] = v
-            count += 1
-    return count
+            found[i] = now[v] = least

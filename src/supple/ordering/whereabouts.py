@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.kernels import kernel
+from supple.kernels import kernel, physics
 from supple.ordering.batches import VertexBatches
 from supple.ordering.moving import place_of_visit
 
@@ -39,32 +39,32 @@ class Whereabouts:
         self.at[away[:, 6]] = away[:, 3:5]
         self.away = away
 
-    def first_rows(self, stencils: np.ndarray) -> np.ndarray:
-        """(batches + 1,) first rows of all batches for the visits of all vertices to stencils (m, k)."""
-        start = np.zeros(len(self.width) + 1, np.int64)
-        _count_rows(stencils, self.at, self.width, self.lanes, self._rank, start)
-        return start
+    def visits(self, stencils: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(batches + 1,) first rows of all batches for the visits of all vertices to stencils (m, k); and
+        (m, k, 2) where these visits are: the row within the batch, -1 for none, and the lane."""
+        start, places = np.zeros(len(self.width) + 1, np.int64), np.empty((*stencils.shape, 2), np.int32)
+        _find_visits(stencils, self.at, self.width, self.lanes, self._rank, start, places)
+        return start, places
 
     def list_visits(
-        self, stencils: np.ndarray, start: np.ndarray, element: np.ndarray, slot: np.ndarray
+        self,
+        stencils: np.ndarray,
+        start: np.ndarray,
+        places: np.ndarray,
+        element: np.ndarray,
+        slot: np.ndarray,
     ) -> None:
-        """Write into element and slot (rows, lanes) who visits which of stencils (m, k) where."""
+        """Write into element and slot (rows, lanes) which of stencils (m, k) is visited where, with what
+        `visits` has found."""
         element[: start[-1]] = -1
-        _list_visits(stencils, self.at, self.width, self._rank, start, element, slot)
+        _list_visits(stencils, self.at, start, places, element, slot)
 
     def exchange_own(self, own: np.ndarray, before: np.ndarray, nobody: int) -> np.ndarray:
         """Write into own (batches, 1, lanes) which vertices the batches have, where others were away before;
         (k, 3) batch, lane and vertex where that is another."""
-        ends = np.concatenate([before[:, [2, 5]], self.away[:, [2, 5]]])
-        places = np.empty((int((self.lanes // ends).sum()), 3), np.int32)
-        count = _list_lanes(own, before, places, 0)
-        _list_lanes(own, self.away, places, count)
-        _put_own(own, before, nobody, True)
-        _put_own(own, self.away, nobody, False)
-        now = own[places[:, 0], 0, places[:, 1]]
-        changed = now != places[:, 2]
-        places[:, 2] = now
-        return places[changed]
+        lanes = self.lanes // np.concatenate([before[:, [2, 5]], self.away[:, [2, 5]]])
+        places = np.empty((int(lanes.sum()), 3), np.int32)
+        return places[: _exchange_own(own, before, self.away, nobody, places)].copy()
 
 
 def as_ids(stencils: np.ndarray) -> np.ndarray:
@@ -73,15 +73,16 @@ def as_ids(stencils: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _count_rows(stencils, at, width, lanes, rank, start):
+def _find_visits(stencils, at, width, lanes, rank, start, places):
     """rank (n,) is 0 before and after."""
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
             v = stencils[e, k]
-            batch = at[v, 0]
+            batch, places[e, k, 0] = at[v, 0], -1
             if batch >= 0:
-                row = rank[v] // (lanes // width[batch])
+                row, lane = place_of_visit(rank[v], 0, at[v, 1], width[batch], lanes)
                 rank[v] += 1
+                places[e, k, 0], places[e, k, 1] = row, lane
                 start[batch + 1] = max(start[batch + 1], row + 1)
     for batch in range(len(width)):
         start[batch + 1] += start[batch]
@@ -91,37 +92,28 @@ def _count_rows(stencils, at, width, lanes, rank, start):
 
 
 @kernel
-def _list_visits(stencils, at, width, rank, start, element, slot):
-    """rank (n,) is 0 before and after."""
+def _list_visits(stencils, at, start, places, element, slot):
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
-            v = stencils[e, k]
-            batch = at[v, 0]
-            if batch >= 0:
-                row, lane = place_of_visit(rank[v], start[batch], at[v, 1], width[batch], element.shape[1])
-                rank[v] += 1
-                element[row, lane] = e
-                slot[row, lane] = k
-    for e in range(len(stencils)):
-        for k in range(stencils.shape[1]):
-            rank[stencils[e, k]] = 0
+            if places[e, k, 0] >= 0:
+                row = start[at[stencils[e, k], 0]] + places[e, k, 0]
+                element[row, places[e, k, 1]] = e
+                slot[row, places[e, k, 1]] = k
 
 
-@kernel
+@physics
 def _list_lanes(own, away, places, count):
     """All lanes that vertices have at home and away, and who is there; returns how many are listed then."""
     for k in range(len(away)):
         for end in range(0, 6, 3):
-            batch = away[k, end]
             for lane in range(away[k, end + 1], own.shape[2], away[k, end + 2]):
-                places[count, 0] = batch
-                places[count, 1] = lane
-                places[count, 2] = own[batch, 0, lane]
+                places[count, 0], places[count, 1] = away[k, end], lane
+                places[count, 2] = own[away[k, end], 0, lane]
                 count += 1
     return count
 
 
-@kernel
+@physics
 def _put_own(own, away, nobody, home):
     """Vertices are at home, and nobody where they were, or the other way."""
     for k in range(len(away)):
@@ -129,6 +121,20 @@ def _put_own(own, away, nobody, home):
             v = away[k, 6] if (end == 0) == home else nobody
             for lane in range(away[k, end + 1], own.shape[2], away[k, end + 2]):
                 own[away[k, end], 0, lane] = v
+
+
+@kernel
+def _exchange_own(own, before, away, nobody, places):
+    """Returns how many places have others than before."""
+    listed, count = _list_lanes(own, away, places, _list_lanes(own, before, places, 0)), 0
+    _put_own(own, before, nobody, True)
+    _put_own(own, away, nobody, False)
+    for k in range(listed):
+        batch, lane = places[k, 0], places[k, 1]
+        if own[batch, 0, lane] != places[k, 2]:
+            places[count, 0], places[count, 1], places[count, 2] = batch, lane, own[batch, 0, lane]
+            count += 1
+    return count
 
 
 @kernel

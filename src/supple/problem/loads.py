@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.kernels import kernel
 from supple.model import Model
 from supple.ordering import VertexBatches
 from supple.ordering.moving import put_lanes
@@ -50,10 +51,9 @@ class Loads:
         if not len(places):
             return
         v, rows = places[:, 2], self.rows
-        some, force = v < self.model.vertices, np.zeros((*rows.force.shape[:1], len(v), 3), self.dtype)
-        force[:, some] = self.force[..., v[some], :]
-        inertia = np.full((len(v), 1), NO_INERTIA, self.dtype)
-        inertia[some, 0] = self.inertia[v[some]]
+        force = np.empty((len(rows.force), len(v), 3), self.dtype)
+        inertia = np.empty((len(v), 1), self.dtype)
+        _gather(v, self.force.reshape(-1, *self.force.shape[-2:]), self.inertia, NO_INERTIA, force, inertia)
         arrays: tuple = (rows.force, rows.inertia)
         values: tuple = (force, inertia)
         if rows.held:
@@ -134,6 +134,18 @@ class Loads:
     def any(self) -> bool:
         """Whether there are forces or inertia."""
         return bool(self.acting.any() or self.inertia.any())
+
+
+@kernel
+def _gather(vertices, by_vertex, inertia_by_vertex, none, force, inertia):
+    """What acts on vertices, of which all beyond the last stand for none."""
+    for k in range(len(vertices)):
+        v = vertices[k]
+        some = v < len(inertia_by_vertex)
+        inertia[k, 0] = inertia_by_vertex[v] if some else none
+        for block in range(len(force)):
+            for axis in range(3):
+                force[block, k, axis] = by_vertex[min(block, len(by_vertex) - 1), v, axis] if some else 0.0
 
 
 def alike(forces: list[np.ndarray]) -> Any:
