@@ -4,27 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+from cards import card, on_a_card
 from lanewise import lanewise_problem
 from problems import HAND_WRITTEN, membrane, net, plate
 
 import supple
-from supple.kernels.device import check_device
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.solving import make_problem
-
-
-def card() -> str | None:
-    try:
-        check_device("cuda")
-        from supple.kernels.cuda import require_device
-
-        return require_device()
-    except ValueError:
-        return None
-
-
-on_a_card = pytest.mark.skipif(card() is None, reason="no CUDA device or no numba-cuda")
 
 
 def falling_block(material: str) -> supple.Scene:
