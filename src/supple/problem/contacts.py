@@ -86,7 +86,7 @@ class Contacts:
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
-        self._sums: TouchSums | None = None
+        self.sums: TouchSums | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
@@ -113,13 +113,6 @@ class Contacts:
             self.device.pull(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self.which[own, : len(normals)].T
-
-    @property
-    def sums(self) -> TouchSums:
-        """Of what vertices touch, with memory that is kept."""
-        if self._sums is None:
-            self._sums = TouchSums(self)
-        return self._sums
 
     def coefficients(self, copy: int) -> np.ndarray:
         """μ (planes, n) of what the vertices of a copy may touch, 0 for nothing."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.problem.touch_sums import AMOUNT, FAR
+from supple.problem.touch_sums import AMOUNT, FAR, sums_of
 from supple.words import counted
 
 if TYPE_CHECKING:
@@ -62,13 +62,15 @@ class ContactReport:
         )
 
 
-def contact_reports(problem: Problem) -> list[ContactReport | None]:
-    """Of every copy of the state, at its present u."""
+def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactReport | None]:
+    """Of every copy of the state, at its present u; evaluated: the forces that were evaluated last are those
+    there."""
     if problem.contacts.obstacles is None:
         return [None] * problem.copies
     active, problem.device.active = problem.device.active, np.arange(problem.copies, dtype=np.int32)
-    problem.measures.balances()  # whose forces are those of the planes
-    bodies, obstacles = problem.contacts.sums.taken()
+    if not evaluated:
+        problem.measures.balances()  # whose forces are those of the planes
+    bodies, obstacles = sums_of(problem.contacts).taken()
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]
     each = zip(bodies.tolist(), obstacles.tolist(), strict=True)
