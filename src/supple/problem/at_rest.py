@@ -50,6 +50,19 @@ def figure_memory(problem: Problem, cuts: Cuts, copies: int) -> tuple[np.ndarray
     return zeros((copies, FIGURES, parts), number), zeros((copies, bodies, FIGURES), number)
 
 
+@contextmanager
+def _keeping_forces(problem: Problem) -> Iterator[None]:
+    """Whoever asked for forces last still has them afterwards."""
+    device, planes = problem.device, problem.contacts.planes
+    forces = [problem.states.net, *([planes.reaction] if planes else [])]
+    kept = [device.zeros(array.shape, array.dtype) for array in forces]
+    for array, copy in zip(forces, kept, strict=True):
+        device.assign(copy, array)
+    yield
+    for array, copy in zip(forces, kept, strict=True):
+        device.assign(array, copy)
+
+
 class AtRest:
     """Of every kind of copies of a problem's state; evaluate(u, sizes, softness, *figures): see `Measures`.
     What is asked for at every look stays where kernels have it."""
@@ -80,7 +93,7 @@ class AtRest:
         """Records of s and tr A, and the inertia (n,) [N/m] that is part of tr A."""
         p, (softness, _) = self._problem, self._softness
         u, sizes = (p.zeros((p.kinds * (p.model.vertices + 1), RECORD)) for _ in range(2))
-        with self._of_kinds():
+        with self._of_kinds(), _keeping_forces(p):
             self._evaluate(u, sizes, softness, *figure_memory(p, self._cuts, p.kinds))
         return sizes, p.loads.inertia
 
@@ -104,10 +117,10 @@ class AtRest:
         p = self._problem
         return p.zeros((p.kinds, p.model.vertices)), p.model.free.astype(np.int32)
 
-    def softness(self) -> np.ndarray:
-        """1 / tr A with the present inertia (kinds of copies, n)."""
+    def softness(self, wanted: bool) -> np.ndarray:
+        """1 / tr A with the present inertia (kinds of copies, n), where it is wanted; else what there is."""
         inertia, (softness, free) = self._problem.loads.inertia, self._softness
-        if self._softened_for is not inertia:
+        if wanted and self._softened_for is not inertia:
             sizes, before = self._sizes
             with self._of_kinds():
                 self._problem.device.run(soften, 1, Soften(sizes, free, before, inertia, softness))

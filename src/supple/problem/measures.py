@@ -70,10 +70,10 @@ class Measures:
         if memo.balances is not None:
             return memo.balances
         self._energies = None
-        self._measure(self.problem.u, self._sizes, self.at_rest.softness(), *self._figures)
-        figures = self._figures[1]
+        acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
+        softness = self.at_rest.softness(not acts.all())  # what loads act on is not at rest
+        self._measure(self.problem.u, self._sizes, softness, *self._figures)
         self.problem.device.pull(figures)
-        acts, active = self.problem.loads.acting, self.problem.device.active
         memo.balances = Balances(figures, acts, self.edge, self._eps, active)
         return memo.balances
 
@@ -87,8 +87,6 @@ class Measures:
     ) -> None:
         """Figures (copies, bodies, 5) of the forces at displacements u, see `measure`."""
         p = self.problem
-        if u is not p.u and self._memo is not None:
-            self._memo.balances = None  # whose net forces these replace
         memory = p.states.net, sizes, softness, self._cuts, parts, figures
         if works := p.layout.deforms(u):
             p.device.run(deform_elements, len(works), works)
