@@ -38,8 +38,8 @@ ALL, WITHIN, BETWEEN = 0, 1, 2
 class Wanted(NamedTuple):
     """Which pairs are wanted, ALL and so on; body (n,) of every point; of bodies: box (b, 6), lower and upper
     ends [m] of where others can be near to them, and the numbers others[start[b]], ... of those whose boxes
-    are, where pairs of two are wanted; late (b,): the bodies of which pairs within are; rest (n, 3) [m]: pairs of one body that are no
-    farther apart there than `clear` [m] are not."""
+    are, where pairs of two are wanted; late (b,): the bodies of which pairs within are; rest (n, 3) [m]:
+    pairs of one body that are no farther apart there than `clear` [m] are not."""
 
     which: Any
     body: Any
@@ -230,15 +230,13 @@ class Entered(NamedTuple):
     table: Table
 
 
-def boxes_of(
+def touching(
     x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """box and cells (m, 6) of things that look for others within a radius [m], as in `Cells`, where kernels
-    see them, and how many these are in all (1,)."""
+) -> Cells:
+    """What finds the cells of things that look for others within a radius [m]."""
     box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
     touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
-    runner.run(touch_cells, 1, Cells(x, things, wanted, margin, size, box, cells, touched))
-    return box, cells, touched
+    return Cells(x, things, wanted, margin, size, box, cells, touched)
 
 
 def entered(
@@ -253,16 +251,17 @@ def entered(
         )
     size = max(size, FINEST * (most + size), 1e-300)
     while True:
-        box, cells, touched = boxes_of(x, things, 0.0, size, wanted, runner)
-        runner.pull(touched)
-        if touched[0] <= ENTRIES * len(things):
+        found = touching(x, things, 0.0, size, wanted, runner)
+        runner.run(touch_cells, 1, found)
+        runner.pull(found.touched)
+        if found.touched[0] <= ENTRIES * len(things):
             break
         size *= 2
-    if touched[0] == 0:
+    if found.touched[0] == 0:
         return None
-    table = _table(len(things), int(touched[0]), runner)
-    runner.run(enter_all, 4, cells, table)
-    return Entered(x, things, size, box, cells, table)
+    table = _table(len(things), int(found.touched[0]), runner)
+    runner.run(enter_all, 4, found.cells, table)
+    return Entered(x, things, size, found.box, found.cells, table)
 
 
 def _table(things: int, entries: int, runner: Runner) -> Table:

@@ -19,11 +19,11 @@ from supple.contact.cells import (
     WITHIN,
     Entered,
     Wanted,
-    boxes_of,
     entered,
     key_of,
     own_part,
     place_of,
+    touching,
 )
 from supple.contact.points import Points
 from supple.contact.things import face, share_a_corner, things_apart
@@ -197,19 +197,17 @@ def _sink(numbers, begin, count, top):
 
 
 @kernel
-def search_all(team, search):
-    each_item(team, 0, 0, -(-len(search.seek) // BLOCK), search)
+def search_all(team, cells, search):
+    blocks = -(-len(search.seek) // BLOCK)
+    each_item(team, 0, 0, blocks, cells)
+    each_item(team, 1, 0, blocks, search)
 
 
 @kernel
-def begin_rows(team, starts):
+def arrange(team, starts, rows):
     add_up(team, 0, starts)
-
-
-@kernel
-def arrange(team, rows):
-    each_item(team, 0, 0, -(-len(rows.first) // BLOCK), rows)
-    each_item(team, 1, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, rows.second))
+    each_item(team, PHASES, 0, -(-len(rows.first) // BLOCK), rows)
+    each_item(team, PHASES + 1, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, rows.second))
 
 
 class Found(NamedTuple):
@@ -266,22 +264,21 @@ def search(
 ) -> Found:
     """Pairs that things `seek` (m, k) make with others that are in a table, as `find` does, where kernels see
     them; facing: as in `Search`."""
-    box, cells, _ = boxes_of(there.x, seek, radius, there.size, wanted, runner)
+    cells = touching(there.x, seek, radius, there.size, wanted, runner)
     room = max(room, ROOM * len(seek))
     while True:
         count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.empty((room,), np.int32) for _ in range(2))
-        boxes = cells, there.cells, box, there.box
+        boxes = cells.cells, there.cells, cells.box, there.box
         given = there.x, seek, there.things, float(radius), wanted, *boxes, there.table, facing
-        runner.run(search_all, 1, Search(*given, count, total, one, two))
+        runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
         runner.pull(total)
         if total[0] <= room:
             break
         room = int(total[0])
     starts = Starts.of(count, runner)
-    runner.run(begin_rows, PHASES, starts)
     first, second = (runner.empty((int(total[0]),), np.int32) for _ in range(2))
-    runner.run(arrange, 2, Arranging(one, two, starts.start, count, first, second))
+    runner.run(arrange, PHASES + 2, starts, Arranging(one, two, starts.start, count, first, second))
     return Found(starts.start, first, second)
 
 

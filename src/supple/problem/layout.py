@@ -144,7 +144,8 @@ class Layout:
             )
         self.model = with_term(self.model, index, term)
         self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
-        self.__dict__.pop("_links", None)
+        if self.__dict__.get("_links") is not None:  # who is linked does not depend on stencils that change
+            del self.__dict__["_links"]
 
     def take_stencils(self) -> Changes | None:
         """Go over to the stencils that the terms have now, in the arrays that have room for them: None where
