@@ -104,9 +104,10 @@ class Layout:
     @property
     def elements(self) -> list[Elements]:
         """The elements of every term in batches; those of terms that change are written when asked for."""
-        with for_all_copies(self.device):
-            for k, changing in self._changing.items():
-                changing.take(self.model.terms[k], self.device)
+        if self._changing:
+            with for_all_copies(self.device):
+                for k, changing in self._changing.items():
+                    changing.take(self.model.terms[k], self.device)
         return self._with_values
 
     def _with_materials(self, arranged: VertexBatches | Links) -> tuple:
