@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact.approaching import approaches, crowd, stretch
-from supple.contact.cells import ALL, BETWEEN, ROUNDING, WITHIN, Entered, Wanted, entered
-from supple.contact.grid import NOTHING_FACES, find, search
+from supple.contact.cells import ALL, BETWEEN, NOTHING_FACES, ROUNDING, WITHIN, Entered, Wanted, entered
+from supple.contact.grid import find, search
 from supple.contact.points import Points
 from supple.contact.sifting import merged, sift
 from supple.kernels import HOST, Runner
@@ -81,13 +81,13 @@ class Candidates:
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (getattr(s, kind), s.triangles)
 
-    def table(self, points: Points, runner: Runner) -> Entered | None:
-        """Triangles with vertices at points, for those who look for some; the last one that was made where it
-        serves."""
+    def table(self, points: Points, runner: Runner, facing: Any = NOTHING_FACES) -> Entered | None:
+        """Triangles with vertices at points, for those who look for some, who may have to face them; the last
+        one that was made where it serves."""
         s = self._surfaces
         whose, there = self._table
         if whose is not runner or there is None or there.x is not points.x:
-            there = entered(points, s.triangles, s.edge, self._all("triangles"), runner)
+            there = entered(points, s.triangles, s.edge, self._all("triangles"), runner, facing)
             self._table = runner, there
         return there
 
@@ -110,7 +110,7 @@ class Candidates:
         if kind == "edges":
             there = entered(points, s.edges, s.edge, wanted, runner) if len(seek) else None
         else:
-            there = self.table(points, runner)
+            there = self.table(points, runner, facing)
         if there is None:
             return _NO_PAIRS
         _, one, two = search(there, seek, radius, runner, wanted, self._room.get(kind, 0), facing)

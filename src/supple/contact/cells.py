@@ -16,8 +16,8 @@ from supple.kernels import Runner, count_up, do, each_item, kernel, number, phys
 if TYPE_CHECKING:
     from supple.contact.points import Points
 
-BLOCK = 64
-"""Things, pairs or places that make a good item of work."""
+BLOCK = 32
+"""Things, pairs or places that make a good item of work: one for each lane of a device."""
 
 ENTRIES = 32
 """Cells that a thing may touch on average; where some are much larger than others, so are the cells."""
@@ -30,6 +30,9 @@ TOO_MANY = 2.0**31
 
 ROUNDING = 1e-6
 """By this part of their margins boxes are larger than they need be."""
+
+NOTHING_FACES = np.zeros((0, 3)), np.zeros(0, bool)
+"""Of things that need not face each other: neither normals nor whether they have an outside."""
 
 ALL, WITHIN, BETWEEN = 0, 1, 2
 """Which pairs are wanted: all, those of one body, or of two."""
@@ -125,7 +128,8 @@ def _cells(work, place):
 
 class Table(NamedTuple):
     """Of places: how many entries each has, how many are not entered yet, and where they begin; total (1,)
-    entries; key and thing (e,): of entries the number of the cell and what is there."""
+    entries; key and thing (e,): of entries the number of the cell and what is there; normal (e, 3): about
+    which way that faces, or (0, 3): what stands side by side is read much sooner than what is anywhere."""
 
     count: Any
     left: Any
@@ -133,6 +137,7 @@ class Table(NamedTuple):
     total: Any
     key: Any
     thing: Any
+    normal: Any
 
 
 @physics
@@ -170,10 +175,13 @@ def _clear(work, place):
 
 
 class Enter(NamedTuple):
-    """Things with these cells (m, 6) are entered into a table, or counting tells how many entries each of its
-    places gets."""
+    """Things with these cells (m, 6) are entered into a table, with their normals (m, 3) where they have
+    some, 0 of those that have no outside, free (m,); or counting tells how many entries each of its places
+    gets."""
 
     cells: Any
+    normal: Any
+    free: Any
     table: Any
     counting: Any
 
@@ -192,6 +200,8 @@ def _enter(work, place):
                     else:
                         entry = table.begin[at] + count_up(table.left, at, -1) - 1
                         table.key[entry], table.thing[entry] = key_of(i, j, k), m
+                        for axis in range(3 if len(table.normal) > 0 else 0):
+                            table.normal[entry, axis] = 0.0 if work.free[m] else work.normal[m, axis]
 
 
 @do.of(Table)
@@ -210,12 +220,13 @@ def touch_cells(team, work):
 
 
 @kernel
-def enter_all(team, cells, table):
+def enter_all(team, cells, facing, table):
+    normal, free = facing
     things, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
     each_item(team, 0, 0, places, Clear(table.count))
-    each_item(team, 1, 0, things, Enter(cells, table, True))
+    each_item(team, 1, 0, things, Enter(cells, normal, free, table, True))
     each_item(team, 2, 0, places, table)
-    each_item(team, 3, 0, things, Enter(cells, table, False))
+    each_item(team, 3, 0, things, Enter(cells, normal, free, table, False))
 
 
 class Entered(NamedTuple):
@@ -240,10 +251,16 @@ def touching(
 
 
 def entered(
-    points: Points, things: np.ndarray, size: float, wanted: Wanted, runner: Runner
+    points: Points,
+    things: np.ndarray,
+    size: float,
+    wanted: Wanted,
+    runner: Runner,
+    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
 ) -> Entered | None:
     """Things (m, k) of points, for those who look for them, in cells that are about as large as `size` [m],
-    or larger where things are. None where none of them is wanted."""
+    or larger where things are; facing: of triangles, where it matters, normals (m, 3) and whether they have
+    no outside (m,). None where none of them is wanted."""
     x, most = points
     if not math.isfinite(most):
         raise ValueError(
@@ -259,14 +276,15 @@ def entered(
         size *= 2
     if found.touched[0] == 0:
         return None
-    table = _table(len(things), int(found.touched[0]), runner)
-    runner.run(enter_all, 4, found.cells, table)
+    table = _table(len(things), int(found.touched[0]), runner, len(facing[0]) > 0)
+    runner.run(enter_all, 4, found.cells, facing, table)
     return Entered(x, things, size, found.box, found.cells, table)
 
 
-def _table(things: int, entries: int, runner: Runner) -> Table:
+def _table(things: int, entries: int, runner: Runner, facing: bool) -> Table:
     """One for so many things and entries, in which nothing is counted yet."""
     places = 1 << max(4, things.bit_length())
     count, left, begin = (runner.empty((places,), np.int64) for _ in range(3))
     total, key = runner.zeros((1,), np.int64), runner.empty((entries,), np.int64)
-    return Table(count, left, begin, total, key, runner.empty((entries,), np.int32))
+    thing, normal = runner.empty((entries,), np.int32), runner.empty((facing * entries, 3), np.float32)
+    return Table(count, left, begin, total, key, thing, normal)

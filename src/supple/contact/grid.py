@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.contact.adding import PHASES, Starts, add_up
+from supple.contact.adding import PHASES, Starts
+from supple.contact.arranging import Arranging, arrange
 from supple.contact.cells import (
     ALL,
     ANY,
     BLOCK,
+    NOTHING_FACES,
     WITHIN,
     Entered,
     Wanted,
@@ -26,14 +28,11 @@ from supple.contact.cells import (
     touching,
 )
 from supple.contact.points import Points
-from supple.contact.things import face, share_a_corner, things_apart
+from supple.contact.things import face, may_face, share_a_corner, things_apart
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
 
 ROOM = 4
 """Pairs per thing for which there is room at first."""
-
-LONG = 64
-"""Pairs in a row, such as those of a floor below a fine cloth, from which on it is sorted as a heap."""
 
 
 class Search(NamedTuple):
@@ -117,6 +116,7 @@ def _look_around(s, place):
                     for entry in range(begin, begin + s.table.count[at]):
                         o = s.table.thing[entry]
                         later = o > m or not alike  # things that are alike look for later ones
+                        later = later and may_face(s.facing, m, s.table.normal, entry)
                         here = later and _near_by(s, m, o, i, j, k) and s.table.key[entry] == key
                         if here and _meet(s, m, o):
                             finds += 1
@@ -126,88 +126,11 @@ def _look_around(s, place):
         s.count[m] = finds
 
 
-class Arranging(NamedTuple):
-    """Pairs one, two (p,), in any order, go to first, second (p,), in rows from start (m + 1,) on; left (m,):
-    how many of each row are to come."""
-
-    one: Any
-    two: Any
-    start: Any
-    left: Any
-    first: Any
-    second: Any
-
-
-class Sort(NamedTuple):
-    """Rows of numbers, from start (m + 1,) on."""
-
-    start: Any
-    numbers: Any
-
-
-@do.of(Arranging)
-def _into_rows(work, place):
-    first, last, step = own_part(len(work.first), place)
-    for p in range(first, last, step):
-        m = work.one[p]
-        at = work.start[m + 1] - count_up(work.left, m, -1)
-        work.first[at], work.second[at] = m, work.two[p]
-
-
-@do.of(Sort)
-def _sort(work, place):
-    numbers = work.numbers
-    first, last, step = own_part(len(work.start) - 1, place)
-    for m in range(first, last, step):
-        begin, count = work.start[m], work.start[m + 1] - work.start[m]
-        if count > LONG:
-            _sort_heap(numbers, begin, count)
-        else:
-            for k in range(begin + 1, begin + count):
-                value, at = numbers[k], k
-                while at > begin and numbers[at - 1] > value:
-                    numbers[at] = numbers[at - 1]
-                    at -= 1
-                numbers[at] = value
-
-
-@physics
-def _sort_heap(numbers, begin, count):
-    """Numbers begin, ..., begin + count - 1 in order, in place, in a time of count log count."""
-    for top in range(count // 2 - 1, -1, -1):
-        _sink(numbers, begin, count, top)
-    for last in range(count - 1, 0, -1):
-        numbers[begin], numbers[begin + last] = numbers[begin + last], numbers[begin]
-        _sink(numbers, begin, last, 0)
-
-
-@physics
-def _sink(numbers, begin, count, top):
-    """Bring the number at a place of a heap to below all that are larger."""
-    value = numbers[begin + top]
-    while 2 * top + 1 < count:
-        child = 2 * top + 1
-        if child + 1 < count and numbers[begin + child + 1] > numbers[begin + child]:
-            child += 1
-        if numbers[begin + child] <= value:
-            break
-        numbers[begin + top] = numbers[begin + child]
-        top = child
-    numbers[begin + top] = value
-
-
 @kernel
 def search_all(team, cells, search):
     blocks = -(-len(search.seek) // BLOCK)
     each_item(team, 0, 0, blocks, cells)
     each_item(team, 1, 0, blocks, search)
-
-
-@kernel
-def arrange(team, starts, rows):
-    add_up(team, 0, starts)
-    each_item(team, PHASES, 0, -(-len(rows.first) // BLOCK), rows)
-    each_item(team, PHASES + 1, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, rows.second))
 
 
 class Found(NamedTuple):
@@ -216,10 +139,6 @@ class Found(NamedTuple):
     start: np.ndarray
     one: np.ndarray
     two: np.ndarray
-
-
-NOTHING_FACES = np.zeros((0, 3)), np.zeros(0, bool)
-"""What looks for each other need not face each other."""
 
 
 def find(
@@ -277,9 +196,10 @@ def search(
             break
         room = int(total[0])
     starts = Starts.of(count, runner)
-    first, second = (runner.empty((int(total[0]),), np.int32) for _ in range(2))
-    runner.run(arrange, PHASES + 2, starts, Arranging(one, two, starts.start, count, first, second))
-    return Found(starts.start, first, second)
+    first, second, ordered = (runner.empty((int(total[0]),), np.int32) for _ in range(3))
+    rows = Arranging(one, two, starts.start, count, first, second)
+    runner.run(arrange, PHASES + 3, starts, rows, ordered)
+    return Found(starts.start, first, ordered)
 
 
 def near(

@@ -12,6 +12,9 @@ OPPOSED = 0.5, 0.8
 
 _BEGIN = OPPOSED[0]
 
+ABOUT = 1e-5
+"""By which a cosine may be off where a normal is known in float32."""
+
 NEVER = 1e300
 """Distance² [m²] of things that do not meet, wherever they are: finite, since devices compute as if all
 numbers were."""
@@ -88,3 +91,16 @@ def face(facing, m, o):
     for axis in range(3):
         cosine -= normal[m, axis] * normal[o, axis]
     return cosine > _BEGIN or (cosine < -_BEGIN and (free[m] or free[o]))
+
+
+@physics
+def may_face(facing, m, normals, entry):
+    """Whether a triangle may face one of which about the normal is known, 0 of what has no outside."""
+    normal, free = facing
+    if len(normal) == 0 or len(normals) == 0:
+        return True
+    cosine, length = 0.0, 0.0
+    for axis in range(3):
+        cosine -= normal[m, axis] * normals[entry, axis]
+        length += abs(normals[entry, axis])
+    return cosine > _BEGIN - ABOUT or free[m] or length == 0.0

@@ -131,6 +131,8 @@ class Layout:
 
     def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
         """What has to be done before vertices at displacements u visit terms that look deformations up."""
+        if not any(term.carriage is not None for term in self.model.terms):
+            return ()
         every = zip(self.model.terms, self.elements, self.terms, strict=True)
         return tuple(
             Deform(e.own, e.rows, rows.table, u) for term, e, rows in every if term.carriage is not None
