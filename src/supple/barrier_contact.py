@@ -20,7 +20,7 @@ from supple.contact.approaching import approach
 from supple.contact.candidates import Candidates
 from supple.contact.coasting import flown
 from supple.contact.crossing import crossings
-from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, within_reach
+from supple.contact.gaps import ANYWHERE, PART, Gaps, Neighbours, distances_at, gaps, within_reach
 from supple.contact.halting import halted
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
@@ -169,7 +169,7 @@ class BarrierContact:
         room, near = problem.room, self.near(problem)
         radii = near.rooms()
         room.settle(radii)
-        moved = room.pursue(BLOCKED * self.thickness)
+        moved = room.pursue(BLOCKED * self.thickness, PART * self.radius)
         fresh, room.fresh = room.fresh, False
         new, old = self.term(near.pairs, near.reach, radii, self._grip(problem)), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
