@@ -107,8 +107,8 @@ class Remembered:
         terms: Any = self._problem.model.terms
         x, given = self._problem.positions, self._problem.following.given
         rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
-        if self._problem.room and self._problem.room.late is not None:
-            rubs[0][PINS] = np.array([[self._problem.room.late]])
+        if self._problem.room and self._problem.room.pins.late is not None:
+            rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
@@ -137,7 +137,7 @@ class Remembered:
         self.move_on([{name: known[name] for name in MOTION if name in known} for known in copies])
         if self._problem.contacts.rigid and RIGID in copies[0]:
             self._problem.contacts.moved_by_bodies = copies[0][RIGID]
-        self._problem.room.late = float(copies[0][PINS][0, 0]) if PINS in copies[0] else None
+        self._problem.room.pins.late = float(copies[0][PINS][0, 0]) if PINS in copies[0] else None
         self._touch(copies[0])
         if self._known:
             begun = self._problem.layout.begun
