@@ -40,9 +40,9 @@ def outcome_here(
     if not reached.finite and not recovering(problem, run):
         return Outcome.FAILED
     if stop.tolerance is not None and reached.imbalance <= stop.tolerance:
-        if problem.room.pins.blocked:
+        if problem.room.blocked:
             return Outcome.STAGNATED
-        if problem.room.pins.arrived and certifying.agrees(reached, copy):
+        if problem.room.arrived and certifying.agrees(reached, copy):
             return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED

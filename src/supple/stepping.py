@@ -222,7 +222,7 @@ class Stepping:
         every = run.check_every if run.guarded else iterations
         while done < iterations:
             count = following.until_look(min(every - done % every, iterations - done))
-            iterations += count if self.problem.room.pins.leading else 0
+            iterations += count if self.problem.room.leading else 0
             run.advance(count)
             done += count
             exchanged = following.iterated(count)

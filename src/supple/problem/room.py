@@ -14,8 +14,10 @@ import numpy as np
 from supple.kernels import RECORD
 from supple.model import Conditions, Model
 from supple.problem.balls import Balls, Confine
+from supple.problem.contacts import Contacts
 from supple.problem.device import Device
 from supple.problem.leading import Pins
+from supple.problem.pressing import Pressing
 from supple.problem.states import States
 
 ROUNDINGS = 8
@@ -35,12 +37,14 @@ class Room:
     since contacts were found last; stale: whether the vertices have left their balls on a way that was
     found free. neighbours, around: what a follower knows of the vertices that are near to each other."""
 
-    def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
+    def __init__(
+        self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
+    ) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
         self._wanted = any(getattr(follower, "confines", False) for _, follower in model.followers)
         self.balls: Balls | tuple[()] = ()
         self.checked, self.fresh, self.stale = False, True, True
-        self.pins = Pins(model, states)
+        self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)
         self.neighbours: Any = None
         self.around: Any = None
         self.resize()
@@ -96,13 +100,43 @@ class Room:
         """Whether vertices have no room left, or pins want to go on."""
         if not self.balls:
             return False
-        return self.stale or not self.pins.arrived or self.used(AT_END) > CROWDED
+        return self.stale or not self.arrived or self.used(AT_END) > CROWDED
 
     def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
         """Begin a step in which pinned vertices go to positions (k, 3) [m], where they are at a time [s]
         unless these are given by somebody else; returns where they are now."""
         self.fresh = True
+        self.pressing.begin()
         return self.pins.aim(time, pinned, given)
+
+    @property
+    def arrived(self) -> bool:
+        """Whether pins and obstacles are where they are to be."""
+        return self.pins.arrived and self.pressing.arrived
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something is in their way that does not give way."""
+        return self.pins.blocked or self.pressing.blocked
+
+    @property
+    def leading(self) -> bool:
+        """Whether they are on their way, with nothing to hold them up."""
+        return self.pins.leading or self.pressing.leading
+
+    def press(self) -> bool:
+        """Let obstacles go on, in balls that were just made; True where that moved any."""
+        moved = bool(self) and self.pressing.pursue(self.radii)
+        if moved:
+            self.put_back()
+        return moved
+
+    def finish(self) -> bool:
+        """Where a step ends: have obstacles where they are then; True where they were not there."""
+        moved = self.pressing.finish()
+        if moved:
+            self.put_back()
+        return moved
 
     def stand_at(self, time: float) -> None:
         """Know that vertices are where they are at a time [s], which somebody has set."""

@@ -1,4 +1,4 @@
-"""Pins that a barrier lets go on only as far as there is room: they stay on their motion, and arrive."""
+"""Pins and obstacles go on only as far as a barrier has room for them: on their motion, and they arrive."""
 
 import numpy as np
 import pytest
@@ -151,3 +151,48 @@ def test_a_state_with_late_pins_is_for_scenes_with_a_barrier():
     scene.contact = "weak"
     with pytest.raises(ValueError, match="remembers 'pins'"):
         next(supple.simulate(scene, frames=2, start=late, first_frame=2, max_iterations=2))
+
+
+def layers(way, gap=0.01):
+    """Sheets above each other that a plate pushes away, with nothing behind them."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
+    kind = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+    for k in range(3):
+        sheet = supple.sheet(4, size=(1, 1), plane="xz", origin=(0.03 * k, 0.3 + gap * k, 0.02 * k))
+        scene.add_cloth(sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3)
+    plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 0.401 + 2 * gap, 0.5))
+    scene.add_obstacle(plate, supple.Translate((0, -way, 0), duration=0.1))
+    return scene
+
+
+@pytest.mark.parametrize("way", [0.1, 0.3])
+@pytest.mark.parametrize("iterations", [5, 20])
+def test_obstacles_wait_for_what_they_push(way, iterations):
+    """Nothing is inside of them in the end of a step, although neighbours hold it back in the beginning."""
+    scene = layers(way)
+    frames = list(supple.simulate(scene, supple.PBNG(iterations=iterations), frames=12))
+    assert max(frame.report.contact.depth for frame in frames) < 1e-9
+    assert max(frame.report.iterations for frame in frames) > iterations
+    assert frames[-1].report.iterations == iterations
+    assert not any(intersects(scene, frame.positions) for frame in frames)
+    assert frames[-1].positions[:, 1].max() <= 0.301 + 0.02 - way + 1e-9
+    again = supple.simulate(
+        scene, supple.PBNG(iterations=iterations), frames=4, start=frames[1].state, first_frame=3
+    )
+    for frame in again:
+        np.testing.assert_array_equal(frame.positions, frames[frame.index - 1].positions)
+
+
+def test_an_equilibrium_has_obstacles_where_they_are_to_be():
+    """However far that is, in one solve."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
+    for y in (0.0, 0.53):
+        scene.add_solid(supple.block(cells=2, size=(1, 0.5, 1)).translated((0, y, 0)), RUBBER)
+    scene.pin(scene.bodies[0].where(lambda X: X[:, 1] <= 0))
+    plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 1.14, 0.5))
+    scene.add_obstacle(plate, supple.Translate((0, -0.2, 0)), friction=0.0)
+    result = supple.equilibrium(scene, tolerance=1e-5)
+    assert result.report.ok, result.report
+    assert result.report.contact.depth < 1e-9
+    assert result.positions[:, 1].max() == pytest.approx(0.84, abs=1e-4)
+    assert not intersects(scene, result.positions)
