@@ -60,7 +60,9 @@ def kept_apart(problem: Problem) -> ApartReport | None:
     apart = found.distance[found.distance < reach]
     others = found.distance[surfaces_apart(contact.surfaces, found)]
     gap = float(others.min()) if len(others) else None
-    return ApartReport(len(apart), gap, problem.room.behind, bodies, term.complementarity(problem.positions))
+    return ApartReport(
+        len(apart), gap, problem.room.pins.behind, bodies, term.complementarity(problem.positions)
+    )
 
 
 def surfaces_apart(surfaces: Surfaces, found: Gaps) -> np.ndarray:

@@ -20,7 +20,7 @@ from supple.contact.approaching import approach
 from supple.contact.candidates import Candidates
 from supple.contact.coasting import flown
 from supple.contact.crossing import crossings
-from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, within_reach
+from supple.contact.gaps import ANYWHERE, PART, Gaps, Neighbours, distances_at, gaps, within_reach
 from supple.contact.halting import halted
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
@@ -51,9 +51,6 @@ h."""
 
 EVERY = 10
 """Iterations after which contacts are found anew, unless vertices want to go on earlier."""
-
-BLOCKED = 1e-3
-"""Pins that can go on by less than this part of h are blocked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +108,15 @@ class BarrierContact:
             return
         x, finder = self.surfaces.rest + start, problem.device
         self._halt(problem, x)
-        step = u - start
         known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, finder)
-        part = flown(self.surfaces, x, step, self.thickness, finder, known, self._candidates)
-        u[:] = start + part[self.surfaces.body, None] * step
+        for flight in room.pins.flights(u - start, self.surfaces.body, room.radii):
+            part = flown(self.surfaces, x, flight.step, self.thickness, finder, known, self._candidates)
+            if (part[flight.led] >= 1).all():
+                break
+        u[:] = start + part[self.surfaces.body, None] * flight.step
         problem.device.push(problem.u)
+        if flight.share > 0:
+            room.pins.go(flight.share)
         room.stale = True
 
     def _halt(self, problem: Problem, x: np.ndarray) -> None:
@@ -169,7 +170,7 @@ class BarrierContact:
         room, near = problem.room, self.near(problem)
         radii = near.rooms()
         room.settle(radii)
-        moved = room.pursue(BLOCKED * self.thickness)
+        moved = room.pins.pursue(room.radii, self.thickness, PART * self.radius)
         fresh, room.fresh = room.fresh, False
         new, old = self.term(near.pairs, near.reach, radii, self._grip(problem)), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)

@@ -86,7 +86,7 @@ class Report:
     residual: |r| [N].  energy: total (incremental) potential [J].
     primary [N], secondary: the residuals of positions and of multipliers [PXPBD eq. 11, 12], where a history
         was kept of a method that has these; None of others.
-    max_iterations: those that were allowed, given or not.
+    max_iterations: those that were allowed, given or not, with those in which pins were on their way.
     certificate: how far every body is from the equilibrium, where that was computed.
     contact: what bodies do to obstacles and obstacles to bodies, where there are any; met: what bodies do to
         each other, where they see each other.

@@ -117,6 +117,7 @@ class _Solving:
         while not self._end_some():
             count = next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
             count = following.until_look(count)
+            self.limit += count if self.problem.room.leading else 0
             target = self.iteration + count
             while self.iteration < target:  # one by one for a history, which must change nothing else
                 self._advance(1 if self.history is not None else target - self.iteration, target)
@@ -278,7 +279,7 @@ class _Solving:
         if copy in self.alone:
             return ["then alone", *self.alone[copy].notes]
         others = [self.together[copy]] if copy in self.together else []
-        return others + self.certifying.notes(copy) + self.problem.room.notes()
+        return others + self.certifying.notes(copy) + self.problem.room.pins.notes()
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:

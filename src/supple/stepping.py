@@ -191,20 +191,20 @@ class Stepping:
         assert limit is not None
         began = self._take_began()
         with compilation() as compiled:
-            start, setup = perf_counter() if began is None else began, 0.0
+            start, setup, done = perf_counter() if began is None else began, 0.0, 0
             for time, aim in steps:
                 self._begin_step(time, aim, forces)
                 run = solver.begin(problem)
                 run.aim(None, limit, None)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
-                self._sweep(run, limit)
+                done += self._sweep(run, limit)
             problem.device.wait()
         return [
             Report(
                 outcome=Outcome.COMPLETED,
                 solver=solver.name,
-                iterations=len(steps) * limit,
+                iterations=done,
                 imbalance=np.nan,
                 reduction=np.nan,
                 residual=np.nan,
@@ -218,18 +218,21 @@ class Stepping:
             for copy in range(problem.copies)
         ]
 
-    def _sweep(self, run: Run, iterations: int) -> None:
-        """So many iterations, with looks that the method and stencils need."""
+    def _sweep(self, run: Run, iterations: int) -> int:
+        """So many iterations, with looks that the method and stencils need, and those in which pins are on
+        their way; returns how many there were."""
         following, done = self.problem.following, 0
         every = run.check_every if run.guarded else iterations
         while done < iterations:
             count = following.until_look(min(every - done % every, iterations - done))
+            iterations += count if self.problem.room.leading else 0
             run.advance(count)
             done += count
             exchanged = following.iterated(count)
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
                 run.observe_all(self.problem.measures.balances(), self.problem.device.active)
         following.settle()
+        return done
 
     def _take_began(self) -> float | None:
         """When the set-up began, for the first report."""
@@ -248,6 +251,7 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
+        p.room.stand_at((self.index - 1) * self.pace.dt)
         now = p.remembered.take()
         p.remembered.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
         motions = p.remembered.motions()

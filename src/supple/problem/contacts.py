@@ -57,6 +57,9 @@ class Contacts:
         self._snap = SNAP * eps * edge
         self._still = max(STILL[0], STILL[1] * eps) * edge
         self._back = self._time = 0.0
+        self.times, self.moving = (0.0, 0.0), np.zeros(len(self.shapes.rows), bool)
+        """When the present step of obstacles begins and ends [s]; which of the shapes (r,) move in it as
+        prescribed, frame by frame."""
         self._way: list[np.ndarray] = []
         self.resize()
 
@@ -139,7 +142,7 @@ class Contacts:
                 motion.begin(dt)
                 motion.settle(damping)
             now[motion.body.row] = motion.frame
-        self._before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
         if np.isfinite(dt):
             self._correct([NO_PUSH] * len(self.rigid))
@@ -147,6 +150,8 @@ class Contacts:
             self.device.push(self.shapes.values)
         self._back = 1 / (1 - damping) if np.isfinite(dt) else 0.0
         end = time if np.isfinite(time) else max(self._time, self.model.duration)
+        self.times, self.moving = (self._time, end), (self.before != now).any(axis=1)
+        self.moving[[motion.body.row for motion in self.rigid]] = False
         self._way, self._time = self._waypoints(self._time, end), end
 
     def _waypoints(self, begin: float, end: float) -> list[np.ndarray]:
@@ -226,7 +231,7 @@ class Contacts:
             farthest = max(farthest, motion.correct(step))
             motion.settle(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
-        self.shapes.rows[:, STEP : STEP + 12] = between(self._before, self.shapes.rows[:, POSE : POSE + 12])
+        self.shapes.rows[:, STEP : STEP + 12] = between(self.before, self.shapes.rows[:, POSE : POSE + 12])
         return farthest
 
     @property

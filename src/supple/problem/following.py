@@ -83,9 +83,11 @@ class Following:
         return bool(rubbing_terms(self._problem.model))
 
     def settle(self) -> bool:
-        """Where a step ends: let rigid bodies feel what touches them now; True where they moved."""
+        """Where a step ends: have obstacles where they are then, and let rigid bodies feel what touches them
+        now; True where any moved."""
         undone, self._done = self._done, 0
-        return undone > 0 and self._give_way()
+        moved = self._problem.room.finish()
+        return (undone > 0 and self._give_way()) or moved
 
     def remember(self) -> None:
         """Know where a step begins, before anything moves."""
@@ -156,7 +158,7 @@ class Following:
             if term is not None:
                 self._problem.refresh(index, term)
                 exchanged = True
-        return exchanged
+        return self._problem.room.press() or exchanged
 
     def _give_way(self) -> bool:
         """Let rigid bodies move; True where they did."""

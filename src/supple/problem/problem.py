@@ -65,7 +65,7 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.contacts = contacts(model, self.dtype, self.device, self.states)
         self.loads.touch(self.contacts.planes)
-        self.room = Room(model, self.dtype, self.device, self.states)
+        self.room = Room(model, self.dtype, self.device, self.states, self.contacts)
         self.loads.stay_in(self.room.balls)
         self.measures = Measures(self)
         self.following = Following(self)

@@ -30,6 +30,10 @@ ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
 """The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 7) the displacements [m] and
 velocities [m/s] a step ago, and how long that was [s]; of a grid (n, 9) the gradients of velocities [1/s]."""
 
+PINS = "pins"
+"""The name of the time [s] of their motion at which pinned vertices are, (1, 1), where contact lets them be
+late."""
+
 MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
 """How many numbers of each vertex these are."""
 
@@ -59,6 +63,9 @@ def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str,
             continue
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
             _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
+            continue
+        if name == PINS and any(term.confines for term in model.terms):
+            _check_rows(PINS, (1, 1), values)
             continue
         if name not in known:
             there = ", ".join(known) or "none"
@@ -101,6 +108,8 @@ class Remembered:
         p, given = self._problem, self._problem.following.given
         x = p.positions if any(terms[k].confines for k in self._rubs) else p.model.rest  # barriers ask where
         rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
+        if self._problem.room and self._problem.room.pins.late is not None:
+            rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
@@ -129,6 +138,7 @@ class Remembered:
         self.move_on([{name: known[name] for name in MOTION if name in known} for known in copies])
         if self._problem.contacts.rigid and RIGID in copies[0]:
             self._problem.contacts.moved_by_bodies = copies[0][RIGID]
+        self._problem.room.pins.late = float(copies[0][PINS][0, 0]) if PINS in copies[0] else None
         self._touch(copies[0])
         if self._known:
             begun = self._problem.layout.begun

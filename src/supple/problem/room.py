@@ -1,14 +1,12 @@
-"""How far vertices may move before contacts are found anew, and pins that wait for it.
+"""How far vertices may move before contacts are found anew.
 
 Where a follower keeps surfaces from passing each other, it gives every vertex a ball that it must not leave.
 Whoever moves u puts it back there: visits of single vertices at once, everything else by `confine`. Pinned
-vertices have balls, too: they go along their motion as far as these allow, all at the same pace, and on when
-contacts are found anew.
+vertices have balls, too (`Pins`).
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,10 @@ import numpy as np
 from supple.kernels import RECORD
 from supple.model import Conditions, Model
 from supple.problem.balls import Balls, Confine
+from supple.problem.contacts import Contacts
 from supple.problem.device import Device
+from supple.problem.leading import Pins
+from supple.problem.pressing import Pressing
 from supple.problem.states import States
 
 ROUNDINGS = 8
@@ -29,12 +30,6 @@ of the radius on."""
 TIGHT = 0.25
 """Balls go along with the vertices where one of these has used up so much of its radius."""
 
-OF_RADIUS = 0.9
-"""How far pinned vertices go at once."""
-
-HALVINGS = 30
-"""After which a way is a billionth of what it was, and nothing more is to be gained."""
-
 
 class Room:
     """Of the vertices of a problem; there are no balls where nobody asks for them. checked: whether somebody
@@ -42,17 +37,16 @@ class Room:
     since contacts were found last; stale: whether the vertices have left their balls on a way that was
     found free. neighbours, around: what a follower knows of the vertices that are near to each other."""
 
-    def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
+    def __init__(
+        self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
+    ) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
         self._wanted = any(getattr(follower, "confines", False) for _, follower in model.followers)
         self.balls: Balls | tuple[()] = ()
-        self.checked, self.fresh, self.blocked, self.stale = False, True, False, True
+        self.checked, self.fresh, self.stale = False, True, True
+        self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)
         self.neighbours: Any = None
         self.around: Any = None
-        self._done = 1.0
-        self._goal = self._from = np.empty((0, 3))
-        self._times: tuple[float, float] | None = None
-        self._time = 0.0
         self.resize()
 
     def __bool__(self) -> bool:
@@ -109,18 +103,45 @@ class Room:
         return self.stale or not self.arrived or self.used(AT_END) > CROWDED
 
     def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
-        """Let pinned vertices go to positions (k, 3) [m], where they are at a time [s] unless these are given
-        by somebody else; returns where they are now."""
-        now = self.states.positions[0, self.model.pinned]
-        time = min(time, self.model.duration) if math.isinf(time) else time
-        self._times = None if given else (self._time, time)
-        self._goal, self._from, self._time = pinned, now, time
-        self._done, self.fresh, self.blocked = 0.0, True, False
-        return now
+        """Begin a step in which pinned vertices go to positions (k, 3) [m], where they are at a time [s]
+        unless these are given by somebody else; returns where they are now."""
+        self.fresh = True
+        self.pressing.begin()
+        return self.pins.aim(time, pinned, given)
+
+    @property
+    def arrived(self) -> bool:
+        """Whether pins and obstacles are where they are to be."""
+        return self.pins.arrived and self.pressing.arrived
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something is in their way that does not give way."""
+        return self.pins.blocked or self.pressing.blocked
+
+    @property
+    def leading(self) -> bool:
+        """Whether they are on their way, with nothing to hold them up."""
+        return self.pins.leading or self.pressing.leading
+
+    def press(self) -> bool:
+        """Let obstacles go on, in balls that were just made; True where that moved any."""
+        moved = bool(self) and self.pressing.pursue(self.radii)
+        if moved:
+            self.put_back()
+        return moved
+
+    def finish(self) -> bool:
+        """Where a step ends: have obstacles where they are then; True where they were not there."""
+        moved = self.pressing.finish()
+        if moved:
+            self.put_back()
+        return moved
 
     def stand_at(self, time: float) -> None:
         """Know that vertices are where they are at a time [s], which somebody has set."""
-        self._time, self.checked, self.stale = time, False, True
+        self.pins.stand_at(time)
+        self.checked, self.stale = False, True
 
     def begin(self, c: Conditions) -> np.ndarray:
         """Start from where an equilibrium under some conditions does, with pinned vertices on their way to
@@ -129,59 +150,3 @@ class Room:
             self.states.positions = c.start[None]
         self.checked = False
         return self.aim(c.time, c.pinned, True)
-
-    def _at(self, part: float) -> np.ndarray:
-        """Where pinned vertices are on their way: that of their motion, with what they were off when it
-        began."""
-        if part >= 1.0:
-            return self._goal
-        off = self._from - self._goal
-        if self._times is None:
-            return self._goal + (1 - part) * off
-        begin, end = self._times
-        off = self._from - self.model.prescribed(begin)
-        return self.model.prescribed(begin + part * (end - begin)) + (1 - part) * off
-
-    @property
-    def arrived(self) -> bool:
-        """Whether pinned vertices are where they are to be."""
-        return self._done >= 1.0
-
-    @property
-    def behind(self) -> float:
-        """How far pinned vertices are from where they are to be, at most [m]."""
-        if self.arrived:
-            return 0.0
-        away = self.model.along(self._goal - self.states.positions[0, self.model.pinned])
-        return float(np.sqrt((away**2).sum(axis=1)).max(initial=0))
-
-    def pursue(self, least: float) -> bool:
-        """Move pinned vertices on, in balls that were just made; True where that moved any. They are blocked
-        where they could go less than `least` [m]."""
-        if self.arrived or not self.balls:
-            return False
-        pinned = self.model.pinned
-        now = self.states.positions[0, pinned]
-        room = OF_RADIUS * self.balls.radius[pinned, 0].astype(float)
-        part = 1.0 - self._done
-        for _ in range(HALVINGS):
-            there = self._at(self._done + part)
-            step = np.sqrt((self.model.along(there - now) ** 2).sum(axis=1))
-            if (step <= room).all():
-                break
-            part /= 2
-        ends = self._done + part >= 1.0
-        self.blocked = not ends and float(step.max(initial=0)) < least
-        if self.blocked or not (step <= room).all():
-            self.blocked = True
-            return False
-        self._done = 1.0 if ends else self._done + part
-        self.states.pin(np.array(there))
-        return bool(step.max(initial=0) > 0)
-
-    def notes(self) -> list[str]:
-        """What is to be said of pins that did not arrive."""
-        if self.arrived:
-            return []
-        why = "something is in the way" if self.blocked else "more iterations would take them there"
-        return [f"pinned vertices are still {self.behind:.3g} m from where they are to be: {why}"]
