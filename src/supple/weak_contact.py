@@ -47,7 +47,8 @@ EVERY = 10
 class WeakContact:
     """Says which constraints there are where the vertices of a problem are: a `Follower`. thickness h [m];
     stiffness k [N/m]; reach [m]: how deep inside another body a vertex is found; rest (n, 3) [m]; friction
-    (2, bodies, bodies): μ of what sticks and of what slides, of every pair."""
+    (2, bodies, bodies): μ of what sticks and of what slides, of every pair; every: iterations after which it
+    looks again."""
 
     surfaces: Surfaces
     thickness: float
@@ -148,9 +149,10 @@ def with_weak_contact(
     thickness: float | None = None,
     stiffness: float | None = None,
     friction: np.ndarray | None = None,
+    every: int = EVERY,
 ) -> Model:
     """The model with contact between the triangles (t, 3) of its surfaces; flat (bodies,): those that have no
-    inside; young: the largest modulus E [Pa] of its bodies; friction: as in `WeakContact`."""
+    inside; young: the largest modulus E [Pa] of its bodies; friction, every: as in `WeakContact`."""
     surfaces = Surfaces(triangles, owners(model), model.rest, 0.0, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
@@ -159,7 +161,7 @@ def with_weak_contact(
     stiff = STIFFNESS * young * edge if stiffness is None else stiffness
     bodies = len(model.body_vertices)
     rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
-    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs)
+    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs, every)
     room = max(64, len(surfaces.vertices))
     none = no_contacts(room, contact.rough)
     followers = (*model.followers, (len(model.terms), contact))

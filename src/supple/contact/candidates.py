@@ -65,17 +65,19 @@ class Candidates:
     def triangles(self, points: Points, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of two triangles each, in order, whose boxes are nearer than a radius [m] with
         vertices at points, and that face each other with normals (t, 3)."""
-        return self._pairs("triangles", points, radius, (normal, self._surfaces.free), runner)
+        return self._pairs("triangles", points, (radius, radius), (normal, self._surfaces.free), runner)
 
-    def vertices(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
+    def vertices(
+        self, points: Points, radius: float, runner: Runner = HOST, own: float | None = None
+    ) -> Pairs:
         """Numbers (p,) of a vertex and a triangle each, in order, that are nearer than a radius [m] with
-        vertices at points."""
-        return self._pairs("vertices", points, radius, NOTHING_FACES, runner)
+        vertices at points; within a body nobody asks for those beyond a radius of its `own` [m]."""
+        return self._pairs("vertices", points, (radius, own or radius), NOTHING_FACES, runner)
 
-    def edges(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
+    def edges(self, points: Points, radius: float, runner: Runner = HOST, own: float | None = None) -> Pairs:
         """Numbers (p,) of two edges each, in order, that are nearer than a radius [m] with vertices at
-        points."""
-        return self._pairs("edges", points, radius, NOTHING_FACES, runner)
+        points; own: as of vertices."""
+        return self._pairs("edges", points, (radius, own or radius), NOTHING_FACES, runner)
 
     def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         s = self._surfaces
@@ -103,7 +105,9 @@ class Candidates:
             self._every[kind] = Wanted(ALL, s.body, *_NOBODY, np.zeros(0, bool), s.rest, clear)
         return self._every[kind]
 
-    def _found(self, kind: str, points: Points, radius: float, facing: Any, runner: Runner) -> Pairs:
+    def _found(
+        self, kind: str, points: Points, radii: tuple[float, float], facing: Any, runner: Runner
+    ) -> Pairs:
         """Anew, by a device."""
         s, (seek, _) = self._surfaces, self._things(kind)
         wanted = self._all(kind)
@@ -113,14 +117,17 @@ class Candidates:
             there = self.table(points, runner, facing)
         if there is None:
             return _NO_PAIRS
-        _, one, two = search(there, seek, radius, runner, wanted, self._room.get(kind, 0), facing)
+        radius, own = radii
+        _, one, two = search(there, seek, radius, runner, wanted, self._room.get(kind, 0), facing, own)
         self._room[kind] = 2 * len(one)
         return one, two
 
-    def _pairs(self, kind: str, points: Points, radius: float, facing: Any, runner: Runner) -> Pairs:
+    def _pairs(
+        self, kind: str, points: Points, radii: tuple[float, float], facing: Any, runner: Runner
+    ) -> Pairs:
         if runner.far:
-            return self._found(kind, points, radius, facing, runner)
-        x, (seek, other) = points.x, self._things(kind)
+            return self._found(kind, points, radii, facing, runner)
+        x, (seek, other), (radius, _) = points.x, self._things(kind), radii
         inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
         both = self._both.get(kind)
         if both is None or both[0] is not inside or both[1] is not between:

@@ -36,7 +36,8 @@ ROOM = 4
 
 
 class Search(NamedTuple):
-    """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other; x: points;
+    """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other, or own_radius
+    where both are of one body; x: points;
     seeking and hiding: cells of both; here and there: boxes of both; facing: normals (t, 3) of triangles that
     must face each other, and whether they have no outside (t,), empty for anything else. count (m,) gets how
     many each has found, total (1,) how many there are; one and two: their numbers, as many as there is room
@@ -46,6 +47,7 @@ class Search(NamedTuple):
     seek: Any
     other: Any
     radius: Any
+    own_radius: Any
     wanted: Any
     seeking: Any
     hiding: Any
@@ -75,7 +77,10 @@ def _boxes_near(s, m, o):
     for axis in range(3):
         gap = max(s.there[o, axis] - s.here[m, 3 + axis], s.here[m, axis] - s.there[o, 3 + axis], 0.0)
         square += gap * gap
-    return square < s.radius * s.radius
+    if square >= s.radius * s.radius:
+        return False
+    body, own = s.wanted.body, s.own_radius * s.own_radius
+    return square < own or body[s.seek[m, 0]] != body[s.other[o, 0]]
 
 
 @physics
@@ -180,16 +185,19 @@ def search(
     wanted: Wanted = ANY,
     room: int = 0,
     facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
+    own_radius: float | None = None,
 ) -> Found:
     """Pairs that things `seek` (m, k) make with others that are in a table, as `find` does, where kernels see
-    them; facing: as in `Search`."""
+    them; facing: as in `Search`; own_radius [m]: beyond which nobody asks for pairs of one body, of which
+    some are found all the same."""
     cells = touching(there.x, seek, radius, there.size, wanted, runner)
     room = max(room, ROOM * len(seek))
     while True:
         count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.empty((room,), np.int32) for _ in range(2))
         boxes = cells.cells, there.cells, cells.box, there.box
-        given = there.x, seek, there.things, float(radius), wanted, *boxes, there.table, facing
+        radii = float(radius), float(radius if own_radius is None else own_radius)
+        given = there.x, seek, there.things, *radii, wanted, *boxes, there.table, facing
         runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
         runner.pull(total)
         if total[0] <= room:

@@ -160,7 +160,7 @@ class Surfaces:
         return found.where(found.strength > 0)
 
     def _of_vertices(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
-        pairs = known.vertices(points, max(g.thickness, g.reach), runner)
+        pairs = known.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
         met, between = Met.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
             near = g, self.vertices, *pairs, between
@@ -172,7 +172,7 @@ class Surfaces:
         return found
 
     def _of_edges(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
-        pairs = known.edges(points, max(g.thickness, g.deepest), runner)
+        pairs = known.edges(points, max(g.thickness, g.deepest), runner, g.thickness)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):
             runner.run(meet_edges, 1, OfEdges(g, self.edges, *pairs, *self._around_edges, met))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from supple.barrier_contact import already_crossing, with_barrier_contact
-from supple.checks import flag, items
+from supple.checks import flag, items, whole_number
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
 from supple.materials import evolving
 from supple.model import Grid, Model
 from supple.scene.checks import listed, number, shown
 from supple.scene.errors import SceneError, about
-from supple.weak_contact import with_weak_contact
+from supple.weak_contact import EVERY, with_weak_contact
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene
@@ -35,6 +35,7 @@ METHODS: dict[str, str] = {
 OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
     ("barrier",): ("push_apart",),
     ("grid",): ("spacing", "cfl"),
+    ("weak",): ("refresh",),
     ("weak", "barrier"): ("thickness", "stiffness"),
 }
 """What only some methods look at."""
@@ -80,24 +81,25 @@ def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]
 class Contact:
     """Contact of bodies with each other and with themselves.
 
-    method: "none", or "weak": constraints that push apart what is nearer than the thickness
-    [m] with a stiffness [N/m] each [PBNG section 4.1]. They give way: reports say how deep bodies went.
-    Unless given, the thickness is 1 % of the mean edge of all surfaces, and the stiffness ten times that edge
-    times the largest Young's modulus. "barrier": nothing ever passes anything. What is
+    method: "none", or "weak": constraints that push apart what is nearer than the thickness [m] with a
+    stiffness [N/m] each [PBNG section 4.1]. They give way: reports say how deep bodies went. Unless given,
+    the thickness is 1 % of the mean edge of all surfaces, and the stiffness ten times that edge times the
+    largest Young's modulus. refresh: sweeps after which they are found anew within a step; they are when a
+    step begins, and before a state counts as balanced. "barrier": nothing ever passes anything. What is
     nearer than the thickness pushes, infinitely where it touches; unless given, it is 5 % of the mean edge,
-    and the stiffness that edge times Young's modulus of the softer body.
-    friction: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
-    ever. kinetic: μ of what slides, that of what sticks unless given. pairs: `Rub`s of bodies that differ
-    from it. push_apart: with a barrier, which must begin where nothing intersects, have what does pushed
-    apart first, by its elasticity and without loads. "grid": motions are those of a regular grid that carries
-    all bodies, solids only, which so stick to each other [PXPBD section 5.5]. spacing [m]: the edge of its
-    cells, the mean edge of all tetrahedra unless given; cfl: the part of it that anything may move in a step,
-    of which a frame has as many as it takes.
+    and the stiffness that edge times Young's modulus of the softer body. friction: Coulomb's coefficient μ
+    between all bodies, 0 for none; what sticks does so for ever. kinetic: μ of what slides, that of what
+    sticks unless given. pairs: `Rub`s of bodies that differ from it. push_apart: with a barrier, which must
+    begin where nothing intersects, have what does pushed apart first, by its elasticity and without loads.
+    "grid": motions are those of a regular grid that carries all bodies, solids only, which so stick to each
+    other [PXPBD section 5.5]. spacing [m]: the edge of its cells, the mean edge of all tetrahedra unless
+    given; cfl: the part of it that anything may move in a step, of which a frame has as many as it takes.
     """
 
     method: Method = "weak"
     thickness: float | None = None
     stiffness: float | None = None
+    refresh: int = EVERY
     friction: float = 0.0
     kinetic: float | None = None
     pairs: tuple[Rub, ...] = ()
@@ -114,6 +116,7 @@ class Contact:
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
                 object.__setattr__(self, name, value)
+        object.__setattr__(self, "refresh", whole_number("refresh of contact", self.refresh, at_least=1))
         object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
         if self.cfl > 1:
             raise SceneError(f"cfl of contact must be at most 1, the whole of a cell, got {self.cfl:g}.")
@@ -174,7 +177,7 @@ def with_contact(scene: Scene, model: Model) -> Model:
     options = contact.thickness, contact.stiffness, rubs
     if contact.method == "barrier":
         return with_barrier_contact(model, triangles, flat, _moduli(scene), *options, contact.push_apart)
-    return with_weak_contact(model, triangles, flat, _young(scene), *options)
+    return with_weak_contact(model, triangles, flat, _young(scene), *options, contact.refresh)
 
 
 def _grid(contact: Contact, model: Model) -> Grid:

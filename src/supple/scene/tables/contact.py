@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from supple.scene import contact
 from supple.scene.tables.base import Length, NotNegative, Positive, Table, Vector
@@ -35,7 +35,9 @@ class Contact(Table):
         None,
         description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times.",
     )
-
+    refresh: Annotated[StrictInt, Field(ge=1)] = Field(
+        10, description="Sweeps after which weak contacts are found anew within a step."
+    )
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient between bodies that stick.")
     kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
     pair: list[RubTable] = Field([], description="Bodies with a friction of their own.")
