@@ -49,9 +49,9 @@ def falling(contact):
     scene.add_obstacle(supple.Plane(), friction=0.3)
     rubber = supple.StableNeoHookean(young=2e4, poisson=0.3)
     scene.add_solid(supple.block(4, size=(0.4, 0.4, 0.4), origin=(0, 0.01, 0)), rubber, density=100)
-    block = supple.block(3, size=(0.3, 0.3, 0.3)).rotated((1, 0, 0.3), 0.2).translated((0.1, 0.45, 0.05))
+    block = supple.block(3, size=(0.3, 0.3, 0.3)).rotated((1, 0, 0.3), 0.2).translated((0.1, 0.5, 0.05))
     scene.add_solid(block, rubber, density=100)
-    scene.add_solid(supple.ball(0.15, resolution=3).translated((0.2, 0.95, 0.2)), rubber, density=100)
+    scene.add_solid(supple.ball(0.15, resolution=3).translated((0.25, 1.05, 0.2)), rubber, density=100)
     return scene
 
 
