@@ -72,7 +72,7 @@ class BarrierContact:
 
     @cached_property
     def _candidates(self) -> Candidates:
-        return Candidates(self.surfaces, clear=False)
+        return Candidates(self.surfaces)
 
     @property
     def radius(self) -> float:

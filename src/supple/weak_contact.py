@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.contact.candidates import Candidates
 from supple.contact.crossing import crossings
+from supple.contact.looking import Looking
 from supple.contact.pairs import Meetings, Surfaces
 from supple.contact.points import Points
 from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
@@ -94,8 +94,8 @@ class WeakContact:
         return (index, self) in model.followers
 
     @cached_property
-    def _candidates(self) -> Candidates:
-        return Candidates(self.surfaces)
+    def _looking(self) -> Looking:
+        return Looking(self.surfaces)
 
     def found(self, problem: Problem) -> Meetings:
         """What meets where the vertices of a problem are."""
@@ -104,10 +104,10 @@ class WeakContact:
             return self.meetings(problem.positions, device)
         device.pull(problem.u)
         points = Points.displaced(self.rest, problem.u, device)
-        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._candidates)
+        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._looking)
 
     def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
-        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._candidates)
+        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._looking)
 
     def crossed(self, problem: Problem) -> int:
         """How many edges are through triangles where the vertices of a problem are, and one of both has no

@@ -8,28 +8,59 @@ from test_flying import crowd
 
 import supple
 from supple.contact.candidates import Candidates
+from supple.contact.gaps import gaps
 from supple.contact.grid import find
+from supple.contact.looking import Looking
+from supple.contact.normals import normals_of
 from supple.contact.points import Points
 from supple.kernels import HOST
 
 
 @pytest.mark.parametrize("pace", [0.003, 0.03, 0.3])
-@pytest.mark.parametrize("flat", [False, True])
-def test_meetings_are_those_that_are_found_anew(pace, flat):
+def test_gaps_are_those_that_are_found_anew(pace):
     rng = np.random.default_rng(1)
+    surfaces, x = crowd(rng)
+    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.45 * places[surfaces.body]
+    known, near = Candidates(surfaces), 0
+    for _ in range(12):
+        found, expected = (gaps(surfaces, x, 0.1, HOST, k) for k in (known, None))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+        near += len(expected.distance)
+        x = x + pace * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * pace * rng.normal(size=x.shape)
+    assert near > 100
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
+    """By which way triangles face and whose they are; against pairs that know of neither."""
+    rng = np.random.default_rng(3)
     surfaces, x = crowd(rng)
     surfaces.flat[:2] = flat
     places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
-    x = x - 0.45 * places[surfaces.body]  # so that some are inside of others
-    surfaces.clear = 0.05
-    known, met = Candidates(surfaces), 0
-    for _ in range(12):
-        found, expected = (surfaces.meetings(x, 0.05, 0.1, HOST, k) for k in (known, None))
-        for name, values in vars(expected).items():
-            np.testing.assert_array_equal(vars(found)[name], values)
-        met += len(expected.distance)
-        x = x + pace * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * pace * rng.normal(size=x.shape)
-    assert met > 100
+    x = x - 0.5 * places[surfaces.body]
+    points, body, own = Points.at(x), surfaces.body, 0.02
+    normal = normals_of(x, surfaces.triangles, HOST)
+    looking = Looking(surfaces, clear=False)
+    one, two = find(x, surfaces.triangles, surfaces.triangles, 0.1)[1:]
+    cosine = -(normal[one] * normal[two]).sum(axis=1)
+    faces = (cosine > 0.5) | ((cosine < -0.5) & (surfaces.free[one] | surfaces.free[two]))
+    found = looking.triangles(points, 0.1, normal)
+    assert faces.sum() > 50
+    np.testing.assert_array_equal(found, (one[faces], two[faces]))
+    for kind, seek, other in (
+        ("vertices", surfaces.vertices, surfaces.triangles),
+        ("edges", surfaces.edges, surfaces.edges),
+    ):
+        one, two = find(x, seek, other, 0.1)[1:]
+        others = body[seek[one, 0]] != body[other[two, 0]]
+        near = set(zip(*find(x, seek, other, own)[1:], strict=True))
+        every = set(zip(one, two, strict=True))
+        found = set(zip(*getattr(looking, kind)(points, 0.1, HOST, own), strict=True))
+        assert found <= every
+        assert found >= near | set(zip(one[others], two[others], strict=True))
+        assert others.sum() > 0
 
 
 def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():
@@ -48,7 +79,7 @@ def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
     """The pairs within others stay; all are those that are found anew."""
     rng, asked = np.random.default_rng(2), []
     surfaces, x = crowd(rng)
-    known = Candidates(surfaces, clear=False)
+    known = Candidates(surfaces)
 
     def watched(*given):
         asked.append(given[5].late.copy())
@@ -62,7 +93,7 @@ def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
         found = known.edges(Points.at(x), 0.1)
         within = [late for late in asked if not late.all()]
         assert [np.flatnonzero(late).tolist() for late in within] == [[k]]
-        np.testing.assert_array_equal(found, Candidates(surfaces, clear=False).edges(Points.at(x), 0.1))
+        np.testing.assert_array_equal(found, Candidates(surfaces).edges(Points.at(x), 0.1))
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])

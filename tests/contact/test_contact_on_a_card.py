@@ -10,6 +10,7 @@ import supple
 from supple.contact.candidates import Candidates
 from supple.contact.gaps import gaps
 from supple.contact.grid import find
+from supple.contact.looking import Looking
 from supple.kernels import HOST
 
 pytestmark = on_a_card
@@ -32,7 +33,7 @@ def test_a_card_finds_what_the_host_finds(name):
 
 def test_what_meets_while_bodies_move():
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
-    known, apart = Candidates(surfaces), Candidates(surfaces, clear=False)
+    known, apart = Looking(surfaces), Candidates(surfaces)
     for _ in range(6):
         found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():

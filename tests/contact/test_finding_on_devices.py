@@ -11,6 +11,7 @@ from supple.contact import grid
 from supple.contact.candidates import Candidates
 from supple.contact.gaps import gaps
 from supple.contact.grid import find
+from supple.contact.looking import Looking
 from supple.contact.points import Points
 from supple.kernels import HOST, Host
 from supple.problem import Problem
@@ -65,7 +66,7 @@ def close_together():
 
 def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa: F811
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
-    known, apart, met = Candidates(surfaces), Candidates(surfaces, clear=False), 0
+    known, apart, met = Looking(surfaces), Candidates(surfaces), 0
     for _ in range(6):
         found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():

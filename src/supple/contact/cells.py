@@ -1,20 +1,16 @@
-"""Cells of a grid that boxes of things touch, and a table of what is in which cell, hashed.
+"""Cells of a grid that boxes of things touch.
 
 Cells have whole numbers, by which those that share a place in the table are told apart.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from supple.contact.things import ends
 from supple.kernels import Runner, count_up, do, each_item, kernel, number, physics, strides
-
-if TYPE_CHECKING:
-    from supple.contact.points import Points
 
 BLOCK = 32
 """Things, pairs or places that make a good item of work: one for each lane of a device."""
@@ -27,6 +23,9 @@ FINEST = 2e-6
 
 TOO_MANY = 2.0**31
 """Cells that one thing touches: whatever the table, they are too many."""
+
+NOBODY = 1 << 60
+"""Beyond every number of a body."""
 
 ROUNDING = 1e-6
 """By this part of their margins boxes are larger than they need be."""
@@ -102,7 +101,7 @@ def _seeks(work, m):
 
 
 @physics
-def _cell(at):
+def cell_of(at):
     """The whole number below a number."""
     whole = int(at)
     return whole - 1 if at < whole else whole
@@ -117,8 +116,8 @@ def _cells(work, place):
         for axis in range(3):
             low, high = ends(work.x, work.things, m, axis)
             work.box[m, axis], work.box[m, 3 + axis] = low, high
-            lower = _cell((low - work.margin) / work.size)
-            upper = _cell((high + work.margin) / work.size) if seeks else lower - 1
+            lower = cell_of((low - work.margin) / work.size)
+            upper = cell_of((high + work.margin) / work.size) if seeks else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
             product *= upper - lower + 1.0
         touched += int(min(product, TOO_MANY))
@@ -126,119 +125,9 @@ def _cells(work, place):
         count_up(work.touched, 0, touched)
 
 
-class Table(NamedTuple):
-    """Of places: how many entries each has, how many are not entered yet, and where they begin; total (1,)
-    entries; key and thing (e,): of entries the number of the cell and what is there; normal (e, 3): about
-    which way that faces, or (0, 3): what stands side by side is read much sooner than what is anywhere."""
-
-    count: Any
-    left: Any
-    begin: Any
-    total: Any
-    key: Any
-    thing: Any
-    normal: Any
-
-
-@physics
-def place_of(i, j, k, places):
-    """Where a cell is in the table."""
-    return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (places - 1)
-
-
-@physics
-def key_of(i, j, k):
-    """One number for a cell."""
-    return ((i & 0x1FFFFF) << 42) | ((j & 0x1FFFFF) << 21) | (k & 0x1FFFFF)
-
-
-@physics
-def cells_around(there, p, radius):
-    """First and last cells in which things that are in a table can be within a radius of a point."""
-    reach, size = (1.0 + ROUNDING) * radius, there.size
-    x, y, z = p
-    low = _cell((x - reach) / size), _cell((y - reach) / size), _cell((z - reach) / size)
-    return low, (_cell((x + reach) / size), _cell((y + reach) / size), _cell((z + reach) / size))
-
-
-class Clear(NamedTuple):
-    """count (places,) gets 0."""
-
-    count: Any
-
-
-@do.of(Clear)
-def _clear(work, place):
-    first, last, step = own_part(len(work.count), place)
-    for at in range(first, last, step):
-        work.count[at] = 0
-
-
-class Enter(NamedTuple):
-    """Things with these cells (m, 6) are entered into a table, with their normals (m, 3) where they have
-    some, 0 of those that have no outside, free (m,); or counting tells how many entries each of its places
-    gets."""
-
-    cells: Any
-    normal: Any
-    free: Any
-    table: Any
-    counting: Any
-
-
-@do.of(Enter)
-def _enter(work, place):
-    c, table = work.cells, work.table
-    first, last, step = own_part(len(c), place)
-    for m in range(first, last, step):
-        for i in range(c[m, 0], c[m, 3] + 1):
-            for j in range(c[m, 1], c[m, 4] + 1):
-                for k in range(c[m, 2], c[m, 5] + 1):
-                    at = place_of(i, j, k, len(table.count))
-                    if work.counting:
-                        count_up(table.count, at, 1)
-                    else:
-                        entry = table.begin[at] + count_up(table.left, at, -1) - 1
-                        table.key[entry], table.thing[entry] = key_of(i, j, k), m
-                        for axis in range(3 if len(table.normal) > 0 else 0):
-                            table.normal[entry, axis] = 0.0 if work.free[m] else work.normal[m, axis]
-
-
-@do.of(Table)
-def _allot(table, place):
-    """Every place a range of entries, in any order."""
-    first, last, step = own_part(len(table.count), place)
-    for at in range(first, last, step):
-        if table.count[at] > 0:
-            table.left[at] = table.count[at]
-            table.begin[at] = count_up(table.total, 0, table.count[at])
-
-
 @kernel
 def touch_cells(team, work):
     each_item(team, 0, 0, -(-len(work.things) // BLOCK), work)
-
-
-@kernel
-def enter_all(team, cells, facing, table):
-    normal, free = facing
-    things, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
-    each_item(team, 0, 0, places, Clear(table.count))
-    each_item(team, 1, 0, things, Enter(cells, normal, free, table, True))
-    each_item(team, 2, 0, places, table)
-    each_item(team, 3, 0, things, Enter(cells, normal, free, table, False))
-
-
-class Entered(NamedTuple):
-    """Things (m, k) in a table, for those who look for them: boxes and cells (m, 6) as in `Cells`, without a
-    margin, of a size [m]; x (n, 3): points."""
-
-    x: np.ndarray
-    things: np.ndarray
-    size: float
-    box: np.ndarray
-    cells: np.ndarray
-    table: Table
 
 
 def touching(
@@ -248,43 +137,3 @@ def touching(
     box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
     touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
     return Cells(x, things, wanted, margin, size, box, cells, touched)
-
-
-def entered(
-    points: Points,
-    things: np.ndarray,
-    size: float,
-    wanted: Wanted,
-    runner: Runner,
-    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
-) -> Entered | None:
-    """Things (m, k) of points, for those who look for them, in cells that are about as large as `size` [m],
-    or larger where things are; facing: of triangles, where it matters, normals (m, 3) and whether they have
-    no outside (m,). None where none of them is wanted."""
-    x, most = points
-    if not math.isfinite(most):
-        raise ValueError(
-            "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
-        )
-    size = max(size, FINEST * (most + size), 1e-300)
-    while True:
-        found = touching(x, things, 0.0, size, wanted, runner)
-        runner.run(touch_cells, 1, found)
-        runner.pull(found.touched)
-        if found.touched[0] <= ENTRIES * len(things):
-            break
-        size *= 2
-    if found.touched[0] == 0:
-        return None
-    table = _table(len(things), int(found.touched[0]), runner, len(facing[0]) > 0)
-    runner.run(enter_all, 4, found.cells, facing, table)
-    return Entered(x, things, size, found.box, found.cells, table)
-
-
-def _table(things: int, entries: int, runner: Runner, facing: bool) -> Table:
-    """One for so many things and entries, in which nothing is counted yet."""
-    places = 1 << max(4, things.bit_length())
-    count, left, begin = (runner.empty((places,), np.int64) for _ in range(3))
-    total, key = runner.zeros((1,), np.int64), runner.empty((entries,), np.int64)
-    thing, normal = runner.empty((entries,), np.int32), runner.empty((facing * entries, 3), np.float32)
-    return Table(count, left, begin, total, key, thing, normal)

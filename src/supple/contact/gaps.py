@@ -115,7 +115,7 @@ def gaps(
 ) -> Gaps:
     """All pairs nearer than a radius [m], with vertices at x (n, 3); known: candidates that are kept from
     look to look, with all that is near at rest."""
-    known = known or Candidates(surfaces, clear=False)
+    known = known or Candidates(surfaces)
     points = Points.at(np.array(x, float, order="C"))  # which candidates keep
     which, triangle = known.vertices(points, radius, runner)
     one, other = known.edges(points, radius, runner)

@@ -18,17 +18,15 @@ from supple.contact.cells import (
     ANY,
     BLOCK,
     NOTHING_FACES,
+    ROUNDING,
     WITHIN,
-    Entered,
     Wanted,
-    entered,
-    key_of,
     own_part,
-    place_of,
     touching,
 )
 from supple.contact.points import Points
-from supple.contact.things import face, may_face, share_a_corner, things_apart
+from supple.contact.table import Entered, entered, key_of, place_of
+from supple.contact.things import face, may_face, octants_faced, share_a_corner, things_apart
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
 
 ROOM = 4
@@ -37,7 +35,7 @@ ROOM = 4
 
 class Search(NamedTuple):
     """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other, or own_radius
-    where both are of one body; x: points;
+    where both are of one body, in cells of a size; x: points;
     seeking and hiding: cells of both; here and there: boxes of both; facing: normals (t, 3) of triangles that
     must face each other, and whether they have no outside (t,), empty for anything else. count (m,) gets how
     many each has found, total (1,) how many there are; one and two: their numbers, as many as there is room
@@ -48,6 +46,7 @@ class Search(NamedTuple):
     other: Any
     radius: Any
     own_radius: Any
+    size: Any
     wanted: Any
     seeking: Any
     hiding: Any
@@ -107,18 +106,46 @@ def _meet(s, m, o):
     return things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
 
 
+@physics
+def _own_only(s, m, at):
+    """Whether at a place of the table there is nothing but of the body of a thing."""
+    if len(s.wanted.body) == 0:
+        return False
+    own = s.wanted.body[s.seek[m, 0]]
+    return s.table.least[at] == own and s.table.most[at] == own
+
+
+@physics
+def _far_from(s, m, axis, cell):
+    """Whether a cell is beyond the own radius of a thing along an axis."""
+    low, high = s.here[m, axis] - s.own_radius, s.here[m, 3 + axis] + s.own_radius
+    return (cell + 1.0) * s.size < low or cell * s.size > high
+
+
+@physics
+def _worth_a_look(s, m, at, faced, i, j, k):
+    """Whether something in a cell at a place of the table can be what a thing looks for: something that it
+    may face, of another body or very near."""
+    if (s.table.octants[at] & faced) == 0:
+        return False
+    far = _far_from(s, m, 0, i) or _far_from(s, m, 1, j) or _far_from(s, m, 2, k)
+    return not (far and _own_only(s, m, at))
+
+
 @do.of(Search)
 def _look_around(s, place):
     c, places, alike = s.seeking, len(s.table.count), s.seek.shape[1] == s.other.shape[1]
     first, last, step = own_part(len(s.seek), place)
     for m in range(first, last, step):
-        finds = 0
+        finds, faced = 0, octants_faced(s.facing, m)
         for i in range(c[m, 0], c[m, 3] + 1):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
                     at, key = place_of(i, j, k, places), key_of(i, j, k)
-                    begin = s.table.begin[at]
-                    for entry in range(begin, begin + s.table.count[at]):
+                    begin, count = s.table.begin[at], s.table.count[at]
+                    if count > 0 and not _worth_a_look(s, m, at, faced, i, j, k):
+                        count = 0
+                    for entry in range(begin, begin + count):
                         o = s.table.thing[entry]
                         later = o > m or not alike  # things that are alike look for later ones
                         later = later and may_face(s.facing, m, s.table.normal, entry)
@@ -196,8 +223,8 @@ def search(
         count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.empty((room,), np.int32) for _ in range(2))
         boxes = cells.cells, there.cells, cells.box, there.box
-        radii = float(radius), float(radius if own_radius is None else own_radius)
-        given = there.x, seek, there.things, *radii, wanted, *boxes, there.table, facing
+        radii = float(radius), (1 + ROUNDING) * float(radius if own_radius is None else own_radius)
+        given = there.x, seek, there.things, *radii, there.size, wanted, *boxes, there.table, facing
         runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
         runner.pull(total)
         if total[0] <= room:

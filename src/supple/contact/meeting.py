@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.contact.cells import BLOCK, own_part
+from supple.contact.cells import BLOCK, NOBODY, own_part
 from supple.contact.closest import on_edges, on_triangle
 from supple.contact.things import NEVER, point
 from supple.kernels import Runner, do, each_item, kernel, physics
@@ -25,9 +25,6 @@ FACING = 0.5
 
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
-
-NOBODY = 1 << 60
-"""Beyond every number of a body."""
 
 DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
 """Where the numbers of a vertex and a triangle are: after the gap between them its

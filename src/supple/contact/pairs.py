@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from supple.contact.candidates import Candidates
 from supple.contact.choosing import chosen
 from supple.contact.facing import OfTriangles, meet_triangles, polygons
+from supple.contact.looking import Looking
 from supple.contact.meeting import (
     NUMBERS,
     Given,
@@ -113,22 +113,22 @@ class Surfaces:
         thickness: float,
         reach: float,
         runner: Runner = HOST,
-        known: Candidates | None = None,
+        known: Looking | None = None,
     ) -> Meetings:
         """All that is nearer than the thickness [m], or has passed the surface of another body by less than
-        the reach [m], with vertices at x (n, 3); known: candidates that are kept from look to look."""
-        known, asked = known or Candidates(self), (thickness, reach)
+        the reach [m], with vertices at x (n, 3); known: what is kept from look to look."""
+        known, asked = known or Looking(self), (thickness, reach)
         last = known.last
         if last is not None and last[0] == asked and np.array_equal(last[1], x):
             met: Meetings = last[2]
             return met
-        points = Points.at(np.array(x, float, order="C"))  # which candidates keep
+        points = Points.at(np.array(x, float, order="C"))
         met = self.meetings_at(points, *asked, runner, known)
         known.last = asked, points.x, met
         return met
 
     def meetings_at(
-        self, points: Points, thickness: float, reach: float, runner: Runner, known: Candidates
+        self, points: Points, thickness: float, reach: float, runner: Runner, known: Looking
     ) -> Meetings:
         """The same at points that only kernels need know."""
         given = self._given(points.x, thickness, reach, runner)
@@ -148,7 +148,7 @@ class Surfaces:
         lengths = float(thickness), float(reach), float(deepest), self.edge, clear
         return Given(x, *of_bodies, self.triangles, normal, *lengths)
 
-    def _of_triangles(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
+    def _of_triangles(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
         pairs = known.triangles(points, max(g.thickness, g.reach), g.normal, runner)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):
@@ -159,7 +159,7 @@ class Surfaces:
         found.strength[deep] *= short(self, points, found.where(deep), known, runner)
         return found.where(found.strength > 0)
 
-    def _of_vertices(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
+    def _of_vertices(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
         pairs = known.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
         met, between = Met.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
@@ -171,7 +171,7 @@ class Surfaces:
         found.keys[:, 1] = -1 - self.body[found.vertices[:, -1]]
         return found
 
-    def _of_edges(self, g: Given, points: Points, known: Candidates, runner: Runner) -> Meetings:
+    def _of_edges(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
         pairs = known.edges(points, max(g.thickness, g.deepest), runner, g.thickness)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):

@@ -1,4 +1,4 @@
-"""Which of many pairs of things are near to each other, and face each other."""
+"""Which of many pairs of things are near to each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.contact.things import boxes_apart, face, things_apart
+from supple.contact.things import boxes_apart, things_apart
 from supple.kernels import Runner, do, each_item, kernel, number, physics, strides
 
 RUN = 16
@@ -18,7 +18,7 @@ RUNS = 32
 
 class Sifting(NamedTuple):
     """kept (p,) gets whether the one[p]-th of things `seek` and the two[p]-th of `other` are nearer than a
-    radius, and face each other, as in `Search`; count (runs,): how many of each run are kept."""
+    radius; count (runs,): how many of each run are kept."""
 
     x: Any
     seek: Any
@@ -26,7 +26,6 @@ class Sifting(NamedTuple):
     one: Any
     two: Any
     radius: Any
-    facing: Any
     kept: Any
     count: Any
 
@@ -59,7 +58,7 @@ def _sift(s, place):
         kept = 0
         for p in range(RUN * r, min(len(s.one), RUN * (r + 1))):
             m, o = s.one[p], s.two[p]
-            near_by = face(s.facing, m, o) and boxes_apart(s.x, s.seek, s.other, m, o, square) < square
+            near_by = boxes_apart(s.x, s.seek, s.other, m, o, square) < square
             near_by = near_by and things_apart(s.x, s.seek, s.other, m, o) < square
             s.kept[p] = near_by
             kept += 1 if near_by else 0
@@ -90,7 +89,6 @@ def gather_all(team, gathering):
 def sift(
     pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     radius: float,
-    facing: tuple[np.ndarray, np.ndarray],
     runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (k,) of the things of those pairs, (x, seek, other, one, two) as in `Sifting`, that are near to
@@ -99,7 +97,7 @@ def sift(
     if len(one) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN),), np.int64)
-    runner.run(sift_all, 1, Sifting(*pairs, float(radius), facing, kept, count))
+    runner.run(sift_all, 1, Sifting(*pairs, float(radius), kept, count))
     runner.pull(count)
     ends = np.cumsum(count)
     first, second = (runner.zeros((int(ends[-1]),), np.int64) for _ in range(2))

@@ -93,6 +93,42 @@ def face(facing, m, o):
     return cosine > _BEGIN or (cosine < -_BEGIN and (free[m] or free[o]))
 
 
+ALL_OCTANTS = 255
+"""Of triangles that may face any way."""
+
+
+@physics
+def octants_of(facing, m):
+    """In which of the eight octants the normal of a triangle is, as bits; all of what has no outside."""
+    normal, free = facing
+    if len(normal) == 0 or free[m]:
+        return ALL_OCTANTS
+    bits = 0
+    for octant in range(8):
+        inside = True
+        for axis in range(3):
+            inside = inside and (1.0 - 2.0 * ((octant >> axis) & 1)) * normal[m, axis] >= -ABOUT
+        bits |= (1 if inside else 0) << octant
+    return bits
+
+
+@physics
+def octants_faced(facing, m):
+    """In which octants normals of triangles can be that a triangle faces: by the direction in each that is
+    nearest to that against its own."""
+    normal, free = facing
+    if len(normal) == 0 or free[m]:
+        return ALL_OCTANTS
+    bits = 0
+    for octant in range(8):
+        square = 0.0
+        for axis in range(3):
+            along = max((2.0 * ((octant >> axis) & 1) - 1.0) * normal[m, axis], 0.0)
+            square += along * along
+        bits |= (1 if square > (_BEGIN - ABOUT) * (_BEGIN - ABOUT) else 0) << octant
+    return bits
+
+
 @physics
 def may_face(facing, m, normals, entry):
     """Whether a triangle may face one of which about the normal is known, 0 of what has no outside."""

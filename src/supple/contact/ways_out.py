@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.contact.cells import BLOCK, cells_around, key_of, own_part, place_of
+from supple.contact.cells import BLOCK, own_part
 from supple.contact.closest import on_triangle
+from supple.contact.table import cells_around, key_of, place_of
 from supple.contact.things import point
 from supple.kernels import Runner, do, each_item, kernel, physics
 
 if TYPE_CHECKING:
-    from supple.contact.candidates import Candidates
+    from supple.contact.looking import Looking
     from supple.contact.pairs import Meetings, Surfaces
     from supple.contact.points import Points
 
@@ -100,9 +101,7 @@ def find_ways_out(team, work):
     each_item(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
 
 
-def short(
-    surfaces: Surfaces, points: Points, passed: Meetings, known: Candidates, runner: Runner
-) -> np.ndarray:
+def short(surfaces: Surfaces, points: Points, passed: Meetings, known: Looking, runner: Runner) -> np.ndarray:
     """(m,) from 1, where triangles of two bodies part along the shortest way out, to 0, where another face
     is much nearer; with vertices at points."""
     count, depth = len(passed.distance), -passed.distance

@@ -73,7 +73,7 @@ from supple.kernels.places import (
     sum_shares,
     together,
 )
-from supple.kernels.running import HOST, Host, Runner, count_up
+from supple.kernels.running import HOST, Host, Runner, count_up, keep_least, keep_most, mark_bits
 from supple.kernels.sharing import Whole, each_shared_row, range_of, sum_up, writes
 from supple.kernels.team import Threads, leave, records, records_at_once, skip, threads_for
 from supple.kernels.threads import (
@@ -116,6 +116,8 @@ __all__ = [
     "generic",
     "generic_passage",
     "inverse_cube_root",
+    "keep_least",
+    "keep_most",
     "kernel",
     "lane_most",
     "lane_range",
@@ -128,6 +130,7 @@ __all__ = [
     "like",
     "load",
     "maker",
+    "mark_bits",
     "name_apart",
     "number",
     "number_at",

@@ -65,13 +65,36 @@ HOST = Host()
 """One thread."""
 
 
+def _indivisible(how: str) -> Any:
+    """The code of counters[index] = how(counters[index], value) as one step; the value before."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = number_pointer(context, builder, sig.args[0], args[0], args[1])
+        return builder.atomic_rmw(how, pointer, args[2], "monotonic")
+
+    return codegen
+
+
 @intrinsic
 def count_up(typingctx, counters, index, amount):
     """counters[index] += amount, whole numbers, as one indivisible step, by threads of the CPU or a device;
     returns the value before. Nothing may depend on who comes first."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("add")
 
-    def codegen(context, builder, sig, args):
-        pointer = number_pointer(context, builder, counters, args[0], args[1])
-        return builder.atomic_rmw("add", pointer, args[2], "monotonic")
 
-    return types.int64(counters, types.int64, types.int64), codegen
+@intrinsic
+def mark_bits(typingctx, counters, index, bits):
+    """counters[index] |= bits, as `count_up`."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("or")
+
+
+@intrinsic
+def keep_least(typingctx, counters, index, value):
+    """counters[index] = min(counters[index], value), as `count_up`."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("min")
+
+
+@intrinsic
+def keep_most(typingctx, counters, index, value):
+    """counters[index] = max(counters[index], value), as `count_up`."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("max")
