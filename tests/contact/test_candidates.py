@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from test_flying import crowd
+from test_grid import soup
 
 import supple
 from supple.contact.candidates import Candidates
@@ -12,6 +13,7 @@ from supple.contact.gaps import gaps
 from supple.contact.grid import find
 from supple.contact.looking import Looking
 from supple.contact.normals import normals_of
+from supple.contact.pairs import Surfaces
 from supple.contact.points import Points
 from supple.kernels import HOST
 
@@ -61,6 +63,24 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
         assert found <= every
         assert found >= near | set(zip(one[others], two[others], strict=True))
         assert others.sum() > 0
+
+
+def test_large_things_are_found_within_a_body_from_cells_that_are_far():
+    """Those that are near are in cells beyond the radius of their own, too."""
+    x, triangles = soup(60, seed=5)
+    x[:30] = x.mean(axis=0) + 8 * (x[:30] - x.mean(axis=0))
+    surfaces = Surfaces(triangles, np.zeros(len(x), int), x, 0.0, np.zeros(1, bool))
+    looking, points = Looking(surfaces, clear=False), Points.at(x)
+    surfaces.edge = 0.1
+    for kind, seek, other in (
+        ("vertices", surfaces.vertices, surfaces.triangles),
+        ("edges", surfaces.edges, surfaces.edges),
+    ):
+        near = set(zip(*find(x, seek, other, 0.02)[1:], strict=True))
+        found = list(zip(*getattr(looking, kind)(points, 0.3, HOST, 0.02), strict=True))
+        assert len(near) > 3
+        assert near <= set(found)
+        assert len(found) == len(set(found))
 
 
 def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():

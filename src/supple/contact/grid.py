@@ -21,6 +21,7 @@ from supple.contact.cells import (
     ROUNDING,
     WITHIN,
     Wanted,
+    cell_of,
     own_part,
     touching,
 )
@@ -35,11 +36,10 @@ ROOM = 4
 
 class Search(NamedTuple):
     """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other, or own_radius
-    where both are of one body, in cells of a size; x: points;
-    seeking and hiding: cells of both; here and there: boxes of both; facing: normals (t, 3) of triangles that
-    must face each other, and whether they have no outside (t,), empty for anything else. count (m,) gets how
-    many each has found, total (1,) how many there are; one and two: their numbers, as many as there is room
-    for."""
+    where both are of one body, in cells of a size; x: points; seeking and hiding: cells of both; here and
+    there: boxes of both; facing: normals (t, 3) of triangles that must face each other, and whether they have
+    no outside (t,), empty for anything else. count (m,) gets how many each has found, total (1,) how many
+    there are; one and two: their numbers, as many as there is room for."""
 
     x: Any
     seek: Any
@@ -71,28 +71,48 @@ def _wanted(s, m, o):
 
 
 @physics
-def _boxes_near(s, m, o):
+def _boxes_apart(s, m, o):
+    """Distance² of the boxes of two things."""
     square = 0.0
     for axis in range(3):
         gap = max(s.there[o, axis] - s.here[m, 3 + axis], s.here[m, axis] - s.there[o, 3 + axis], 0.0)
         square += gap * gap
-    if square >= s.radius * s.radius:
+    return square
+
+
+@physics
+def _same_body(s, m, o):
+    body = s.wanted.body
+    return len(body) > 0 and body[s.seek[m, 0]] == body[s.other[o, 0]]
+
+
+@physics
+def _own_cells(s, m):
+    """The first and the last cells that a thing touches with its own radius around it."""
+    box, r, size = s.here, s.own_radius, s.size
+    low = (
+        cell_of((box[m, 0] - r) / size),
+        cell_of((box[m, 1] - r) / size),
+        cell_of((box[m, 2] - r) / size),
+    )
+    return low, (
+        cell_of((box[m, 3] + r) / size),
+        cell_of((box[m, 4] + r) / size),
+        cell_of((box[m, 5] + r) / size),
+    )
+
+
+@physics
+def _near_by(s, m, o, i, j, k, low):
+    """Whether things face each other and their boxes are near, and no other cell counts the pair: this is the
+    first that both boxes share; low: the first cells of those of one body."""
+    if not face(s.facing, m, o):
         return False
-    body, own = s.wanted.body, s.own_radius * s.own_radius
-    return square < own or body[s.seek[m, 0]] != body[s.other[o, 0]]
-
-
-@physics
-def _first_common(s, m, o, i, j, k):
-    """Whether a cell is the first that two boxes share, and no other one therefore counts the pair."""
-    a, b = s.seeking, s.hiding
-    return i == max(a[m, 0], b[o, 0]) and j == max(a[m, 1], b[o, 1]) and k == max(a[m, 2], b[o, 2])
-
-
-@physics
-def _near_by(s, m, o, i, j, k):
-    """Whether things face each other and their boxes are near, first of all in this cell."""
-    return face(s.facing, m, o) and _boxes_near(s, m, o) and _first_common(s, m, o, i, j, k)
+    square, same, b = _boxes_apart(s, m, o), _same_body(s, m, o), s.hiding
+    first = low if same else (s.seeking[m, 0], s.seeking[m, 1], s.seeking[m, 2])
+    radius = s.own_radius if same else s.radius
+    common = i == max(first[0], b[o, 0]) and j == max(first[1], b[o, 1]) and k == max(first[2], b[o, 2])
+    return common and square < radius * radius
 
 
 @physics
@@ -116,20 +136,14 @@ def _own_only(s, m, at):
 
 
 @physics
-def _far_from(s, m, axis, cell):
-    """Whether a cell is beyond the own radius of a thing along an axis."""
-    low, high = s.here[m, axis] - s.own_radius, s.here[m, 3 + axis] + s.own_radius
-    return (cell + 1.0) * s.size < low or cell * s.size > high
-
-
-@physics
-def _worth_a_look(s, m, at, faced, i, j, k):
+def _worth_a_look(s, m, at, faced, i, j, k, own):
     """Whether something in a cell at a place of the table can be what a thing looks for: something that it
-    may face, of another body or very near."""
+    may face, of another body or in cells that are its own."""
     if (s.table.octants[at] & faced) == 0:
         return False
-    far = _far_from(s, m, 0, i) or _far_from(s, m, 1, j) or _far_from(s, m, 2, k)
-    return not (far and _own_only(s, m, at))
+    low, high = own
+    inside = low[0] <= i <= high[0] and low[1] <= j <= high[1] and low[2] <= k <= high[2]
+    return inside or not _own_only(s, m, at)
 
 
 @do.of(Search)
@@ -137,19 +151,19 @@ def _look_around(s, place):
     c, places, alike = s.seeking, len(s.table.count), s.seek.shape[1] == s.other.shape[1]
     first, last, step = own_part(len(s.seek), place)
     for m in range(first, last, step):
-        finds, faced = 0, octants_faced(s.facing, m)
+        finds, faced, own = 0, octants_faced(s.facing, m), _own_cells(s, m)
         for i in range(c[m, 0], c[m, 3] + 1):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
                     at, key = place_of(i, j, k, places), key_of(i, j, k)
                     begin, count = s.table.begin[at], s.table.count[at]
-                    if count > 0 and not _worth_a_look(s, m, at, faced, i, j, k):
+                    if count > 0 and not _worth_a_look(s, m, at, faced, i, j, k, own):
                         count = 0
                     for entry in range(begin, begin + count):
                         o = s.table.thing[entry]
                         later = o > m or not alike  # things that are alike look for later ones
                         later = later and may_face(s.facing, m, s.table.normal, entry)
-                        here = later and _near_by(s, m, o, i, j, k) and s.table.key[entry] == key
+                        here = later and _near_by(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
                         if here and _meet(s, m, o):
                             finds += 1
                             found = count_up(s.total, 0, 1)
