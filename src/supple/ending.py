@@ -8,6 +8,7 @@ from supple.apart_report import ApartReport
 from supple.certifying import Certifying
 from supple.finishing import rounded
 from supple.problem import Balance, Balances, Problem
+from supple.problem.touched import ContactReport
 from supple.progress import Progress
 from supple.report import Outcome
 from supple.solvers import Run
@@ -90,16 +91,17 @@ def recovering(problem: Problem, run: Run) -> bool:
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
-def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> Outcome:
-    """Nothing has converged while surfaces have passed through each other."""
-    passed = between is not None and between.passed and outcome is Outcome.CONVERGED
-    return Outcome.PASSED if passed else outcome
+def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
+    """Nothing has converged while surfaces have passed through each other, or obstacles through faces."""
+    passed = any(contact is not None and contact.passed for contact in contacts)
+    return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
 
 
-def advice(outcome: Outcome, problem: Problem) -> list[str]:
+def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """What would get further."""
     at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
-    return ["precision='float64' would get further"] if at_limit else []
+    further = ["precision='float64' would get further"] if at_limit else []
+    return further if contact is None else further + contact.sentences
 
 
 def keep_sound(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:

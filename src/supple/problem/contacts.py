@@ -20,6 +20,7 @@ from supple.kernels import RECORD
 from supple.model import Model, unpinned
 from supple.problem.contact_records import Clamp, Detect, Forget, Remember, Sliding
 from supple.problem.device import Device
+from supple.problem.pierced import Piercing
 from supple.problem.states import States
 from supple.problem.touch_sums import TouchSums
 
@@ -87,6 +88,7 @@ class Contacts:
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
         self._sums: TouchSums | None = None
+        self._piercing: Piercing | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
@@ -120,6 +122,13 @@ class Contacts:
         if self._sums is None:
             self._sums = TouchSums(self)
         return self._sums
+
+    @property
+    def piercing(self) -> Piercing:
+        """Looks for faces that obstacles are in, with memory that is kept."""
+        if self._piercing is None:
+            self._piercing = Piercing(self)
+        return self._piercing
 
     def coefficients(self, copy: int) -> np.ndarray:
         """μ (planes, n) of what the vertices of a copy may touch, 0 for nothing."""
