@@ -15,5 +15,6 @@ def fake_device(monkeypatch):
     """Lets device="cuda" mean this."""
     for name in ("batches", "links"):  # one thread after the other cannot share a vertex
         monkeypatch.setattr(f"supple.ordering.{name}.best_width", lambda *args: WARP)
+    monkeypatch.setattr("supple.ordering.changing.SHARERS", 1)
     with installed(monkeypatch) as card:
         yield card

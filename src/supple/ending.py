@@ -8,7 +8,7 @@ from supple.apart_report import ApartReport
 from supple.certifying import Certifying
 from supple.finishing import rounded
 from supple.problem import Balance, Balances, Problem
-from supple.problem.touched import ContactReport
+from supple.problem.touched import ContactReport, contact_reports
 from supple.progress import Progress
 from supple.report import Outcome
 from supple.solvers import Run
@@ -95,6 +95,12 @@ def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | Contact
     """Nothing has converged while surfaces have passed through each other, or obstacles through faces."""
     passed = any(contact is not None and contact.passed for contact in contacts)
     return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
+
+
+def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
+    """Of every copy where its solve has ended; looked: forces were evaluated there. Those stay as long as
+    nobody evaluates others, as certificates do, and other copies."""
+    return contact_reports(problem, looked and problem.copies == 1 and stop.distance is None)
 
 
 def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:

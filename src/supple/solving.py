@@ -14,6 +14,7 @@ from supple.certifying import Certifying
 from supple.compute import Compute
 from supple.ending import (
     advice,
+    contact_here,
     exact_of,
     keep_sound,
     next_look,
@@ -27,7 +28,6 @@ from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.problem import Balances, Device, Problem
-from supple.problem.touched import contact_reports
 from supple.progress import Progress
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
@@ -100,7 +100,7 @@ class _Solving:
         self.ended: Ended = {}
         self.alone: dict[int, Report] = {}
         self.together: dict[int, str] = {}
-        self.clock, self.iteration = 0.0, 0
+        self.clock, self.iteration, self.looked = 0.0, 0, False
         self.good = problem.zeros(problem.u.shape)
         self.device.assign(self.good, problem.u)
         self._look()
@@ -216,7 +216,8 @@ class _Solving:
         self.iteration += count
         if self.history is not None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
-        if self.checking or self.iteration >= self.limit or self.stop.time_budget is not None:
+        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_budget is not None
+        if self.looked:
             self.latest = self.measures.balances()
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
                 self.latest = self.measures.balances()
@@ -234,13 +235,12 @@ class _Solving:
 
     def reports(self) -> list[Report]:
         """Of every copy; those that failed go back to where they were sound."""
-        ended, latest = self.ended, self._go_back()
+        ended, latest, problem, run = self.ended, self._go_back(), self.problem, self.method
         together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
         certificates = self.certifying.final(together, latest)
         certificates |= {copy: report.certificate for copy, report in self.alone.items()}
         energies, inverted = self.measures.energies(), self.measures.inversions()
-        contact = contact_reports(self.problem)
-        rejected, problem, run = self.method.rejected(), self.problem, self.method
+        contact, rejected = contact_here(problem, self.stop, self.looked), run.rejected()
         between = met(problem) or kept_apart(problem)
         figures = self.first.residual, latest.residual, latest.imbalance
         first, residual, imbalance = (values.tolist() for values in figures)

@@ -14,6 +14,7 @@ from supple.model import Model, Step, blown, latest, with_bodies_at
 from supple.pace import Pace
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
+from supple.problem.states import exactly, placed
 from supple.report import Outcome, Report
 from supple.solvers import Run, Solver
 from supple.solving import Watcher, solve_copies
@@ -123,7 +124,7 @@ class Stepping:
         if not self._settled:
             self._set_velocities()
             self._settled = True
-        return states.exactly(states.velocity)
+        return exactly(states, states.velocity)
 
     def last_steps(self) -> list[Step | None]:
         """What led to the frame, for each copy; None where nothing but the model's constant forces did."""
@@ -135,7 +136,7 @@ class Stepping:
         remembered, still = p.remembered.take(), force is None and materials is None
         if pace.quasistatic and still and not any(remembered) and p.model.obstacles is None:
             return [None] * p.copies
-        anchors = p.states.placed(p.u if pace.quasistatic else p.states.anchor)
+        anchors = placed(p.states, p.u if pace.quasistatic else p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.inertia
         together = zip(anchors, forces, remembered, strict=True)
@@ -243,7 +244,7 @@ class Stepping:
         if not lost.any():
             return
         self._set_velocities()
-        velocities = p.states.exactly(p.states.velocity)
+        velocities = exactly(p.states, p.states.velocity)
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))

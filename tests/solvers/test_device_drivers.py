@@ -8,7 +8,9 @@ from test_equilibria import batch_and_single_solves, check, hanging_pair, variat
 
 import supple
 from supple import Outcome
+from supple.compute import Compute
 from supple.problem import Problem
+from supple.problem.records import Displace, on_records
 from supple.solvers import SOLVERS
 from supple.solving import make_problem
 
@@ -300,3 +302,46 @@ def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
             sim.step()
         found.append(sim.positions)
     np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  # noqa: F811
+    problem = make_problem(cantilever(material("corotated")), True, Compute(device="cuda"))
+    device, u = problem.device, problem.u
+    device.on_records(Displace(u, np.ones_like(u), 0))
+    first, moved = problem.positions, fake_device.moved
+    assert np.array_equal(problem.positions, first)
+    assert fake_device.moved == moved, "no kernel ran since"
+    device.on_records(Displace(u, np.ones_like(u), 0))
+    np.testing.assert_allclose(problem.positions, first + 1)
+    kept = problem.zeros(u.shape)
+    device.assign(u, kept)
+    assert np.array_equal(problem.positions, problem.model.rest)
+    problem.positions = first
+    moved = fake_device.moved
+    np.testing.assert_allclose(problem.positions, first, rtol=1e-6)
+    assert fake_device.moved == moved, "the host has said so itself"
+    for _ in range(20):  # arrays that are gone may leave their place to others
+        records = problem.zeros((3, 4))
+        device.pull(records)
+        device.run(on_records, 1, (3,), (Displace(records, np.full((3, 4), 2.0, u.dtype), 0),))
+        device.pull(records)
+        assert (records[:, :3] == 2).all()
+        del records
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_velocities_of_frames_are_rounded_once(device, precision):
+    problem = make_problem(
+        cantilever(material("corotated")), False, Compute(device=device, precision=precision)
+    )
+    rng, states = np.random.default_rng(0), problem.states
+    last = rng.normal(size=problem.model.rest.shape)
+    problem.positions = problem.model.rest + last
+    states.set_velocities(rng.normal(size=last.shape))
+    states.coast(0.003, 0.1, problem.model.rest[problem.model.pinned])
+    u, last = (states.vectors(records).astype(float) for records in (states.u, states.last))
+    states.settle(states.last, 0.003, 0.1)
+    expected = ((1 - 0.1) * (u - last) / 0.003).astype(precision)
+    assert np.array_equal(states.vectors(states.velocity), expected)
+    assert np.array_equal(problem.state.velocities, expected[0])

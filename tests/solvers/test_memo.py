@@ -44,6 +44,6 @@ def test_what_others_evaluate_does_not_stand_for_it():
     problem = Problem(model, "float64")
     problem.positions = model.rest + 0.01 * np.random.default_rng(0).normal(size=model.rest.shape)
     forces = figures(problem)[2]
-    problem.measures.__dict__.pop("_rest")
+    problem.measures.at_rest.forget()
     problem.measures.energy_rounding()
     assert np.array_equal(figures(problem)[2], forces)

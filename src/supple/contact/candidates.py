@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact.approaching import approaches, crowd, stretch
-from supple.contact.cells import ALL, BETWEEN, WITHIN, Entered, Wanted, entered
+from supple.contact.cells import ALL, BETWEEN, ROUNDING, WITHIN, Entered, Wanted, entered
 from supple.contact.grid import NOTHING_FACES, find, search
 from supple.contact.points import Points
 from supple.contact.sifting import merged, sift
@@ -54,6 +54,7 @@ class Candidates:
         self._margin: dict[tuple[str, bool], float] = {}
         self._table: tuple[Runner | None, Entered | None] = None, None
         self._room: dict[str, int] = {}
+        self._every: dict[str, Wanted] = {}
         self._both: dict[str, tuple[_Known, _Known, Pairs]] = {}
         self._now, self._moved = np.zeros((0, 3)), dict[int, tuple[np.ndarray, np.ndarray, float]]()
         self._then: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
@@ -80,13 +81,13 @@ class Candidates:
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (getattr(s, kind), s.triangles)
 
-    def table(self, points: Points, radius: float, runner: Runner) -> Entered | None:
-        """Triangles with vertices at points, for those who look for what is within a radius [m]; the last
-        one that was made where it serves."""
+    def table(self, points: Points, runner: Runner) -> Entered | None:
+        """Triangles with vertices at points, for those who look for some; the last one that was made where it
+        serves."""
         s = self._surfaces
         whose, there = self._table
-        if whose is not runner or there is None or there.x is not points.x or there.radius < radius:
-            there = entered(points, s.triangles, radius, s.edge, self._all("triangles"), runner)
+        if whose is not runner or there is None or there.x is not points.x:
+            there = entered(points, s.triangles, s.edge, self._all("triangles"), runner)
             self._table = runner, there
         return there
 
@@ -95,19 +96,21 @@ class Candidates:
         self._table = None, None
 
     def _all(self, kind: str) -> Wanted:
-        """Pairs of all bodies, at once."""
+        """Pairs of all bodies, at once; the same object again, which launches know."""
         s = self._surfaces
-        clear = s.clear if self._clear and kind != "triangles" else -1.0
-        return Wanted(ALL, s.body, *_NOBODY, np.zeros(0, bool), s.rest, float(clear))
+        clear = float(s.clear if self._clear and kind != "triangles" else -1.0)
+        if kind not in self._every or self._every[kind].clear != clear:
+            self._every[kind] = Wanted(ALL, s.body, *_NOBODY, np.zeros(0, bool), s.rest, clear)
+        return self._every[kind]
 
     def _found(self, kind: str, points: Points, radius: float, facing: Any, runner: Runner) -> Pairs:
         """Anew, by a device."""
         s, (seek, _) = self._surfaces, self._things(kind)
         wanted = self._all(kind)
         if kind == "edges":
-            there = entered(points, s.edges, radius, s.edge, wanted, runner) if len(seek) else None
+            there = entered(points, s.edges, s.edge, wanted, runner) if len(seek) else None
         else:
-            there = self.table(points, radius, runner)
+            there = self.table(points, runner)
         if there is None:
             return _NO_PAIRS
         _, one, two = search(there, seek, radius, runner, wanted, self._room.get(kind, 0), facing)
@@ -190,6 +193,7 @@ class Candidates:
         s = self._surfaces
         clear = s.clear if within and self._clear and kind != "triangles" else -1.0
         box, start, others = crowd(s, x, radius) if not within else _NOBODY
+        box = box + (1 + ROUNDING) * radius * np.repeat([-1, 1], 3)
         which = WITHIN if within else BETWEEN
         return Wanted(which, s.body, box, start, others, late, s.rest, float(clear))
 

@@ -37,9 +37,9 @@ ALL, WITHIN, BETWEEN = 0, 1, 2
 
 class Wanted(NamedTuple):
     """Which pairs are wanted, ALL and so on; body (n,) of every point; of bodies: box (b, 6), lower and upper
-    ends [m], and the numbers others[start[b]], ... of those whose boxes are near, where pairs of two are
-    wanted; late (b,): the bodies of which pairs within are; rest (n, 3) [m]: pairs of one body that are no
-    farther apart there than `clear` [m] are not."""
+    ends [m] of where others can be near to them, and the numbers others[start[b]], ... of those whose boxes
+    are, where pairs of two are wanted; late (b,): the bodies of which pairs within are; rest (n, 3) [m]:
+    pairs of one body that are no farther apart there than `clear` [m] are not."""
 
     which: Any
     body: Any
@@ -93,8 +93,7 @@ def _seeks(work, m):
             b, meet = wanted.others[k], True
             for axis in range(3):
                 low, high = ends(work.x, work.things, m, axis)
-                meet = meet and low - work.margin <= wanted.box[b, 3 + axis] + work.margin
-                meet = meet and high + work.margin >= wanted.box[b, axis] - work.margin
+                meet = meet and low <= wanted.box[b, 3 + axis] and high >= wanted.box[b, axis]
             near_by = near_by or meet
     return near_by
 
@@ -149,9 +148,9 @@ def key_of(i, j, k):
 
 
 @physics
-def cells_around(there, p):
-    """First and last cells in which things that are in a table can be within their radius of a point."""
-    reach, size = 0.5 * (1.0 + ROUNDING) * there.radius, there.size
+def cells_around(there, p, radius):
+    """First and last cells in which things that are in a table can be within a radius of a point."""
+    reach, size = (1.0 + ROUNDING) * radius, there.size
     x, y, z = p
     low = _cell((x - reach) / size), _cell((y - reach) / size), _cell((z - reach) / size)
     return low, (_cell((x + reach) / size), _cell((y + reach) / size), _cell((z + reach) / size))
@@ -220,50 +219,49 @@ def enter_all(team, cells, table):
 
 
 class Entered(NamedTuple):
-    """Things (m, k) in a table, for those who look for them within a radius [m]: boxes and cells (m, 6) as in
-    `Cells`, of a size [m]; x (n, 3): points."""
+    """Things (m, k) in a table, for those who look for them: boxes and cells (m, 6) as in `Cells`, without a
+    margin, of a size [m]; x (n, 3): points."""
 
     x: np.ndarray
     things: np.ndarray
-    radius: float
     size: float
     box: np.ndarray
     cells: np.ndarray
     table: Table
 
 
-def boxes_of(
+def touching(
     x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """box and cells (m, 6) of things, as in `Cells`, and how many these are in all."""
+) -> Cells:
+    """What finds the cells of things that look for others within a radius [m]."""
     box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
-    touched, margin = runner.zeros((1,), np.int64), 0.5 * (1 + ROUNDING) * radius
-    runner.run(touch_cells, 1, Cells(x, things, wanted, margin, size, box, cells, touched))
-    runner.pull(touched)
-    return box, cells, int(touched[0])
+    touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
+    return Cells(x, things, wanted, margin, size, box, cells, touched)
 
 
 def entered(
-    points: Points, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
+    points: Points, things: np.ndarray, size: float, wanted: Wanted, runner: Runner
 ) -> Entered | None:
-    """Things (m, k) of points, for those who look for what is within a radius [m] of them, in cells that are
-    about as large as `size` [m], or larger where things are. None where none of them is wanted."""
+    """Things (m, k) of points, for those who look for them, in cells that are about as large as `size` [m],
+    or larger where things are. None where none of them is wanted."""
     x, most = points
     if not math.isfinite(most):
         raise ValueError(
             "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
         )
-    size = max(size + radius, FINEST * (most + radius), 1e-300)
+    size = max(size, FINEST * (most + size), 1e-300)
     while True:
-        box, cells, entries = boxes_of(x, things, radius, size, wanted, runner)
-        if entries <= ENTRIES * len(things):
+        found = touching(x, things, 0.0, size, wanted, runner)
+        runner.run(touch_cells, 1, found)
+        runner.pull(found.touched)
+        if found.touched[0] <= ENTRIES * len(things):
             break
         size *= 2
-    if entries == 0:
+    if found.touched[0] == 0:
         return None
-    table = _table(len(things), entries, runner)
-    runner.run(enter_all, 4, cells, table)
-    return Entered(x, things, radius, size, box, cells, table)
+    table = _table(len(things), int(found.touched[0]), runner)
+    runner.run(enter_all, 4, found.cells, table)
+    return Entered(x, things, size, found.box, found.cells, table)
 
 
 def _table(things: int, entries: int, runner: Runner) -> Table:

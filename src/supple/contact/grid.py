@@ -19,11 +19,11 @@ from supple.contact.cells import (
     WITHIN,
     Entered,
     Wanted,
-    boxes_of,
     entered,
     key_of,
     own_part,
     place_of,
+    touching,
 )
 from supple.contact.points import Points
 from supple.contact.things import face, share_a_corner, things_apart
@@ -87,6 +87,12 @@ def _first_common(s, m, o, i, j, k):
 
 
 @physics
+def _near_by(s, m, o, i, j, k):
+    """Whether things face each other and their boxes are near, first of all in this cell."""
+    return face(s.facing, m, o) and _boxes_near(s, m, o) and _first_common(s, m, o, i, j, k)
+
+
+@physics
 def _meet(s, m, o):
     """Whether things whose boxes are near are so themselves, and not too near at rest to count."""
     if not _wanted(s, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
@@ -110,9 +116,9 @@ def _look_around(s, place):
                     begin = s.table.begin[at]
                     for entry in range(begin, begin + s.table.count[at]):
                         o = s.table.thing[entry]
-                        here = s.table.key[entry] == key and (o > m or not alike)  # those look for later ones
-                        here = here and face(s.facing, m, o) and _boxes_near(s, m, o)
-                        if here and _first_common(s, m, o, i, j, k) and _meet(s, m, o):
+                        later = o > m or not alike  # things that are alike look for later ones
+                        here = later and _near_by(s, m, o, i, j, k) and s.table.key[entry] == key
+                        if here and _meet(s, m, o):
                             finds += 1
                             found = count_up(s.total, 0, 1)
                             if found < len(s.one):
@@ -191,19 +197,17 @@ def _sink(numbers, begin, count, top):
 
 
 @kernel
-def search_all(team, search):
-    each_item(team, 0, 0, -(-len(search.seek) // BLOCK), search)
+def search_all(team, cells, search):
+    blocks = -(-len(search.seek) // BLOCK)
+    each_item(team, 0, 0, blocks, cells)
+    each_item(team, 1, 0, blocks, search)
 
 
 @kernel
-def begin_rows(team, starts):
+def arrange(team, starts, rows):
     add_up(team, 0, starts)
-
-
-@kernel
-def arrange(team, rows):
-    each_item(team, 0, 0, -(-len(rows.first) // BLOCK), rows)
-    each_item(team, 1, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, rows.second))
+    each_item(team, PHASES, 0, -(-len(rows.first) // BLOCK), rows)
+    each_item(team, PHASES + 1, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, rows.second))
 
 
 class Found(NamedTuple):
@@ -235,7 +239,7 @@ def find(
     there = None
     if len(seek) and len(other):
         size = _size(x, other) if size is None else size
-        there = entered(Points.at(x), other, radius, size, wanted, runner)
+        there = entered(Points.at(x), other, size + radius, wanted, runner)
     if there is None:
         return Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
     found = search(there, seek, radius, runner, wanted, room)
@@ -260,24 +264,21 @@ def search(
 ) -> Found:
     """Pairs that things `seek` (m, k) make with others that are in a table, as `find` does, where kernels see
     them; facing: as in `Search`."""
-    here = there.box, there.cells
-    if seek is not there.things:
-        here = boxes_of(there.x, seek, there.radius, there.size, wanted, runner)[:2]
+    cells = touching(there.x, seek, radius, there.size, wanted, runner)
     room = max(room, ROOM * len(seek))
     while True:
         count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.empty((room,), np.int32) for _ in range(2))
-        boxes = here[1], there.cells, here[0], there.box
+        boxes = cells.cells, there.cells, cells.box, there.box
         given = there.x, seek, there.things, float(radius), wanted, *boxes, there.table, facing
-        runner.run(search_all, 1, Search(*given, count, total, one, two))
+        runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
         runner.pull(total)
         if total[0] <= room:
             break
         room = int(total[0])
     starts = Starts.of(count, runner)
-    runner.run(begin_rows, PHASES, starts)
     first, second = (runner.empty((int(total[0]),), np.int32) for _ in range(2))
-    runner.run(arrange, 2, Arranging(one, two, starts.start, count, first, second))
+    runner.run(arrange, PHASES + 2, starts, Arranging(one, two, starts.start, count, first, second))
     return Found(starts.start, first, second)
 
 

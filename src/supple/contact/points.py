@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from supple.kernels import RECORD, Runner, do, each_item, kernel, number_at
 
 
 class Points(NamedTuple):
-    """x (n, 3) [m], where kernels see them; most [m]: the largest coordinate, not finite where one is
+    """x (n, 3) [m], where kernels see them; most [m]: no coordinate is larger, and not finite where one is
     not."""
 
     x: np.ndarray
@@ -21,14 +20,14 @@ class Points(NamedTuple):
     @staticmethod
     def at(x: np.ndarray) -> Points:
         """At positions that the host knows, of which nobody makes others."""
-        return Points(x, max(float(x.max(initial=0.0)), -float(x.min(initial=0.0))))
+        return Points(x, _farthest(x))
 
     @staticmethod
     def displaced(rest: np.ndarray, u: np.ndarray, runner: Runner) -> Points:
         """At rest (n, 3) [m] and displaced by records u, of which the host knows what kernels do."""
-        x, three = runner.empty(rest.shape, np.float64), u.reshape(-1, RECORD)[: len(rest), :3]
+        x = runner.empty(rest.shape, np.float64)
         runner.run(place_all, 1, Placing(rest, u, x))
-        return Points(x, float(_farthest(rest, three)))
+        return Points(x, sum(map(_farthest, (rest, u))))
 
 
 class Placing(NamedTuple):
@@ -52,12 +51,6 @@ def place_all(team, work):
     each_item(team, 0, 0, -(-len(work.x) // BLOCK), work)
 
 
-@kernel
-def _farthest(rest, u):
-    """The largest coordinate of rest + u, infinite where one is no number."""
-    most = 0.0
-    for i in range(len(rest)):
-        for axis in range(3):
-            at = abs(rest[i, axis] + u[i, axis])
-            most = max(most, at) if math.isfinite(at) else math.inf
-    return most
+def _farthest(numbers: np.ndarray) -> float:
+    """The largest magnitude, no number where one is none."""
+    return max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))

@@ -73,8 +73,8 @@ def _leave(work, m, side):
     for k in range(3 * side, 3 * side + 3):
         p = add(p, scale(sign * work.weights[m, k], point(work.there.x, work.stencils[m, k])))
     outward, inside = scale(sign, point(work.normal, m)), work.body[work.stencils[m, 3 - 3 * side]]
-    low, high = cells_around(work.there, p)
     least = work.least[m, side]
+    low, high = cells_around(work.there, p, least)
     for i in range(low[0], high[0] + 1):
         for j in range(low[1], high[1] + 1):
             for k in range(low[2], high[2] + 1):
@@ -106,7 +106,7 @@ def short(
     """(m,) from 1, where triangles of two bodies part along the shortest way out, to 0, where another face
     is much nearer; with vertices at points."""
     count, depth = len(passed.distance), -passed.distance
-    there = known.table(points, float(depth.max()), runner) if count else None
+    there = known.table(points, runner) if count else None
     if there is None:
         return np.ones(count)
     least, bodies = np.column_stack([depth, depth]), (surfaces.body, surfaces.flat)

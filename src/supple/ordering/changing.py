@@ -2,8 +2,10 @@
 
 Vertices are batched by the stencils that last. One that must take another colour, since a new stencil ties
 it to one of its own, leaves its home, which then stands for no vertex, and goes to a batch at the end with
-all its visits. Terms with a capacity have room for rows beforehand, and rows are written anew as they change.
-What does not fit is for the caller to lay out again with more room.
+all its visits. On a device so does one with many visits to new stencils, lest all others of its batch wait
+for it: at the end several lanes share those of each vertex. Terms with a capacity have room for rows
+beforehand, and rows are written anew as they change. What does not fit is for the caller to lay out again
+with more room.
 """
 
 from __future__ import annotations
@@ -25,6 +27,13 @@ from supple.terms import Term
 
 MORE_COLOURS = 16
 """Room for colours beside those of the stencils that last."""
+
+BUSY = 6
+"""Visits to stencils that change, beyond which a vertex shares them among lanes of a device: a visit of a
+contact takes an H200 about 1 μs, and all colours of a sweep wait for the longest."""
+
+SHARERS = 8
+"""Lanes of a device that a vertex at the end has, at least."""
 
 ROWS_AT_LEAST = 4096
 """Room for rows of visits, if the capacity is large enough to fill them."""
@@ -96,7 +105,8 @@ class ChangingBatches:
         changing = [term for term in terms if changes(term)]
         home = batch_vertices(lasting, free, dtype, lanes, at_once)
         self._first, self._first_colours = len(home.own), home.colours
-        narrow = lanes if at_once is None else int(home.width.min(initial=lanes))
+        narrow = lanes if at_once is None else int(home.width.min(initial=max(1, lanes // SHARERS)))
+        self._busy = None if at_once is None else BUSY
         expected = min(int(free.sum()), sum(_visits(term) for term in changing) // 4)
         spare = growth * (1 + home.colours + -(-expected // narrow))
         self.own = np.concatenate([home.own, np.full((spare, 1, lanes), self._n, np.int32)])
@@ -178,6 +188,10 @@ class ChangingBatches:
         """What is to become of batches with stencils of the terms that change; everybody is where they are to
         be then. None where there is not enough room."""
         moved, colour = recolour(self.lasting, list(stencils.values()))
+        if self._busy is not None:
+            others = self._where.with_visits(list(stencils.values()), self._busy, moved)
+            moved = np.concatenate([moved, others])
+            colour = np.concatenate([colour, self.lasting.colour[others]])
         both = np.sort((colour.astype(np.int64) << 32) | self._rank[moved])
         moved, colour = self._ranked[both & 0xFFFFFFFF], both >> 32
         batch, lane, colours = self._spread(colour)

@@ -46,6 +46,17 @@ class Whereabouts:
         _find_visits(stencils, self.at, self.width, self.lanes, self._rank, start, places)
         return start, places
 
+    def with_visits(self, stencils: list[np.ndarray], more_than: int, but: np.ndarray) -> np.ndarray:
+        """Those who move and have more than so many visits to stencils (m, k) of several kinds, but for
+        some."""
+        found, count = np.empty(sum(ids.size for ids in stencils), np.int64), 0
+        self._rank[but] = -len(found) - 1
+        for ids in stencils:
+            count = _find_busy(ids, self.home, more_than, self._rank, found, count)
+        for ids in (*stencils, but):
+            self._rank[ids] = 0
+        return found[:count]
+
     def list_visits(
         self,
         stencils: np.ndarray,
@@ -72,6 +83,26 @@ def as_ids(stencils: np.ndarray) -> np.ndarray:
     return np.array(stencils, np.int32, order="C")
 
 
+@physics
+def _fills_up(stencils, e, k):
+    """Whether a corner repeats the first only because there are no more, and has no part in the stencil."""
+    return k > 0 and stencils[e, k] == stencils[e, 0]
+
+
+@kernel
+def _find_busy(stencils, home, more_than, rank, found, count):
+    """Count visits in rank (n,) and list those who get too many; returns how many are listed then."""
+    for e in range(len(stencils)):
+        for k in range(stencils.shape[1]):
+            v = stencils[e, k]
+            if home[v, 0] >= 0 and not _fills_up(stencils, e, k):
+                rank[v] += 1
+                if rank[v] == more_than + 1:
+                    found[count] = v
+                    count += 1
+    return count
+
+
 @kernel
 def _find_visits(stencils, at, width, lanes, rank, start, places):
     """rank (n,) is 0 before and after."""
@@ -79,7 +110,7 @@ def _find_visits(stencils, at, width, lanes, rank, start, places):
         for k in range(stencils.shape[1]):
             v = stencils[e, k]
             batch, places[e, k, 0] = at[v, 0], -1
-            if batch >= 0:
+            if batch >= 0 and not _fills_up(stencils, e, k):
                 row, lane = place_of_visit(rank[v], 0, at[v, 1], width[batch], lanes)
                 rank[v] += 1
                 places[e, k, 0], places[e, k, 1] = row, lane

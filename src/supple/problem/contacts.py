@@ -87,8 +87,8 @@ class Contacts:
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
-        self._sums: TouchSums | None = None
-        self._piercing: Piercing | None = None
+        self.sums: TouchSums | None = None
+        self.piercing: Piercing | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
@@ -115,20 +115,6 @@ class Contacts:
             self.device.pull(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self.which[own, : len(normals)].T
-
-    @property
-    def sums(self) -> TouchSums:
-        """Of what vertices touch, with memory that is kept."""
-        if self._sums is None:
-            self._sums = TouchSums(self)
-        return self._sums
-
-    @property
-    def piercing(self) -> Piercing:
-        """Looks for faces that obstacles are in, with memory that is kept."""
-        if self._piercing is None:
-            self._piercing = Piercing(self)
-        return self._piercing
 
     def coefficients(self, copy: int) -> np.ndarray:
         """μ (planes, n) of what the vertices of a copy may touch, 0 for nothing."""

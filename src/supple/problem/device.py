@@ -83,7 +83,8 @@ class Device(Protocol):
 
 @contextmanager
 def for_all_copies(device: Device) -> Iterator[None]:
-    """Kernels run once, on what the copies of the state share."""
+    """Kernels run once, on what the copies of the state share, after all that waits to be done to each."""
+    device.wait()
     active, device.active = device.active, np.zeros(1, np.int32)
     try:
         yield

@@ -104,9 +104,10 @@ class Layout:
     @property
     def elements(self) -> list[Elements]:
         """The elements of every term in batches; those of terms that change are written when asked for."""
-        with for_all_copies(self.device):
-            for k, changing in self._changing.items():
-                changing.take(self.model.terms[k], self.device)
+        if self._changing:
+            with for_all_copies(self.device):
+                for k, changing in self._changing.items():
+                    changing.take(self.model.terms[k], self.device)
         return self._with_values
 
     def _with_materials(self, arranged: VertexBatches | Links) -> tuple:
@@ -144,7 +145,8 @@ class Layout:
             )
         self.model = with_term(self.model, index, term)
         self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
-        self.__dict__.pop("_links", None)
+        if self.__dict__.get("_links") is not None:  # who is linked does not depend on stencils that change
+            del self.__dict__["_links"]
 
     def take_stencils(self) -> Changes | None:
         """Go over to the stencils that the terms have now, in the arrays that have room for them: None where

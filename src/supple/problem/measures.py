@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from supple.kernels import RECORD
+from supple.problem.at_rest import AtRest, figure_memory
 from supple.problem.balance import Balances
 from supple.problem.evaluation import (
     Energy,
@@ -21,7 +20,7 @@ from supple.problem.evaluation import (
     evaluate_potential,
 )
 from supple.problem.memo import Memo, memo_here
-from supple.problem.sums import FIGURES, Cuts, Soften, cut, soften
+from supple.problem.sums import cut
 from supple.problem.totals import Totals
 from supple.terms import inversion
 
@@ -39,10 +38,6 @@ ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
 elements would store when stretched by one rounding of their edges; measured on all materials."""
 
 
-OF_REST = "_rest", "_rest_stiffness", "_stiffness_norms"
-"""What is known of a state at rest, until stencils or materials change."""
-
-
 class Measures:
     """Evaluates a problem's active copies; everything is summed in float64."""
 
@@ -54,9 +49,9 @@ class Measures:
 
     def forget(self) -> None:
         """After a change of the number of copies or of materials."""
-        for name in ("_sizes", "_figures", "_softness_memory", *OF_REST):
+        for name in ("_sizes", "_figures"):
             self.__dict__.pop(name, None)
-        self._softened_for: np.ndarray | None = None
+        self.at_rest = AtRest(self.problem, self._cuts, self._measure)
         self._totals = Totals(self.problem)
         self._energy_scale = np.zeros(self.problem.copies)
         self._energies: np.ndarray | None = None
@@ -64,9 +59,8 @@ class Measures:
 
     def forget_stiffness(self) -> None:
         """After a change of stencils or of where vertices are in batches."""
-        for name in OF_REST:
-            self.__dict__.pop(name, None)
-        self._softened_for = self._energies = self._memo = None
+        self.at_rest.forget()
+        self._energies = self._memo = None
 
     def balances(self) -> Balances:
         """Of every active copy; net forces are evaluated into the records `net`, where they are not those of
@@ -76,10 +70,10 @@ class Measures:
         if memo.balances is not None:
             return memo.balances
         self._energies = None
-        self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
-        figures = self._figures[1]
+        acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
+        softness = self.at_rest.softness(not acts.all())  # what loads act on is not at rest
+        self._measure(self.problem.u, self._sizes, softness, *self._figures)
         self.problem.device.pull(figures)
-        acts, active = self.problem.loads.acting, self.problem.device.active
         memo.balances = Balances(figures, acts, self.edge, self._eps, active)
         return memo.balances
 
@@ -93,8 +87,6 @@ class Measures:
     ) -> None:
         """Figures (copies, bodies, 5) of the forces at displacements u, see `measure`."""
         p = self.problem
-        if u is not p.u and self._memo is not None:
-            self._memo.balances = None  # whose net forces these replace
         memory = p.states.net, sizes, softness, self._cuts, parts, figures
         if works := p.layout.deforms(u):
             p.device.run(deform_elements, len(works), works)
@@ -108,53 +100,7 @@ class Measures:
 
     @cached_property
     def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return _figure_memory(self._cuts, self.problem.copies)
-
-    @cached_property
-    def _rest(self) -> tuple[np.ndarray, np.ndarray]:
-        """Records of s and tr A of every kind of copies at rest, where kernels have them, and the inertia
-        (n,) [N/m] that is part of tr A."""
-        p = self.problem
-        kinds, n = p.kinds, p.model.vertices
-        u, sizes = (p.zeros((kinds * (n + 1), RECORD)) for _ in range(2))
-        with self._of_kinds():
-            self._measure(u, sizes, np.zeros((1, n), p.dtype), *_figure_memory(self._cuts, kinds))
-        return sizes, p.loads.inertia
-
-    @contextmanager
-    def _of_kinds(self) -> Iterator[None]:
-        """Kernels run on one copy of the state of each kind."""
-        device = self.problem.device
-        device.wait()  # what it has yet to do is for the copies that are active now
-        active, device.active = device.active, np.arange(self.problem.kinds, dtype=np.int32)
-        try:
-            yield
-        finally:
-            device.active = active
-
-    @cached_property
-    def _rest_stiffness(self) -> np.ndarray:
-        """tr A of every vertex at rest without inertia (kinds of copies, n); 0 of pinned ones."""
-        p, (sizes, inertia) = self.problem, self._rest
-        p.device.pull(sizes)
-        stiffness = sizes.reshape(p.kinds, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
-        return np.where(p.model.free, stiffness - 3 * inertia, 0)
-
-    @cached_property
-    def _softness_memory(self) -> tuple[np.ndarray, np.ndarray]:
-        """1 / tr A at rest (kinds of copies, n), and which vertices are free (n,)."""
-        p = self.problem
-        return p.zeros((p.kinds, p.model.vertices)), p.model.free.astype(np.int32)
-
-    def _softness(self) -> np.ndarray:
-        """1 / tr A at rest with the present inertia (kinds of copies, n)."""
-        inertia, (softness, free) = self.problem.loads.inertia, self._softness_memory
-        if self._softened_for is not inertia:
-            sizes, before = self._rest
-            with self._of_kinds():
-                self.problem.device.run(soften, 1, Soften(sizes, free, before, inertia, softness))
-            self._softened_for = inertia
-        return softness
+        return figure_memory(self.problem, self._cuts, self.problem.copies)
 
     def energies_seen(self) -> np.ndarray:
         """(copies,) E(u) [J] at the last look."""
@@ -208,12 +154,6 @@ class Measures:
         """(copies,) the same of all copies."""
         return rounding_of(self, self._energy_scale)
 
-    @cached_property
-    def _stiffness_norms(self) -> np.ndarray:
-        """(kinds of copies,) |tr A| at rest, see `_rest_stiffness`."""
-        norms: np.ndarray = np.sqrt(np.square(self._rest_stiffness).sum(axis=1))
-        return norms
-
     def inversions(self) -> np.ndarray:
         """(copies,) number of elements with negative volume."""
         solid = [
@@ -225,16 +165,10 @@ class Measures:
         )
 
 
-def _figure_memory(cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
-    """For the figures of parts and of bodies."""
-    parts, bodies = len(cuts.vertex) - 1, len(cuts.part) - 1
-    return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
-
-
 def rounding_of(measures: Measures, scale: np.ndarray, part: float = 1.0) -> np.ndarray:
     """What rounding may have changed in energies [J] whose parts have magnitudes that add up to scale [J], of
     so large a part of the stiffness of all elements."""
-    stiffness = part * STIFFNESS_ROUNDING * measures.edge**2 * measures._stiffness_norms
+    stiffness = part * STIFFNESS_ROUNDING * measures.edge**2 * measures.at_rest.norms
     return np.asarray(measures._eps * (ENERGY_ROUNDING * scale + stiffness))
 
 
@@ -247,4 +181,4 @@ def stiffness_of(measures: Measures) -> np.ndarray:
 
 def rest_stiffness_of(measures: Measures) -> np.ndarray:
     """tr A (n,) [N/m] of every vertex of the first copy at rest without inertia; 0 of pinned ones."""
-    return measures._rest_stiffness[0]
+    return measures.at_rest.stiffness[0]

@@ -192,3 +192,11 @@ class Piercing:
         body = next(name for name, v in self._model.body_vertices if v.start <= vertex < v.stop)
         finer = FINE * min(edge, float(self._faces.thick[shape[face]]))
         return depth, Passed(body, float(found[face, DEPTH]), edge, finer)
+
+
+def piercing_of(contacts: Contacts) -> Piercing:
+    """What looks at faces for contacts, made when somebody asks for it and kept as long as there are as many
+    copies."""
+    if contacts.piercing is None:
+        contacts.piercing = Piercing(contacts)
+    return contacts.piercing

@@ -62,17 +62,6 @@ class States:
         self.device.pull(records)
         return _vectors(records, self.model)
 
-    def exactly(self, records: np.ndarray) -> np.ndarray:
-        """(copies, n, 3) what records have for the vertices, in float64."""
-        return _taken(self.vectors(records), np.dtype(float))
-
-    def placed(self, records: np.ndarray) -> np.ndarray:
-        """(copies, n, 3) float64 [m] where displacements in records take the vertices."""
-        here = self.vectors(records)
-        found = np.empty(here.shape)
-        put_vectors(here, self.model.rest, found)
-        return found
-
     def _set(self, records: np.ndarray, vectors: Any) -> None:
         _vectors(records, self.model)[:] = vectors
         self.device.push(records)
@@ -80,7 +69,7 @@ class States:
     @property
     def positions(self) -> np.ndarray:
         """(copies, n, 3) float64 [m]."""
-        return self.placed(self.u)
+        return placed(self, self.u)
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
@@ -135,7 +124,7 @@ class States:
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(copies, n, 3) at the end of a step [m/s]."""
-        return (1.0 - damping) * (self.exactly(self.u) - self.exactly(self.last)) / dt
+        return (1.0 - damping) * (exactly(self, self.u) - exactly(self, self.last)) / dt
 
     def settle(self, last: np.ndarray, dt: float, damping: float = 0.0) -> None:
         """Let velocities be those with which u was reached from records in a time dt [s], but for a part."""
@@ -211,6 +200,19 @@ def _vectors(records: np.ndarray, model: Model) -> np.ndarray:
     return records.reshape(-1, model.vertices + 1, RECORD)[:, :-1, :3]
 
 
+def exactly(states: States, records: np.ndarray) -> np.ndarray:
+    """(copies, n, 3) what records have for the vertices, in float64."""
+    return _taken(states.vectors(records), np.dtype(float))
+
+
+def placed(states: States, records: np.ndarray) -> np.ndarray:
+    """(copies, n, 3) float64 [m] where displacements in records take the vertices."""
+    here = states.vectors(records)
+    found = np.empty(here.shape)
+    put_vectors(here, states.model.rest, found)
+    return found
+
+
 def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
     """(k, n, 3) what records have for the vertices of some copies, of which alone they are brought here."""
     n = states.model.vertices + 1
@@ -222,5 +224,5 @@ def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np
 def slow_down(states: States, drag: np.ndarray) -> None:
     """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
     potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
-    last, anchor = (states.exactly(records) for records in (states.last, states.anchor))
+    last, anchor = (exactly(states, records) for records in (states.last, states.anchor))
     states.coast_to(last + (anchor - last) / (1 + drag)[:, None])

@@ -12,7 +12,6 @@ from supple.kernels import (
     copy_of,
     do,
     each_item,
-    kernel,
     lane_most,
     lane_total,
     number,
@@ -21,7 +20,6 @@ from supple.kernels import (
     physics,
     strides,
 )
-from supple.problem.records import act, for_each
 
 PARTS = 512
 """Parts that everything is divided into."""
@@ -112,9 +110,6 @@ def cut(bodies: list[tuple[int, int]]) -> Cuts:
     return Cuts(vertex, np.cumsum([0, *map(len, pieces)]).astype(np.int64))
 
 
-SOFTEST = 1e-30
-"""Least tr A [N/m] that is divided by: what nothing holds has none."""
-
 SUMS, FIGURES = 3, 5
 """Of the figures of `measure`, the first so many are sums and the others maxima."""
 
@@ -188,26 +183,3 @@ def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
     of_parts = MeasureParts(net, u, sizes, softness, cuts, parts)
     each_item(team, phase, 0, len(cuts.vertex) - 1, of_parts)
     each_item(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, figures))
-
-
-class Soften(NamedTuple):
-    """softness (kinds of copies, n) = 1/(tr A + 3 k) [m/N], where sizes have tr A + 3 k₀ at rest; free (n,):
-    0 where tr A counts as none; k₀ before, k now (n,) [N/m]."""
-
-    sizes: Any
-    free: Any
-    before: Any
-    now: Any
-    softness: Any
-
-
-@act.of(Soften)
-def _soften(work, place, i):
-    trace = 1.0 * number_at(work.sizes, RECORD * (i + offset_of(place)) + 1)  # 1.0 makes it float64
-    rest = trace - 3.0 * work.before[i] if work.free[i] != 0 else 0.0
-    work.softness[copy_of(place), i] = 1.0 / max(rest + 3.0 * work.now[i], SOFTEST)
-
-
-@kernel
-def soften(team, work):
-    for_each(team, 0, (len(work.now),), (work,))

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supple.kernels import kernel
 from supple.problem.evaluation import evaluate_elements
-from supple.problem.sums import PARTS
+from supple.problem.sums import PARTS, add_up
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
+
+
+@kernel
+def add_values(team, values, parts, sums):
+    add_up(team, 0, values, parts, sums)
+
 
 Memory = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -30,6 +37,17 @@ class Totals:
     def total(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
         """(copies, fields) what a kernel writes for all lanes of `own`, summed up."""
         *_, sums = self.evaluate(kernel, fields, own, *args)
+        self._problem.device.pull(sums)
+        return sums.copy()
+
+    def added(self, values: np.ndarray) -> np.ndarray:
+        """(copies, fields) the sums of values (copies, rows, fields, lanes) that kernels have written."""
+        copies, _, fields, _ = values.shape
+        key = id(values), fields
+        if key not in self._memory:
+            self._memory[key] = values, np.zeros((copies, fields, PARTS)), np.zeros((copies, fields))
+        *_, sums = self._memory[key]
+        self._problem.device.run(add_values, 2, *self._memory[key])
         self._problem.device.pull(sums)
         return sums.copy()
 

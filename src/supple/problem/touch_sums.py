@@ -154,3 +154,10 @@ class TouchSums:
         self._device.run(sum_touches, 3, self._seen, self._cuts, self._parts, self._sums)
         self._device.pull(self._sums)
         return self._sums[:, : self._bodies], self._sums[:, self._bodies :]
+
+
+def sums_of(contacts: Contacts) -> TouchSums:
+    """Those of contacts, made when somebody asks for them and kept as long as there are as many copies."""
+    if contacts.sums is None:
+        contacts.sums = TouchSums(contacts)
+    return contacts.sums

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.problem.pierced import Passed
-from supple.problem.touch_sums import AMOUNT, FAR
+from supple.problem.pierced import Passed, piercing_of
+from supple.problem.touch_sums import AMOUNT, FAR, sums_of
 from supple.words import counted
 
 if TYPE_CHECKING:
@@ -84,14 +84,16 @@ class ContactReport:
         )
 
 
-def contact_reports(problem: Problem) -> list[ContactReport | None]:
-    """Of every copy of the state, at its present u."""
+def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactReport | None]:
+    """Of every copy of the state, at its present u; evaluated: the forces that were evaluated last are those
+    there."""
     if problem.contacts.obstacles is None:
         return [None] * problem.copies
     active, problem.device.active = problem.device.active, np.arange(problem.copies, dtype=np.int32)
-    problem.measures.balances()  # whose forces are those of the planes
-    bodies, obstacles = problem.contacts.sums.taken()
-    faces = problem.contacts.piercing.found(problem.copies, obstacles.shape[1])
+    if not evaluated:
+        problem.measures.balances()  # whose forces are those of the planes
+    bodies, obstacles = sums_of(problem.contacts).taken()
+    faces = piercing_of(problem.contacts).found(problem.copies, obstacles.shape[1])
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]
     each = zip(bodies.tolist(), obstacles.tolist(), faces, strict=True)

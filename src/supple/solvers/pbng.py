@@ -39,6 +39,7 @@ from supple.problem import Balance, Balances, Problem
 from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
 from supple.problem.held import held_at
+from supple.problem.totals import Totals
 from supple.solvers.acceleration import (
     ACCELERATIONS,
     Acceleration,
@@ -184,10 +185,11 @@ class PBNGRun(Run):
 
     def rejected(self) -> list[int]:
         """Moves of vertices that were not finite and therefore not made, since this was last asked."""
-        self.problem.device.pull(self._rejected)
-        counts = self._rejected.reshape(self.problem.copies, -1).sum(axis=1, dtype=int)
+        p = self.problem
+        totals = p.shared("rejected in all", lambda: Totals(p))
+        counts = np.rint(totals.added(self._rejected)[:, 0]).astype(int)
         if counts.any():
-            self.problem.device.clear(self._rejected)
+            p.device.clear(self._rejected)
         return counts.tolist()
 
     def notes(self, copy: int = 0) -> list[str]:

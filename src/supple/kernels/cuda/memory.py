@@ -6,6 +6,7 @@ import math
 import weakref
 from functools import cache
 from numbers import Integral
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,14 @@ def check(answer: tuple) -> tuple:
     return answer[1:]
 
 
+_here = local()
+"""Of every thread: whether it has a context, which takes longer to ask for than an array to free."""
+
+
 def _free(pointer: int) -> None:
-    cuda.current_context()  # which the thread that drops an array may not have yet
+    if not getattr(_here, "context", False):  # the thread that drops an array may have none yet
+        cuda.current_context()
+        _here.context = True
     driver.cuMemFreeAsync(pointer, 0)
 
 

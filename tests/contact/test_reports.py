@@ -1,0 +1,115 @@
+"""What kernels sum up for reports of contact, against sums by NumPy over all that they have."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+
+import supple
+from supple.compute import Compute
+from supple.contact import distances_to
+from supple.problem.touched import contact_reports
+from supple.solving import make_problem, solve
+from supple.stop import Stop
+from supple.terms.rubbing_sums import change_of_forces, forces_on_bodies, forces_on_vertices
+
+
+def pile(contact="none"):
+    """Two blocks, one on the other, held at one edge, in a corner of a floor and two walls."""
+    scene = supple.Scene(gravity=(2, -9.81, 1), quasistatic=False, dt=0.01, contact=contact)
+    for k in range(2):
+        block = supple.block(cells=3, size=(0.4, 0.4, 0.4)).translated((0.05 * k, 0.4005 * k, 0.0))
+        body = scene.add_solid(block, supple.StableNeoHookean(young=2e3, poisson=0.3), density=100)
+    scene.pin(body.where(lambda X: (X[:, 0] < 0.06) & (X[:, 1] > 0.8)))
+    scene.add_obstacle(supple.Plane(), friction=0.2, name="floor")
+    scene.add_obstacle(supple.Plane(normal=(-1, 0, 0), point=(0.46, 0, 0)), name="wall")
+    scene.add_obstacle(supple.Box(size=(2, 2, 0.1), centre=(0, 0, 0.46)), friction=0.1, name="box")
+    scene.add_obstacle(supple.Sphere(radius=0.1, centre=(9, 9, 9)), name="away")
+    return scene
+
+
+def settled(device="cpu", contact="none", precision="float32", steps=8):
+    problem = make_problem(pile(contact), False, Compute(device=device, precision=precision))
+    problem.loads.set_time_step(0.01)
+    for k in range(1, steps + 1):
+        problem.begin_step(0.01 * k, 0.01)
+        solve(problem, supple.PBNG(), Stop(max_iterations=30))
+    return problem
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: F811
+    problem = settled(device)
+    (report,) = contact_reports(problem)
+    model, contacts = problem.model, problem.contacts
+    normals, feet, forces, which = contacts.found(0)
+    owner, u = contacts.obstacles.obstacle, problem.states.vectors(problem.u)[0].astype(float)
+    pushes = (normals * forces).sum(axis=2)
+    gaps = (normals * (u - feet)).sum(axis=2)
+    distance, _, nearest = distances_to(contacts.shapes, model.rest + u)
+    assert report.contacts > 10
+    assert report.complementarity == pytest.approx(np.abs(pushes * gaps).sum(), rel=1e-9, abs=1e-12)
+    for name, own in model.body_vertices:
+        np.testing.assert_allclose(report.bodies[name], forces[:, own].sum(axis=(0, 1)), rtol=1e-9, atol=1e-9)
+    for k, each in enumerate(report.obstacles):
+        mine = (which >= 0) & (owner[which] == k)
+        np.testing.assert_allclose(each.force, -forces[mine].sum(axis=0), rtol=1e-9, atol=1e-9)
+        assert each.contacts == (pushes[mine] > 0).sum()
+        least = distance[model.free & (owner[nearest] == k)].min(initial=np.inf)
+        assert each.depth == pytest.approx(max(0.0, -least), abs=1e-12)
+        assert each.gap == pytest.approx(max(0.0, least), abs=1e-12)
+    assert report.obstacles[-1].gap == np.inf, "nobody is nearest to it"
+
+
+def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
+    problem = make_problem(pile(), False, Compute(precision="float64"))
+    problem.loads.set_time_step(0.01)
+    for k in range(1, 6):
+        problem.begin_step(0.01 * k, 0.01)
+        report = solve(problem, supple.PBNG(), Stop(max_iterations=7))
+        assert report.contact == contact_reports(problem)[0]
+    assert report.contact.contacts > 0
+
+
+def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_is():
+    problem = settled(steps=4)
+    problem.measures.balances()
+    forces = problem.states.net[:-1], problem.contacts.planes.reaction[:, :-1]
+    before = [array.copy() for array in forces]
+    problem.measures.at_rest.forget()
+    assert problem.measures.at_rest.norms[0] > 0
+    for array, kept in zip(forces, before, strict=True):
+        assert np.array_equal(array, kept)
+    assert np.abs(before[1]).max() > 0
+
+
+def weak():
+    """Contacts of bodies with friction, where they are, and displacements a little away."""
+    problem = settled(contact=supple.Contact("weak", friction=0.3), precision="float64")
+    (term,) = [term for term in problem.model.terms if term.name == "contacts"]
+    assert len(term.vertices) > 5
+    u = problem.states.vectors(problem.u)[0]
+    return problem, term, u + 1e-3 * np.random.default_rng(0).normal(size=u.shape)
+
+
+def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
+    problem, term, u = weak()
+    r, found, expected = term.forces(u), term.response(u), np.zeros(u.shape)
+    assert found.slides.any()
+    assert not found.slides.all()
+    np.add.at(expected, term.vertices, term.weights[:, :, None] * r[:, None])
+    np.testing.assert_allclose(forces_on_vertices(term, u), expected, rtol=1e-9, atol=1e-9)
+    ((_, contact),) = problem.model.followers
+    rest, names = problem.model.rest, problem.model.body_vertices
+    forces, carried = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
+    sums = [expected[own].sum(axis=0) for _, own in names]
+    np.testing.assert_allclose(forces, sums, atol=1e-9 * np.abs(sums).max())
+    assert carried == pytest.approx((found.push * np.abs(term.gaps(rest + u))).sum())
+
+
+def test_changes_of_contacts_are_seen_once_at_every_vertex():
+    _, term, u = weak()
+    some = type(term)(term.vertices[3:], term.weights[3:], 0.5 * term.numbers[3:])
+    before, now = forces_on_vertices(term, u), forces_on_vertices(some, u)
+    expected = np.abs(now - before).max(), np.abs(now).max(), np.linalg.norm(now - before)
+    assert change_of_forces(term, some, u) == pytest.approx(expected)
+    assert change_of_forces(term, term, u)[0] == 0

@@ -1,0 +1,89 @@
+"""Rows of terms whose stencils come and go: kernels write what the terms' own rows have."""
+
+import numpy as np
+import pytest
+
+from supple.kernels import HOST
+from supple.ordering import ChangingElements, batch_elements, row_arrays
+from supple.ordering.moving import Fill, fill_rows, tables_of
+from supple.terms import Barriers, Pull, RubbingContacts, Springs, Visits
+from supple.terms.barrier_rubbing import Rubs
+from supple.terms.rubbing import NUMBERS
+
+N = 50
+POINTS = np.random.default_rng(0).normal(size=(N, 3))
+
+
+def stencils(random, count, corners):
+    return np.array([random.permutation(N)[:corners] for _ in range(count)], np.int32).reshape(-1, corners)
+
+
+def springs(random, count):
+    pairs = stencils(random, count, 2)
+    return Springs(pairs, random.random(count), random.random((count, 1)), POINTS, 40)
+
+
+def pull(random, count):
+    return Pull(stencils(random, count, 1), random.normal(size=(count, 3)), 40)
+
+
+def rubbing(random, count):
+    """Some of which have a vertex twice."""
+    vertices = stencils(random, count, 6)
+    vertices[::3, 5] = vertices[::3, 0]
+    numbers = random.normal(size=(count, NUMBERS))
+    return RubbingContacts(vertices, random.normal(size=(count, 6)), numbers, 40)
+
+
+def barriers(random, count, rubs=None):
+    crossing = random.random(count) < 0.5
+    numbers = random.random(count), random.random(count), np.arange(count)
+    return Barriers(stencils(random, count, 4), crossing, *numbers, POINTS, 40, rubs)
+
+
+def rubbing_barriers(random, count):
+    began, slip = random.normal(size=(count, 4, 3)), random.normal(size=(count, 3))
+    return barriers(random, count, Rubs(began, slip, random.random(count), random.random(count)))
+
+
+KINDS = {f.__name__: f for f in (springs, pull, rubbing, barriers, rubbing_barriers)}
+EVERY = pytest.mark.parametrize("kind", KINDS)
+PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
+
+
+@EVERY
+@PRECISIONS
+def test_visits_anywhere_are_those_of_the_terms_rows(kind, precision):
+    """Bit by bit; also where there is none."""
+    random, rows, lanes = np.random.default_rng(1), 12, 8
+    term = KINDS[kind](random, 20)
+    corners = term.vertices.shape[1]
+    chosen = random.permutation(20 * corners)[:60]
+    place = random.permutation(rows * lanes)[: len(chosen)]
+    (row, lane), own = np.divmod(place, lanes), random.integers(0, N, (rows, lanes)).astype(np.int32)
+    visits = Visits(chosen // corners, chosen % corners, row, lane, own, np.dtype(precision))
+    expected = row_arrays(term.rows(visits, np.zeros(1, np.int64)))
+    slot = np.zeros((rows, lanes), np.int8)
+    slot[row, lane] = visits.slot
+    start, batches = np.arange(0, rows + 1, 1), np.arange(rows, dtype=np.int32)
+    arrays = tuple(np.full_like(array, 7) for array in expected)
+    tables = tables_of(term, np.dtype(precision))
+    work = Fill(arrays, tables, start, own[:, None], visits.elements, slot, batches)
+    HOST.run(fill_rows, 1, work)
+    for array, values in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(array, values)
+
+
+@EVERY
+def test_elements_are_those_that_there_are(kind):
+    """Whatever there was before."""
+    random, how = np.random.default_rng(2), (np.dtype("float32"), N, 16)
+    changing = ChangingElements(KINDS[kind](random, 5), *how)
+    for count in (37, 40, 11, 0, 20):
+        term = KINDS[kind](random, count)
+        changing.take(term, HOST)
+        expected, found = batch_elements(term, *how), changing.elements
+        np.testing.assert_array_equal(found.own, expected.own)
+        np.testing.assert_array_equal(found.element, expected.element)
+        for array, values in zip(row_arrays(found.rows), row_arrays(expected.rows), strict=True):
+            np.testing.assert_array_equal(array, values)
