@@ -43,7 +43,8 @@ def outcome_here(
     if stop.tolerance is not None and reached.imbalance <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        if problem.room.arrived and certifying.agrees(reached, copy):
+        there = problem.room.arrived and problem.following.settled
+        if there and certifying.agrees(reached, copy):
             return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED

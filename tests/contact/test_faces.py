@@ -5,7 +5,7 @@ import pytest
 from fake_device import fake_device  # noqa: F401
 
 import supple
-from supple.contact.faces import deepest, thicknesses
+from supple.contact.faces import DEPTHS, deepest, thicknesses
 from supple.contact.shapes import POSE, SIZE, Shapes, distances_to
 from supple.kernels import kernel
 from supple.problem import Problem
@@ -23,7 +23,7 @@ def deepest_of_all(shapes, triangles, found):
         a = triangles[m, 0, 0], triangles[m, 0, 1], triangles[m, 0, 2]
         b = triangles[m, 1, 0], triangles[m, 1, 1], triangles[m, 1, 2]
         c = triangles[m, 2, 0], triangles[m, 2, 1], triangles[m, 2, 2]
-        at = deepest(shapes, 0, a, b, c, 1e9)
+        at = deepest(shapes, 0, a, b, c, 1e9, DEPTHS)
         found[m, 0], found[m, 1], found[m, 2] = at.distance, at.second, at.third
 
 

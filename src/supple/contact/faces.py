@@ -31,9 +31,13 @@ from supple.contact.shapes import (
 )
 from supple.kernels import physics
 
-GOLDEN, SECTIONS, HALVINGS = 0.6180339887498949, 16, 12
-"""The golden section, and how often segments and the points on them are divided: to some 4e-4 of an edge,
-which the distance at the deepest point of a round shape feels in its square only."""
+GOLDEN = 0.6180339887498949
+"""The golden section."""
+
+DEPTHS, PLACES = 16, 40
+"""How often segments, and the points on them, are divided: for depths, to some 4e-4 of an edge, which the
+distance at the deepest point of a round shape feels in its square only; and for places that forces are to
+follow evenly, to some 1e-8 of an edge."""
 
 PARTS, MOST = 4.0, 256
 """Spacings of a grid of distances that a part of a triangle may be long, and how many parts a side has at
@@ -62,10 +66,10 @@ def between(a, b, t):
 
 
 @physics
-def _on_segment(shapes, k, p, q):
+def _on_segment(shapes, k, p, q, times):
     """(d, t): the least distance on the segment from p to q, and which part of it leads there."""
     way, low, high = sub(q, p), 0.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(times):
         t = 0.5 * (low + high)
         _, n = distance(shapes, k, between(p, q, t))
         slope = dot(n, way)
@@ -76,27 +80,27 @@ def _on_segment(shapes, k, p, q):
 
 
 @physics
-def _across(shapes, k, a, b, c, s):
+def _across(shapes, k, a, b, c, s, times):
     """(d, t) on the segment between the sides ab and ac, the s-th part of them away from a."""
-    return _on_segment(shapes, k, between(a, b, s), between(a, c, s))
+    return _on_segment(shapes, k, between(a, b, s), between(a, c, s), times)
 
 
 @physics
-def _in_part(shapes, k, a, b, c):
+def _in_part(shapes, k, a, b, c, times):
     """The deepest point of a triangle over which the distance is convex."""
     low, high = 0.0, 1.0
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left, s = _across(shapes, k, a, b, c, left)
-    at_right, t = _across(shapes, k, a, b, c, right)
-    for _ in range(SECTIONS):
+    at_left, s = _across(shapes, k, a, b, c, left, times)
+    at_right, t = _across(shapes, k, a, b, c, right, times)
+    for _ in range(times):
         if at_left <= at_right:
             high, right, at_right, t = right, left, at_left, s
             left = high - GOLDEN * (high - low)
-            at_left, s = _across(shapes, k, a, b, c, left)
+            at_left, s = _across(shapes, k, a, b, c, left, times)
         else:
             low, left, at_left, s = left, right, at_right, t
             right = low + GOLDEN * (high - low)
-            at_right, t = _across(shapes, k, a, b, c, right)
+            at_right, t = _across(shapes, k, a, b, c, right, times)
     if at_left <= at_right:
         return Deepest(at_left, left * (1.0 - s), left * s)
     return Deepest(at_right, right * (1.0 - t), right * t)
@@ -124,9 +128,9 @@ def bounded(shapes, k, a, b, c):
 
 
 @physics
-def deepest(shapes, k, a, b, c, limit):
+def deepest(shapes, k, a, b, c, limit, times):
     """The `Deepest` point of a triangle with corners a, b, c in the k-th shape; any where no point has a
-    distance below a limit [m]."""
+    distance below a limit [m]. times: `DEPTHS` or `PLACES`."""
     best = Deepest(limit, 1.0 / 3.0, 1.0 / 3.0)
     parts = 1
     if shapes.rows[k, KIND] == GRID:
@@ -144,7 +148,7 @@ def deepest(shapes, k, a, b, c, limit):
             q, r = add(p, scale(s, sub(b, a))), add(p, scale(s, sub(c, a)))
             _, least = bounded(shapes, k, p, q, r)
             if least < best.distance:
-                found = _in_part(shapes, k, p, q, r)
+                found = _in_part(shapes, k, p, q, r, times)
                 if found.distance < best.distance:
                     best = Deepest(found.distance, v + s * found.second, w + s * found.third)
     return best

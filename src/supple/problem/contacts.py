@@ -13,7 +13,7 @@ import numpy as np
 
 from supple.contact import Friction, Planes
 from supple.contact.obstacles import Obstacles, between
-from supple.contact.rigid import NO_PUSH, Push, RigidMotion
+from supple.contact.rigid import NO_PUSH, Push, RigidMotion, together
 from supple.contact.rigid_contacts import corrections
 from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
@@ -59,6 +59,8 @@ class Contacts:
         self._still = max(STILL[0], STILL[1] * eps) * edge
         self._back = self._time = 0.0
         self._way: list[np.ndarray] = []
+        self._keeps_start = self.rough or any(getattr(f, "presses", False) for _, f in model.followers)
+        self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.resize()
 
     def __bool__(self) -> bool:
@@ -83,7 +85,7 @@ class Contacts:
             return np.zeros(shape, self.dtype)
 
         rough = self.obstacles.rough
-        self._start = np.zeros(shape[1:] if rough else (1, RECORD), self.dtype)
+        self.start = np.zeros(shape[1:] if self._keeps_start else (1, RECORD), self.dtype)
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
@@ -132,8 +134,8 @@ class Contacts:
             return
         # forces of the step before would be known to a motion that was not interrupted
         self.device.on_records(Forget(self.which))
-        if self.obstacles.rough:
-            self.device.on_records(Remember(self.states.u, self._start))
+        if self._keeps_start:
+            self.device.on_records(Remember(self.states.u, self.start))
         self._damping = damping
         now = self.obstacles.poses(time).copy()
         for motion in self.rigid:
@@ -141,7 +143,7 @@ class Contacts:
                 motion.begin(dt)
                 motion.settle(damping)
             now[motion.body.row] = motion.frame
-        self._before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
         if np.isfinite(dt):
             self._correct([NO_PUSH] * len(self.rigid))
@@ -200,16 +202,17 @@ class Contacts:
         self.begin_step(times[0])
         self.arrive()
 
-    def give_way(self, stiffness: np.ndarray) -> bool:
+    def give_way(self, stiffness: np.ndarray, others: Sequence[list[Push]]) -> bool:
         """Move rigid bodies to where what touches them lets them be, by the forces that were evaluated last
-        and the stiffness (n,) [N/m] of every vertex; False where they are there already."""
+        and the stiffness (n,) [N/m] of every vertex; others: what else pushes each of them. False where they
+        are there already."""
         x = self.model.rest + self.states.vectors(self.states.u)[0].astype(float)
         normals, _, forces, which = self.found(0)
         pushes = []
-        for motion in self.rigid:
+        for motion, further in zip(self.rigid, others, strict=True):
             p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
             ways = np.broadcast_to(np.eye(3), (len(v), 3, 3)) if self.rough else normals[p, v][:, None]
-            pushes.append(Push(x[v], -forces[p, v], ways, stiffness[v]))
+            pushes.append(together(Push(x[v], -forces[p, v], ways, stiffness[v]), *further))
         farthest = self._correct(pushes)
         self.device.push(self.shapes.rows)
         if farthest <= GIVES_WAY * self.model.mean_edge:
@@ -228,7 +231,7 @@ class Contacts:
             farthest = max(farthest, motion.correct(step))
             motion.settle(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
-        self.shapes.rows[:, STEP : STEP + 12] = between(self._before, self.shapes.rows[:, POSE : POSE + 12])
+        self.shapes.rows[:, STEP : STEP + 12] = between(self.before, self.shapes.rows[:, POSE : POSE + 12])
         return farthest
 
     @property
@@ -252,7 +255,7 @@ class Contacts:
         self.device.push(self.shapes.values)
         self._back = 0.0
         if self.obstacles.rough:
-            self.device.on_records(Remember(self.states.u, self._start))
+            self.device.on_records(Remember(self.states.u, self.start))
         self._detect(np.zeros_like(self._free))
 
     def detect(self) -> None:
@@ -263,7 +266,7 @@ class Contacts:
     def _detect(self, free: np.ndarray) -> None:
         sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
         found = self.shapes, self.planes, self.which, self._snap, sliding
-        self.device.on_records(Detect(self.states.u, self.rest, free, self._start, *found))
+        self.device.on_records(Detect(self.states.u, self.rest, free, self.start, *found))
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:

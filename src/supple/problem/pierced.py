@@ -1,4 +1,4 @@
-"""Where obstacles are deeper in the faces of bodies than in their vertices, which are all that obstacles see.
+"""Where obstacles are deeper in the faces of bodies than in their vertices.
 
 A mesh whose vertices lie on something round of radius R cuts it by e²/(8 R) and more, and something sharp by
 up to e/3, e being its edges: that is as fine as the mesh is, and vertices do feel what pushes them. Something
@@ -16,7 +16,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add
 from supple.contact import distance
-from supple.contact.faces import bounded, bulges, deepest, longest, thicknesses
+from supple.contact.faces import DEPTHS, bounded, bulges, deepest, longest, thicknesses
 from supple.kernels import copy_of, count_up, kernel, offset_of, physics
 from supple.model import Model
 from supple.problem.contact_records import vector_at
@@ -106,7 +106,7 @@ def _depth(faces, k, a, b, c, edge):
     if held:
         return 0.0, 0.0
     if near > FELT * edge or least < -halfway:
-        middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit).distance)
+        middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit, DEPTHS).distance)
     if middle >= limit:
         return 0.0, 0.0
     return -middle, 1.0 if near > FELT * edge or middle < -halfway else 0.0
@@ -130,8 +130,8 @@ class Passed:
     def sentence(self, obstacle: str) -> str:
         return (
             f"obstacle {obstacle!r} is {self.depth:.2g} m deep in a face of {self.body!r} with edges of "
-            f"{self.edge:.2g} m, between vertices, which alone feel it: edges below {self.finer:.2g} m "
-            "would, or make the obstacle a body, and contact = 'barrier'"
+            f"{self.edge:.2g} m: edges below {self.finer:.2g} m would feel it, or make the obstacle a body, "
+            "and contact = 'barrier'"
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from supple.problem.pierced import Passed, piercing_of
-from supple.problem.touch_sums import AMOUNT, FAR, sums_of
+from supple.problem.touch_sums import AMOUNT, FAR, Pressed, sums_of
 from supple.words import counted
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ Sums = tuple[float, float, float, float, float]
 
 @dataclass(frozen=True)
 class Touched:
-    """One obstacle: vertices that it pushes; the force [N] of all bodies on it; the depth [m] of the deepest
-    vertex inside it, 0 where none is; the smallest gap [m] of a vertex outside, or 0. Vertices count for the
-    obstacle that is nearest to them; what is pinned does not count. pierced: the depth [m] of the
-    face that is deepest inside it between its vertices, from a hundredth of its edges on, 0 where none is: at
-    the middle of faces whose vertices feel it, at the deepest point of what it may have passed; passed: such
-    a face, where there is one."""
+    """One obstacle: vertices that it pushes, and points of faces that are kept out of it; the force [N] of
+    all bodies on it; the depth [m] of the deepest vertex inside it, 0 where none is; the smallest gap [m] of
+    a vertex outside, or 0. Vertices count for the obstacle that is nearest to them; what is pinned does not
+    count. pierced: the depth [m] of the face that is deepest inside it between its vertices, from a hundredth
+    of its edges on, 0 where none is: at the middle of faces whose vertices feel it, at the deepest point of
+    what it may have passed; passed: such a face, where there is one."""
 
     name: str
     contacts: int
@@ -93,11 +93,21 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
     if not evaluated:
         problem.measures.balances()  # whose forces are those of the planes
     bodies, obstacles = sums_of(problem.contacts).taken()
+    for _, follower in problem.model.followers:
+        if getattr(follower, "presses", False):
+            bodies, obstacles = with_faces(follower.pressed(problem), bodies, obstacles)
     faces = piercing_of(problem.contacts).found(problem.copies, obstacles.shape[1])
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]
     each = zip(bodies.tolist(), obstacles.tolist(), faces, strict=True)
     return [_of_copy(names, problem.contacts.obstacles.names, *found) for found in each]
+
+
+def with_faces(pressed: Pressed, bodies: np.ndarray, obstacles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the one copy of the state with what obstacles do to faces."""
+    of_bodies = np.column_stack([pressed.on_bodies, pressed.amount, np.zeros(len(pressed.amount))])
+    others = np.column_stack([pressed.of_obstacles, pressed.contacts, np.zeros(len(pressed.contacts))])
+    return bodies + of_bodies, obstacles + others
 
 
 def _of_copy(
