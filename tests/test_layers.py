@@ -80,6 +80,7 @@ ORDER = [
         "springs",
         "solver_text",
         "weak_contact",
+        "face_contact",
         "barrier_contact",
         "apart_report",
         "standing",

@@ -43,7 +43,8 @@ def outcome_here(
     if stop.tolerance is not None and reached.imbalance <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        if problem.room.arrived and certifying.agrees(reached, copy):
+        there = problem.room.arrived and problem.following.settled
+        if there and certifying.agrees(reached, copy):
             return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
@@ -91,10 +92,10 @@ def recovering(problem: Problem, run: Run) -> bool:
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
-def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> Outcome:
-    """Nothing has converged while surfaces have passed through each other."""
-    passed = between is not None and between.passed and outcome is Outcome.CONVERGED
-    return Outcome.PASSED if passed else outcome
+def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
+    """Nothing has converged while surfaces have passed through each other, or obstacles through faces."""
+    passed = any(contact is not None and contact.passed for contact in contacts)
+    return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
 
 
 def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
@@ -103,10 +104,11 @@ def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactRepo
     return contact_reports(problem, looked and problem.copies == 1 and stop.distance is None)
 
 
-def advice(outcome: Outcome, problem: Problem) -> list[str]:
+def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """What would get further."""
     at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
-    return ["precision='float64' would get further"] if at_limit else []
+    further = ["precision='float64' would get further"] if at_limit else []
+    return further if contact is None else further + contact.sentences
 
 
 def keep_sound(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:

@@ -79,6 +79,10 @@ def evaluation_of(
     internal, external = _internal_force(problem, positions), _external_force(model, step)
     inertial = _inertial_force(model, positions, step)
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
+    touches = None if inertial is None else _touches(model, positions, step, external + inertial, compute)
+    if touches is not None:
+        for each in (f.touches(model, positions) for _, f in model.followers if getattr(f, "presses", False)):
+            internal, touches = internal - each.total(model.vertices), touches.and_others(each)
     return Evaluation(
         **_joined([values for values in terms if isinstance(values, Deformations)], model.cells),
         model=model,
@@ -87,7 +91,7 @@ def evaluation_of(
         external_force=external,
         terms=terms,
         _inertial=inertial,
-        _touches=None if inertial is None else _touches(model, positions, step, external + inertial, compute),
+        _touches=touches,
     )
 
 

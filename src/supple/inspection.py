@@ -19,6 +19,7 @@ from supple.scene.loads import Load
 from supple.scene.pins import Pin
 from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
+from supple.scene.small_obstacles import small_obstacles
 from supple.scene.support import rigid_motions_left
 from supple.scene.turning import FollowingTraction
 from supple.scene.varying import Varied
@@ -35,8 +36,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
     directions, in how many ways bodies can still move without deforming, clock, pins, loads, contact, colours
     of vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
-    intersects at the start, what bodies may pass through on a grid, and the memory that each solver needs
-    [MB]."""
+    intersects at the start, what bodies may pass through on a grid, what obstacles may pass through between
+    vertices, and the memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -60,6 +61,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "bodies": [_body(body, worst) for body in scene.bodies],
         "intersections": intersections(scene),
         "open_on_grid": [] if model.grid is None else open_on_grid(scene.bodies, model.grid.spacing),
+        "small_obstacles": small_obstacles(scene),
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
     }

@@ -39,6 +39,15 @@ class Touches:
     def none() -> Touches:
         return Touches((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
 
+    def and_others(self, others: Touches) -> Touches:
+        """These and others of the same obstacles."""
+        pairs = (
+            (self.vertices, others.vertices),
+            (self.obstacle, others.obstacle),
+            (self.force, others.force),
+        )
+        return Touches(self.names, *map(np.concatenate, pairs))
+
     def total(self, vertices: int) -> np.ndarray:
         """(n, 3) [N] on every vertex."""
         columns = [np.bincount(self.vertices, axis, vertices) for axis in self.force.T]

@@ -26,8 +26,9 @@ class Outcome(Enum):
         "Another solver or acceleration may get further."
     )
     PASSED = (
-        "Not converged: forces balance, but surfaces have passed through each other. contact = 'barrier', or "
-        "a larger stiffness of contact, keeps them apart."
+        "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
+        "a face. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
+        "feels obstacles."
     )
     UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
     PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."

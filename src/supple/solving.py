@@ -247,7 +247,7 @@ class _Solving:
         first, residual, imbalance = (values.tolist() for values in figures)
         return [
             Report(
-                outcome=unless_passed(outcome, between),
+                outcome=unless_passed(outcome, between, contact[copy]),
                 solver=self.solver.name,
                 iterations=iterations,
                 imbalance=imbalance[copy],
@@ -269,7 +269,7 @@ class _Solving:
                 certificate=certificates[copy],
                 contact=contact[copy],
                 met=between if copy == 0 else None,
-                notes=run.notes(copy) + advice(outcome, problem) + self._notes(copy),
+                notes=run.notes(copy) + advice(outcome, problem, contact[copy]) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )
             for copy, (outcome, iterations, seconds) in sorted(ended.items())

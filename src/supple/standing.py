@@ -31,7 +31,9 @@ def standing_at(
     vertices at positions x (n, 3); where they rub, those that a state remembers, or else as if nothing had
     moved yet."""
     for index, follower in model.followers:
-        if hasattr(follower, "at"):
+        if hasattr(follower, "standing"):
+            term = follower.standing(model, x, time)
+        elif hasattr(follower, "at"):
             term = follower.at(model, x, remembered or {})
         else:
             term = follower.follow(_There(model, x), time)

@@ -63,19 +63,7 @@ class WeakContact:
         found = self.found(problem)
         new = self.term(found, problem.following.grips.get(index))
         old: Any = problem.model.terms[index]
-        if problem.following.beginning:
-            return None if _same(old, new) else new
-        return new if self._matters(old, new, problem) else None
-
-    def _matters(self, old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
-        """Whether other constraints do something else to vertices where they are: but for a little of the
-        largest force, or of what is missing to balance."""
-        u, following = problem.states.vectors(problem.u)[0], problem.following
-        change, most, length = change_of_forces(old, new, u)
-        if change <= LEAST * most:
-            return False
-        missing = OF_MISSING * following.residual
-        return bool(following.balanced or change > ALIKE * most or length > missing)
+        return unless_alike(old, new, problem)
 
     def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> RubbingContacts:
         """The constraints with vertices at positions x (n, 3), and those of a state where they
@@ -134,6 +122,24 @@ class WeakContact:
         columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
         vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
         return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
+
+
+def unless_alike(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> RubbingContacts | None:
+    """The new contacts, or None where the old ones do as well."""
+    if problem.following.beginning:
+        return None if _same(old, new) else new
+    return new if _matters(old, new, problem) else None
+
+
+def _matters(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
+    """Whether other constraints do something else to vertices where they are: but for a little of the largest
+    force, or of what is missing to balance."""
+    u, following = problem.states.vectors(problem.u)[0], problem.following
+    change, most, length = change_of_forces(old, new, u)
+    if change <= LEAST * most:
+        return False
+    missing = OF_MISSING * following.residual
+    return bool(following.balanced or change > ALIKE * most or length > missing)
 
 
 def _same(old: RubbingContacts, new: RubbingContacts) -> bool:

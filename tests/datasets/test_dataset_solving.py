@@ -156,7 +156,8 @@ def test_what_is_stored_is_what_evaluate_says(tmp_path):
 
 def test_what_obstacles_do_is_stored(tmp_path):
     """A beam under the middle, which only its two lowest vertices there can touch."""
-    beam = "[[obstacle]]\nshape = { box = { size = [0.3, 0.2, 1], centre = [0.55, -0.101, 0.25] } }\n"
+    log = "start = [0.55, -0.451, -0.5], end = [0.55, -0.451, 1], radius = 0.45"
+    beam = f"[[obstacle]]\nshape = {{ cylinder = {{ {log} }} }}\n"
     (tmp_path / "beam.toml").write_text(SCENE.replace("[[force]]", beam + "[[force]]"))
     changes = {"vary": VARY[:1], "store": {"quantities": ["positions", "contact"]}}
     changes["scene"] = str(tmp_path / "beam.toml")

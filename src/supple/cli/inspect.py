@@ -58,7 +58,7 @@ def _print(title: str, found: dict[str, Any]) -> None:
     for body in found["bodies"]:
         for sentence in body["findings"]:
             console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
-    for sentence in found["intersections"] + found["open_on_grid"]:
+    for sentence in found["intersections"] + found["open_on_grid"] + found["small_obstacles"]:
         console.print(f"{escape(sentence)}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 

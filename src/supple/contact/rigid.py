@@ -44,6 +44,11 @@ class Push(NamedTuple):
     stiffness: np.ndarray
 
 
+def together(*pushes: Push) -> Push:
+    """All of them as one."""
+    return Push(*map(np.concatenate, zip(*pushes, strict=True)))
+
+
 NO_PUSH = Push(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 1, 3)), np.empty(0))
 
 

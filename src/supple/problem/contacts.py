@@ -13,13 +13,14 @@ import numpy as np
 
 from supple.contact import Friction, Planes
 from supple.contact.obstacles import Obstacles, between
-from supple.contact.rigid import NO_PUSH, Push, RigidMotion
+from supple.contact.rigid import NO_PUSH, Push, RigidMotion, together
 from supple.contact.rigid_contacts import corrections
 from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
 from supple.model import Model, unpinned
 from supple.problem.contact_records import Clamp, Detect, Forget, Remember, Sliding
 from supple.problem.device import Device
+from supple.problem.pierced import Piercing
 from supple.problem.states import States
 from supple.problem.touch_sums import TouchSums
 
@@ -61,6 +62,8 @@ class Contacts:
         """When the present step of obstacles begins and ends [s]; which of the shapes (r,) move in it as
         prescribed, frame by frame."""
         self._way: list[np.ndarray] = []
+        self._keeps_start = self.rough or any(getattr(f, "presses", False) for _, f in model.followers)
+        self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.resize()
 
     def __bool__(self) -> bool:
@@ -85,11 +88,12 @@ class Contacts:
             return np.zeros(shape, self.dtype)
 
         rough = self.obstacles.rough
-        self._start = np.zeros(shape[1:] if rough else (1, RECORD), self.dtype)
+        self.start = np.zeros(shape[1:] if self._keeps_start else (1, RECORD), self.dtype)
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
         self.sums: TouchSums | None = None
+        self.piercing: Piercing | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
@@ -133,8 +137,8 @@ class Contacts:
             return
         # forces of the step before would be known to a motion that was not interrupted
         self.device.on_records(Forget(self.which))
-        if self.obstacles.rough:
-            self.device.on_records(Remember(self.states.u, self._start))
+        if self._keeps_start:
+            self.device.on_records(Remember(self.states.u, self.start))
         self._damping = damping
         now = self.obstacles.poses(time).copy()
         for motion in self.rigid:
@@ -203,16 +207,17 @@ class Contacts:
         self.begin_step(times[0])
         self.arrive()
 
-    def give_way(self, stiffness: np.ndarray) -> bool:
+    def give_way(self, stiffness: np.ndarray, others: Sequence[list[Push]]) -> bool:
         """Move rigid bodies to where what touches them lets them be, by the forces that were evaluated last
-        and the stiffness (n,) [N/m] of every vertex; False where they are there already."""
+        and the stiffness (n,) [N/m] of every vertex; others: what else pushes each of them. False where they
+        are there already."""
         x = self.model.rest + self.states.vectors(self.states.u)[0].astype(float)
         normals, _, forces, which = self.found(0)
         pushes = []
-        for motion in self.rigid:
+        for motion, further in zip(self.rigid, others, strict=True):
             p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
             ways = np.broadcast_to(np.eye(3), (len(v), 3, 3)) if self.rough else normals[p, v][:, None]
-            pushes.append(Push(x[v], -forces[p, v], ways, stiffness[v]))
+            pushes.append(together(Push(x[v], -forces[p, v], ways, stiffness[v]), *further))
         farthest = self._correct(pushes)
         self.device.push(self.shapes.rows)
         if farthest <= GIVES_WAY * self.model.mean_edge:
@@ -255,7 +260,7 @@ class Contacts:
         self.device.push(self.shapes.values)
         self._back = 0.0
         if self.obstacles.rough:
-            self.device.on_records(Remember(self.states.u, self._start))
+            self.device.on_records(Remember(self.states.u, self.start))
         self._detect(np.zeros_like(self._free))
 
     def detect(self) -> None:
@@ -266,7 +271,7 @@ class Contacts:
     def _detect(self, free: np.ndarray) -> None:
         sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
         found = self.shapes, self.planes, self.which, self._snap, sliding
-        self.device.on_records(Detect(self.states.u, self.rest, free, self._start, *found))
+        self.device.on_records(Detect(self.states.u, self.rest, free, self.start, *found))
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:

@@ -67,6 +67,9 @@ class Following:
         """Whether all forces seem to balance in the present look."""
         self.residual = math.inf
         """What is missing to that [N], where it is known."""
+        self.settled = True
+        """Whether rigid bodies that faces are kept out of are where these let them be: what slides on them
+        need not feel that they move."""
         self.grips: dict[int, Any] = {}
         """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
         self.given: dict[int, np.ndarray] = {}
@@ -107,6 +110,11 @@ class Following:
     @property
     def _confining(self) -> Iterator[Confining]:
         return (f for _, f in self._problem.model.followers if getattr(f, "confines", False))
+
+    @property
+    def _pressing(self) -> list[Any]:
+        """Those who keep faces out of obstacles."""
+        return [f for _, f in self._problem.model.followers if getattr(f, "presses", False)]
 
     def make_room(self) -> None:
         """Let those who confine vertices give them balls where they are."""
@@ -151,6 +159,7 @@ class Following:
             )
         self.beginning = beginning
         exchanged = not beginning and self._give_way()
+        self.settled = not (exchanged and self._pressing)
         if beginning:
             self.noted.clear()
         for index, follower in self._problem.model.followers:
@@ -166,4 +175,6 @@ class Following:
         if not problem.contacts.rigid:
             return False
         problem.balance()
-        return problem.contacts.give_way(stiffness_of(problem.measures))
+        stiffness, rigid = stiffness_of(problem.measures), problem.contacts.rigid
+        others = [[f.push(problem, motion.body.row, stiffness) for f in self._pressing] for motion in rigid]
+        return problem.contacts.give_way(stiffness, others)

@@ -131,6 +131,16 @@ def sum_touches(team, seen, cuts, parts, sums):
     each_item(team, 2, 0, sums.shape[1], JoinTouches(cuts, parts, sums))
 
 
+class Pressed(NamedTuple):
+    """What obstacles do to faces, beside vertices: the forces [N] of obstacles (o, 3) and how many points
+    each pushes (o,); the forces on bodies (b, 3), and Σ λ |g| [J] of each (b,)."""
+
+    of_obstacles: np.ndarray
+    contacts: np.ndarray
+    on_bodies: np.ndarray
+    amount: np.ndarray
+
+
 class TouchSums:
     """Of what vertices touch in a problem, with the memory that it takes."""
 

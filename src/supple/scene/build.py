@@ -20,6 +20,7 @@ from supple.scene.obstacles import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
+from supple.scene.small_obstacles import with_faces_kept_out
 from supple.scene.springs import spring_terms
 from supple.scene.support import Support
 from supple.scene.terms import further_terms
@@ -112,7 +113,7 @@ def assembled(scene: Scene) -> Model:
         drag=_drag(scene.bodies),
         volume_forces=volume_forces(scene.loads),
     )
-    return with_contact(scene, model)
+    return with_faces_kept_out(scene, with_contact(scene, model))
 
 
 def _duration(scene: Scene) -> float:

@@ -206,7 +206,7 @@ def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
     [m]."""
     found = []
     for body in bodies if len(bodies) > 1 else []:
-        edge = float(_edges(body).mean())
+        edge = float(edges_of(body).mean())
         if edge > OPEN * spacing:
             found.append(
                 f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m "
@@ -264,7 +264,7 @@ def _young(scene: Scene) -> float:
 def _refuse_thick(scene: Scene, contact: Contact) -> None:
     """A thickness larger than triangles would have neighbours push each other."""
     for body in scene.bodies:
-        shortest = _edges(body).min()
+        shortest = edges_of(body).min()
         if contact.thickness is not None and contact.thickness > shortest:
             raise SceneError(
                 f"thickness [m] of contact, {contact.thickness:g}, must be smaller than the edges of "
@@ -272,7 +272,7 @@ def _refuse_thick(scene: Scene, contact: Contact) -> None:
             )
 
 
-def _edges(body: Any) -> np.ndarray:
+def edges_of(body: Any) -> np.ndarray:
     """(t, 3) lengths [m] of the sides of the triangles of a surface."""
     corners = body.mesh.points[np.asarray(body.mesh.surface)]
     return np.asarray(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2))

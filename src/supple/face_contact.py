@@ -1,0 +1,210 @@
+"""Faces that are kept out of obstacles which are small against them.
+
+A point of a triangle that is inside an obstacle is pushed out of it by ½ k d², d being its depth: a
+constraint between the corners of the triangle and a point of the obstacle, as weak contact has them between
+bodies. The points are those where faces are deepest. They are found anew every few iterations, and those of
+earlier looks stay as long as a step lasts: something that lies flat on a face is held at several of its
+points, each of which is the deepest where the others alone are held. Faces leave obstacles on the side on
+which they were when the step began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from supple.contact.face_points import (
+    FacePoints,
+    carried_points,
+    carried_ways,
+    distances_of,
+    foot_towards,
+    points_inside,
+    sides_of,
+)
+from supple.contact.points import Points
+from supple.contact.rigid import Push
+from supple.contact.shapes import FRICTION, OBSTACLE, POSE, Shapes
+from supple.grip import owners
+from supple.kernels import HOST
+from supple.model import Model
+from supple.problem import Problem
+from supple.problem.measures import rest_stiffness_of
+from supple.problem.pierced import surface_triangles
+from supple.problem.touch_sums import Pressed
+from supple.reactions import Touches
+from supple.terms import RubbingContacts
+from supple.terms.rubbing import NORMAL, NUMBERS, SLIP, STIFFNESS
+from supple.weak_contact import EVERY, unless_alike
+
+STIFF = 30.0
+"""How stiff constraints are, in parts of the stiffness of vertices at rest."""
+
+GONE = 0.05
+"""Part of the mean edge: points of faces that are farther off an obstacle are forgotten."""
+
+
+TURNED = 0.5
+"""Cosine of the angle by which normals at a point may turn in a step: beyond, they are those of another side
+of the obstacle."""
+
+
+@dataclass(frozen=True, eq=False)
+class FaceContact:
+    """Says which points of faces obstacles push: a `Follower`. triangles (t, 3); stiffness (t,) [N/m]; small
+    (r,): 1 for the shapes that are small against faces; edge [m]: the mean one."""
+
+    triangles: np.ndarray
+    stiffness: np.ndarray
+    small: np.ndarray
+    edge: float
+    every: int | None = EVERY
+    presses: bool = True
+
+    def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+        index, contacts, device = self._index(problem.model), problem.contacts, problem.device
+        if device.far:
+            device.pull(problem.u)
+        x = problem.positions
+        seen = Points.displaced(problem.model.rest, problem.u, device).x if device.far else x
+        known: FacePoints = problem.following.noted.get(index, FacePoints.none())
+        points = known.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
+        if len(known.triangle):
+            d, _ = distances_of(contacts.shapes, points.shape, self._places(points, points.deepest, x))
+            points = points.where(d < GONE * self.edge)
+        problem.following.noted[index] = points
+        device.pull(contacts.start)
+        before = contacts.shapes.rows.copy()
+        before[:, POSE : POSE + 12] = contacts.before
+        begun = problem.model.rest + contacts.start[:-1, :3], contacts.shapes._replace(rows=before)
+        old: Any = problem.model.terms[index]
+        return unless_alike(old, self._term(points, contacts.shapes, problem.model, x, begun), problem)
+
+    def standing(self, model: Model, x: np.ndarray, time: float) -> RubbingContacts:
+        """The constraints with vertices at positions x (n, 3) at a time [s], as if nothing had slid."""
+        assert model.obstacles is not None
+        shapes = model.obstacles.shapes(time)
+        points = points_inside(np.ascontiguousarray(x), self.triangles, shapes, self.small, HOST)
+        return replace(self._term(points, shapes, model, x), capacity=max(1, len(points.triangle)))
+
+    def _index(self, model: Model) -> int:
+        return next(k for k, own in model.followers if own is self)
+
+    def _places(self, points: FacePoints, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(m, 3) [m] with weights (m, 3) of the corners in the faces of points, and vertices at x (n, 3)."""
+        return np.asarray(np.einsum("mk,mki->mi", weights, x[self.triangles[points.triangle]]))
+
+    def _term(
+        self,
+        points: FacePoints,
+        shapes: Shapes,
+        model: Model,
+        x: np.ndarray,
+        begun: tuple[np.ndarray, Shapes] | None = None,
+    ) -> RubbingContacts:
+        """Constraints of points with vertices at x (n, 3); begun: where vertices (n, 3) and shapes were when
+        the step began, None: as they are now."""
+        w, deepest, which = points.weights, points.deepest, points.shape
+        there = self._places(points, deepest, x)
+        d, n = distances_of(shapes, which, there)
+        moved = self._places(points, w, x - model.rest)
+        o = -moved
+        if begun is not None:
+            start = self._places(points, w, begun[0])
+            o += self._places(points, w, x) - carried_points(shapes, which, start)
+            side = sides_of(points, begun[0], self.triangles, begun[1])
+            d, n = _on_their_side(shapes, which, there, d, n, carried_ways(shapes, which, side))
+        o -= (n * o).sum(axis=1)[:, None] * n
+        numbers = np.empty((len(d), NUMBERS))
+        numbers[:, NORMAL:SLIP], numbers[:, SLIP : SLIP + 3] = n, o
+        gap, mu = d - (n * moved).sum(axis=1), shapes.rows[points.shape, FRICTION]
+        numbers[:, SLIP + 3 :] = np.column_stack([gap, self.stiffness[points.triangle], mu])
+        keys = np.column_stack([points.triangle, points.shape])
+        vertices = self.triangles[points.triangle].astype(np.int32)
+        return RubbingContacts(vertices, points.weights, numbers, 0, False, keys)
+
+    def push(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
+        """What faces do to the rigid body that is the shape of a row, with the stiffness (n,) [N/m] of every
+        vertex."""
+        term: Any = problem.model.terms[self._index(problem.model)]
+        u = problem.states.vectors(problem.u)[0].astype(float)
+        forces = term.forces(u)
+        own = (term.keys[:, 1] == row) & forces.any(axis=1)
+        vertices, weights = term.vertices[own], term.weights[own]
+        points = np.einsum("mk,mki->mi", weights, (problem.model.rest + u)[vertices])
+        n = term.numbers[own, NORMAL:SLIP][:, None]
+        ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.rough else n
+        through = (weights**2 * _softness(term, vertices, stiffness)[vertices]).sum(axis=1)
+        yields = 1 / term.numbers[own, STIFFNESS] + through
+        return Push(points, -forces[own], ways, 1 / yields)
+
+    def touches(self, model: Model, x: np.ndarray) -> Touches:
+        """What obstacles do by the constraints of a model to the corners of faces, with vertices at x (n,
+        3)."""
+        assert model.obstacles is not None
+        term: Any = model.terms[self._index(model)]
+        forces = term.weights[:, :, None] * term.forces(x - model.rest)[:, None]
+        obstacle = np.repeat(model.obstacles.obstacle[term.keys[:, 1]], 3)
+        return Touches(model.obstacles.names, term.vertices.ravel(), obstacle, forces.reshape(-1, 3))
+
+    def pressed(self, problem: Problem) -> Pressed:
+        """What obstacles do to faces where the vertices of a problem are."""
+        model, contacts = problem.model, problem.contacts
+        assert model.obstacles is not None
+        term: Any = model.terms[self._index(model)]
+        u = problem.states.vectors(problem.u)[0].astype(float)
+        forces, push = term.forces(u), term.response(u).push
+        there = np.einsum("mk,mki->mi", term.weights, (model.rest + u)[term.vertices])
+        d, _ = distances_of(contacts.shapes, term.keys[:, 1], there)
+        obstacle = contacts.shapes.rows[term.keys[:, 1], OBSTACLE].astype(int)
+        body = owners(model)[term.vertices[:, 0]]
+        return Pressed(
+            _sums(forces, obstacle, len(model.obstacles.names)),
+            np.bincount(obstacle[push > 0], minlength=len(model.obstacles.names)),
+            _sums(forces, body, len(model.body_vertices)),
+            np.bincount(body, push * np.abs(d), len(model.body_vertices)),
+        )
+
+
+def _softness(term: RubbingContacts, vertices: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+    """(n,) [m/N] how much vertices give way without their constraints, which are a part of their stiffness
+    (n,) [N/m]; each as often as it is among vertices (m, 3), which share it."""
+    own = np.zeros(len(stiffness))
+    np.add.at(own, term.vertices, term.weights**2 * term.numbers[:, STIFFNESS, None] / 3)
+    shared = np.bincount(vertices.ravel(), minlength=len(stiffness))
+    return shared / np.maximum(stiffness - own, 1e-3 * np.maximum(stiffness, 1e-300))
+
+
+def _on_their_side(
+    shapes: Shapes, which: np.ndarray, there: np.ndarray, d: np.ndarray, n: np.ndarray, side: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances (m,) and normals (m, 3) of points (m, 3) in shapes of numbers (m,) where they leave these on
+    the side (m, 3) where they were: what has gone far in is nearer to others."""
+    past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < TURNED))
+    foot = foot_towards(shapes, which[past], there[past], side[past])
+    normal = distances_of(shapes, which[past], foot)[1]
+    d, n = d.copy(), n.copy()
+    d[past], n[past] = ((there[past] - foot) * normal).sum(axis=1), normal
+    return d, n
+
+
+def _sums(forces: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
+    """(count, 3) of forces (m, 3)."""
+    return np.stack([np.bincount(which, axis, count) for axis in forces.T], axis=1)
+
+
+def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
+    """The model with faces that are kept out of the shapes of its obstacles of which small (r,) is not 0;
+    edge [m]: the mean one of its surfaces."""
+    triangles = surface_triangles(model)
+    bare = replace(model, followers=(), obstacles=None, velocities=None, grid=None)
+    stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3
+    contact = FaceContact(triangles, STIFF * stiffness[triangles].max(axis=1), small, edge)
+    empty = np.empty((0, 3))
+    none = RubbingContacts(
+        empty.astype(np.int32), empty, np.empty((0, NUMBERS)), 64, False, np.empty((0, 2), np.int64)
+    )
+    followers = (*model.followers, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), followers=followers)

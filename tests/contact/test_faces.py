@@ -1,0 +1,235 @@
+"""Obstacles in the faces of bodies, between vertices."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+
+import supple
+from supple.contact.faces import DEPTHS, deepest, thicknesses
+from supple.contact.shapes import POSE, SIZE, Shapes, distances_to
+from supple.kernels import kernel
+from supple.problem import Problem
+from supple.problem.touched import contact_reports
+from supple.scene.surface_shapes import SurfaceShape
+from supple.solving import make_problem
+
+FINE = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
+"""Weights of the second and the third corner at points all over a triangle."""
+
+
+@kernel
+def deepest_of_all(shapes, triangles, found):
+    for m in range(len(triangles)):
+        a = triangles[m, 0, 0], triangles[m, 0, 1], triangles[m, 0, 2]
+        b = triangles[m, 1, 0], triangles[m, 1, 1], triangles[m, 1, 2]
+        c = triangles[m, 2, 0], triangles[m, 2, 1], triangles[m, 2, 2]
+        at = deepest(shapes, 0, a, b, c, 1e9, DEPTHS)
+        found[m, 0], found[m, 1], found[m, 2] = at.distance, at.second, at.third
+
+
+def spread(triangle, weights):
+    """Points of a triangle with weights (k, 2) of its second and third corner."""
+    return triangle[0] + weights @ (triangle[1:] - triangle[0])
+
+
+def bowl():
+    """A closed surface that is not convex: a thick half of a hollow ball."""
+    angle = np.linspace(0, np.pi / 2, 7)
+    profile = [(np.sin(t), -np.cos(t)) for t in angle] + [
+        (0.6 * np.sin(t), -0.6 * np.cos(t)) for t in angle[::-1]
+    ]
+    rings = 16
+    turns = 2 * np.pi * np.arange(rings) / rings
+    points, first = [], []
+    for r, z in profile:
+        first.append(len(points))
+        points += [(0.0, 0.0, z)] if r < 1e-9 else [(r * np.cos(t), r * np.sin(t), z) for t in turns]
+    triangles = []
+    for (k, (r, _)), (s, _) in zip(enumerate(profile), profile[1:], strict=False):
+        for i in range(rings):
+            j, a, b = (i + 1) % rings, first[k], first[k + 1]
+            if r < 1e-9:
+                triangles.append((a, b + j, b + i))
+            elif s < 1e-9:
+                triangles.append((a + i, a + j, b))
+            else:
+                triangles += [(a + i, a + j, b + i), (a + j, b + j, b + i)]
+    mesh = supple.TriMesh(np.array(points), np.array(triangles))
+    flipped = mesh.enclosed_volume < 0
+    return supple.TriMesh(mesh.points, mesh.triangles[:, ::-1]) if flipped else mesh
+
+
+SHAPES = {
+    "ball": supple.Sphere(0.3),
+    "capsule": supple.Capsule((-0.4, 0, 0), (0.4, 0.1, 0.2), 0.1),
+    "cylinder": supple.Cylinder((-0.4, 0, 0), (0.4, 0.1, 0.2), 0.1),
+    "plate": supple.Box((0.5, 0.04, 0.8), (0, 0, 0)),
+    "bowl": SurfaceShape(bowl(), 24),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [(n, s) for n in SHAPES for s in (1e-3, 1.0, 1e3) if n != "bowl" or s == 1]
+)
+def test_the_deepest_point_of_a_triangle_is_found(name, size):
+    """Beside points all over it; triangles of all sizes, around a shape."""
+    rows, values = SHAPES[name].rows.copy(), np.append(SHAPES[name].values, 0.0)
+    if name != "bowl":  # a grid has numbers of cells there
+        rows[:, SIZE : SIZE + 3] *= size
+        rows[:, POSE + 9 : POSE + 12] *= size
+    shapes, rng = Shapes(rows, values), np.random.default_rng(1)
+    triangles = size * rng.normal(size=(60, 1, 3)) * 0.5 + size * rng.normal(size=(60, 3, 3)) * np.array(
+        [[[0.1]], [[0.5]], [[1.0]]]
+    ).repeat(20, axis=0)
+    found = np.zeros((60, 3))
+    deepest_of_all(shapes, triangles, found)
+    for triangle, (d, second, third) in zip(triangles, found, strict=True):
+        edge = np.linalg.norm(triangle - np.roll(triangle, 1, axis=0), axis=1).max()
+        assert min(second, third, 1 - second - third) > -1e-12, "it is a point of the triangle"
+        there = spread(triangle, np.array([[second, third]]))
+        assert d == pytest.approx(distances_to(shapes, there)[0][0], abs=1e-12 * size)
+        least = distances_to(shapes, spread(triangle, FINE))[0].min()
+        assert d < least + 1e-3 * edge or (name == "bowl" and least > 0), "a grid knows its inside"
+
+
+def test_thickness_is_twice_the_depth_of_the_deepest_point():
+    for name, thick in (("ball", 0.6), ("capsule", 0.2), ("cylinder", 0.2), ("plate", 0.04)):
+        assert thicknesses(Shapes(SHAPES[name].rows, np.zeros(1)))[0] == pytest.approx(thick)
+    assert thicknesses(Shapes(SHAPES["bowl"].rows, SHAPES["bowl"].values))[0] == pytest.approx(0.4, rel=0.15)
+    for hollow in (supple.Plane(), supple.Sphere(1.0, hollow=True)):
+        assert np.isinf(thicknesses(Shapes(hollow.rows, np.zeros(1)))).all()
+
+
+def block(obstacle, motion, size=1.0, origin=(0, 0, 0), cells=2, **options):
+    """A block that stands on what it is pinned to, and something that comes from above."""
+    scene = supple.Scene(gravity=(0, 0, 0), **options)
+    mesh = supple.block(cells=(cells,) * 3, size=(size,) * 3)
+    mesh = supple.TetMesh(mesh.points + np.array(origin, float), mesh.tets)
+    body = scene.add_solid(mesh, supple.NeoHookean(young=1e5, poisson=0.3), density=1000)
+    scene.pin(body.where(lambda X: X[:, 1] < origin[1] + 1e-6 * size))
+    scene.add_obstacle(obstacle, motion, name="thing")
+    return scene
+
+
+def things(size, origin):
+    """Of a third of a cell of such a block, above the middle of one of its faces."""
+    s, (x, y, z) = size, np.array(origin, float) + size * np.array([0.35, 1.0, 0.2])
+    return {
+        "ball": supple.Sphere(s / 12, (x, y + s / 12, z)),
+        "rod": supple.Capsule((x - 0.2 * s, y + 0.04 * s, z), (x + 0.1 * s, y + 0.04 * s, z), 0.04 * s),
+        "standing rod": supple.Cylinder((x, y, z), (x, y + 0.5 * s, z), 0.05 * s),
+        "plate on edge": supple.Box((0.2 * s, 0.4 * s, 0.04 * s), (x, y + 0.2 * s, z)),
+    }
+
+
+PLACES = {
+    "here": (1.0, (0, 0, 0)),
+    "tiny": (1e-3, (0, 0, 0)),
+    "huge": (1e3, (0, 0, 0)),
+    "far": (1.0, (1e4, 0, -1e4)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
+def test_inspect_tells_of_what_is_small(thing, place):
+    size, origin = PLACES[place]
+    scene = block(things(size, origin)[thing], None, size, origin)
+    (told,) = supple.inspect(scene)["small_obstacles"]
+    assert "'thing'" in told
+    assert "'solid0'" in told
+    large = supple.Sphere(size, tuple(np.array(origin, float) + size * np.array([0.5, 2.0, 0.5])))
+    assert not supple.inspect(block(large, None, size, origin))["small_obstacles"]
+
+
+def placed(scene, **compute):
+    """The report of a scene in the end of all motions, with vertices where they are at rest."""
+    problem = make_problem(scene, True, supple.Compute(**compute))
+    problem.contacts.find(np.inf)
+    return contact_reports(problem)[0]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
+def test_what_has_passed_a_face_is_reported(thing, place, precision):
+    size, origin = PLACES[place]
+    shape = things(size, origin)[thing]
+    for depth, passes in ((0.0, False), (0.03, True)):
+        scene = block(shape, supple.Translate((0, -depth * size, 0)), size, origin)
+        found = placed(scene, precision=precision)
+        (each,) = found.obstacles
+        assert found.passed == passes
+        assert each.depth == 0, "no vertex is inside"
+        if passes:
+            assert each.pierced == pytest.approx(depth * size if thing == "ball" else each.pierced, rel=1e-2)
+            assert 0.019 * size < each.pierced < 0.031 * size
+            (told,) = found.sentences
+            assert "'thing'" in told
+            assert "'solid0'" in told
+            assert each.passed.finer < size / 8
+
+
+def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
+    """Cloth on a ball of 1.5 edges: a vertex on it, others around, all on the ball."""
+    scene = supple.Scene()
+    cloth = scene.add_cloth(
+        supple.sheet(cells=6, size=(1, 1), plane="zx", origin=(-0.5, 0.0, -0.5), pattern="equilateral"),
+        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        thickness=1e-3,
+        density=1.0,
+    )
+    edge = float(np.linalg.norm(np.diff(cloth.points[cloth.mesh.triangles[0]], axis=0), axis=1).max())
+    radius = 1.5 * edge
+    scene.pin(cloth.where([0]))
+    scene.add_obstacle(supple.Sphere(radius, (0, -1.01 * radius, 0)), name="ball")
+    problem = make_problem(scene, True, supple.Compute())
+    x = problem.positions - np.array([0, -1.01 * radius, 0])
+    problem.positions = problem.model.rest + (radius / np.linalg.norm(x, axis=1) - 1)[:, None] * x
+    problem.contacts.find(np.inf)
+    found = contact_reports(problem)[0]
+    assert 0.03 * edge < found.pierced < 0.2 * edge, "it is cut"
+    assert not found.passed
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_equilibrium_with_a_corner_in_a_face_is_not_called_converged(threads):
+    """A large box on its corner, which no vertex feels."""
+    tip = (0.35, 1.0, 0.2)
+    corner = supple.Box((3, 3, 3), (0.35, 1 + 1.5 * np.sqrt(3), 0.2), (-1, 0, 1), np.arccos(1 / np.sqrt(3)))
+    assert distances_to(Shapes(corner.rows, np.zeros(1)), np.array([tip]))[0] == pytest.approx(0, abs=1e-9)
+    scene = block(corner, supple.Translate((0, -0.1, 0)))
+    report = supple.equilibrium(scene, tolerance=1e-6, threads=threads).report
+    assert report.outcome is supple.Outcome.PASSED
+    assert not report.ok
+    assert any("'thing'" in note for note in report.notes)
+    assert "face" in report.outcome.value
+
+
+def test_pinned_faces_and_faces_beside_pinned_vertices_inside_do_not_count():
+    """What is pinned into an obstacle is so on purpose."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(
+        supple.block(cells=(2, 2, 2), size=(1, 1, 1)), supple.Corotated(young=1e5, poisson=0.3)
+    )
+    scene.pin(body.where(lambda X: X[:, 1] < 1e-6))
+    scene.add_obstacle(supple.Box((3, 0.2, 3), (0.5, 0.0, 0.5)), name="floor")
+    assert placed(scene).pierced == 0
+
+
+def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F811
+    """Of two copies of the state, one of which has moved away."""
+    from supple.problem.cuda import Cuda
+
+    scene = block(things(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))
+    model = supple.build_model(scene)
+    problem = Problem(model, "float64", 1, Cuda(model.vertices + 1))
+    problem.hold(2)
+    problem.states.positions = np.stack([model.rest, model.rest - np.array([0, 0.1, 0])])
+    problem.contacts.find(np.inf)
+    (near,), (away,) = (report.obstacles for report in contact_reports(problem))
+    (host,) = placed(scene).obstacles
+    assert near.pierced == host.pierced > 0
+    assert near.passed == host.passed
+    assert away.pierced == 0
+    assert away.passed is None

@@ -1,0 +1,178 @@
+"""Obstacles that are small against faces, which are kept out of them."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from test_faces import PLACES, block, bowl, things
+
+import supple
+from supple.contact.face_points import FacePoints, distances_of, foot_towards
+from supple.contact.shapes import Shapes
+from supple.problem import Problem
+from supple.problem.remembered import RIGID
+from supple.scene.surface_shapes import SurfaceShape
+
+GRAVITY = np.array([0, -9.81, 0])
+
+
+def pressed(thing, place="here", depth=0.03, **options):
+    """A block into whose face something is pushed by so many of its sizes."""
+    size, origin = PLACES[place]
+    scene = block(things(size, origin)[thing], supple.Translate((0, -depth * size, 0)), size, origin)
+    return supple.equilibrium(scene, tolerance=1e-6, **options)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
+def test_what_is_small_is_kept_out_of_faces(thing, place):
+    size, _ = PLACES[place]
+    found, here = pressed(thing, place), pressed(thing)
+    (each,) = found.report.contact.obstacles
+    assert found.report.outcome is supple.Outcome.CONVERGED
+    assert each.passed is None
+    assert each.pierced == 0
+    assert each.contacts > 0
+    on_bodies = np.sum(list(found.report.contact.bodies.values()), axis=0)
+    np.testing.assert_allclose(on_bodies, -np.array(each.force), rtol=1e-12)
+    np.testing.assert_allclose(
+        np.array(each.force) / size**2, here.report.contact.obstacles[0].force, atol=1.0
+    )
+    assert each.force[1] > 1000 * size**2, "it is pressed into the block from above"
+    evaluated = found.evaluate()
+    for force in (evaluated.reactions["pin0"].force, -evaluated.contact_force.sum(axis=0)):
+        np.testing.assert_allclose(force, each.force, atol=1e-3 * each.force[1])
+    assert np.abs(evaluated.net_force[found.model.free]).max() < 2e-3 * each.force[1]
+
+
+@pytest.mark.parametrize("depth", [0.06, 0.1])
+@pytest.mark.parametrize("thing", ["ball", "standing rod"])
+def test_faces_leave_obstacles_on_the_side_where_they_were(thing, depth):
+    """Also where more than half of these has gone through at once."""
+    found = pressed(thing, depth=depth)
+    assert found.report.outcome is supple.Outcome.CONVERGED
+    x = found.positions - found.model.rest
+    assert x[:, 1].min() < -0.9 * depth, "the face is pressed down"
+    assert found.report.contact.obstacles[0].force[1] > 0
+
+
+@pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Descent()])
+def test_solvers_agree(solver):
+    reference, found = pressed("ball", solver=supple.PBNG()), pressed("ball", solver=solver)
+    assert found.report.ok
+    assert np.abs(found.positions - reference.positions).max() < 1e-5
+
+
+def test_threads_and_precisions_agree():
+    one, two = pressed("rod", threads=1), pressed("rod", threads=2)
+    np.testing.assert_array_equal(one.positions, two.positions)
+    single = pressed("rod", precision="float32")
+    assert np.abs(single.positions - one.positions).max() < 1e-4
+
+
+def test_a_closed_surface_is_kept_out_by_its_rim():
+    """A bowl upside down, much smaller than a face, whose rim is sharp and whose inside is not."""
+    mesh = bowl().scaled(0.08)
+    points = mesh.points * np.array([1, -1, -1])
+    points = points[:, [0, 2, 1]] * np.array([1, 1, 1])
+    turned = supple.TriMesh(points - [0, points[:, 1].min(), 0] + [0.35, 1.0, 0.2], mesh.triangles)
+    turned = turned if turned.enclosed_volume > 0 else supple.TriMesh(turned.points, mesh.triangles[:, ::-1])
+    scene = block(SurfaceShape(turned, 24), supple.Translate((0, -0.03, 0)))
+    report = supple.equilibrium(scene, tolerance=1e-4).report
+    (each,) = report.contact.obstacles
+    assert each.contacts > 0
+    assert each.passed is None
+    assert each.force[1] > 1000
+
+
+def trampoline(cells, radius, friction=0.0):
+    scene = supple.Scene(quasistatic=False, dt=0.01, gravity=tuple(GRAVITY))
+    mesh = supple.sheet(cells=cells, size=(1, 1), plane="zx", origin=(-0.5, 0, -0.5))
+    cloth = scene.add_cloth(
+        mesh,
+        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        supple.HingeBending(stiffness=1e-4),
+        thickness=1e-3,
+        density=0.5,
+    )
+    scene.pin(cloth.where(lambda X: np.abs(X[:, [0, 2]]).max(axis=1) > 0.499))
+    ball = supple.Sphere(radius, (0.03, radius + 0.02, 0.11))
+    scene.add_obstacle(ball, mass=0.2, name="ball", friction=friction)
+    return scene
+
+
+@pytest.mark.parametrize(("cells", "friction"), [(4, 0.0), (4, 0.4), (8, 0.0), (16, 0.0)])
+def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction):
+    """Which are larger than it is [GPBD Fig. 9]; what it gains of momentum is what the cloth and its weight
+    give it."""
+    scene = trampoline(cells, 0.4 / cells, friction)
+    heights, before, pushed, arrived = [], np.zeros(3), 0, 0
+    for frame in supple.simulate(scene, supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
+        ball = frame.state.remembered[RIGID][0]
+        (each,) = frame.report.contact.obstacles
+        arrived += frame.report.ok
+        assert each.passed is None
+        if frame.report.ok:
+            gained, near = 0.2 * (ball[12:15] - before) / 0.01, 1e-3 * max(1.0, each.force[1])
+            np.testing.assert_allclose(gained, np.array(each.force) + 0.2 * GRAVITY, atol=near)
+        before, pushed = ball[12:15], max(pushed, each.contacts)
+        heights.append(ball[1])
+    lowest = int(np.argmin(heights))
+    assert pushed > 0
+    assert arrived >= 59, "of 60; points may come and go for ever where a ball leaves a face"
+    assert -0.4 < heights[lowest] < 0.4 / cells
+    assert max(heights[lowest:]) > heights[lowest] + 0.02, "it is thrown back"
+
+
+def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
+    scene = trampoline(4, 0.1, 0.3)
+    limits = {"tolerance": 1e-5, "max_iterations": 500}
+    whole = list(supple.simulate(scene, supple.PBNG(), frames=26, **limits))
+    *_, half = supple.simulate(scene, supple.PBNG(), frames=20, **limits)
+    *_, end = supple.simulate(scene, supple.PBNG(), frames=6, start=half.state, **limits)
+    np.testing.assert_array_equal(end.positions, whole[-1].positions)
+    assert end.report.contact.contacts > 0
+
+
+def test_only_scenes_with_small_obstacles_have_it():
+    assert not supple.build_model(block(supple.Plane(point=(0, 1, 0), normal=(0, -1, 0)), None)).followers
+    assert not supple.build_model(block(supple.Sphere(1.0, (0.5, 2.0, 0.5)), None)).followers
+    assert supple.build_model(block(things(1.0, (0, 0, 0))["ball"], None)).followers
+
+
+def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811
+    from supple.problem.cuda import Cuda
+
+    model = supple.build_model(block(things(1.0, (0, 0, 0))["rod"], supple.Translate((0, -0.03, 0))))
+    found = []
+    for device in (Cuda(model.vertices + 1), None):
+        problem = Problem(model, "float64", 1, device)
+        problem.begin_step(np.inf)
+        found.append(problem.model.terms[-1])
+    assert len(found[0].vertices) > 0
+    for name in ("vertices", "keys", "weights", "numbers"):
+        np.testing.assert_allclose(getattr(found[0], name), getattr(found[1], name), rtol=1e-12, atol=1e-12)
+
+
+def test_points_follow_the_deepest_by_half_and_stay_where_another_is_deepest():
+    """In the same face and shape only."""
+    known = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]))
+    now = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.4, 0.4, 0.2], [0.0, 0.1, 0.9]]))
+    found = known.following(now)
+    assert found.shape.tolist() == [0, 1, 1]
+    np.testing.assert_allclose(found.weights, [[0.45, 0.35, 0.2], [0.5, 0.3, 0.2], [0.0, 0.1, 0.9]])
+    np.testing.assert_allclose(found.deepest[0], [0.4, 0.4, 0.2])
+
+
+@pytest.mark.parametrize("shape", [supple.Sphere(0.3), supple.Box((0.2, 3.0, 0.4)), bowl()])
+def test_the_way_out_ends_on_the_surface(shape):
+    shape = SurfaceShape(shape, 24) if isinstance(shape, supple.TriMesh) else shape
+    shapes, rng = Shapes(shape.rows, np.append(shape.values, 0.0)), np.random.default_rng(3)
+    points = rng.uniform(-0.5, 0.5, (400, 3)) + np.array([0, 0, -0.3])
+    which = np.zeros(400, int)
+    inside = points[distances_of(shapes, which, points)[0] < 0]
+    assert len(inside) > 3
+    ways = rng.normal(size=inside.shape)
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
+    foot = foot_towards(shapes, which[: len(inside)], inside, ways)
+    assert np.abs(distances_of(shapes, which[: len(inside)], foot)[0]).max() < 1e-7
+    assert (((foot - inside) * ways).sum(axis=1) > 0).all()
