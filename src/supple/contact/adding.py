@@ -37,7 +37,8 @@ class Alone(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """The same, where what comes before chunks is known: chunk_before (c + 1,)."""
+    """before (m + 1,) gets the sums of all numbers (m,) that come before, where what comes before chunks is
+    known: chunk_before (c + 1,)."""
 
     numbers: Any
     before: Any

@@ -130,7 +130,8 @@ class Surfaces:
     def meetings_at(
         self, points: Points, thickness: float, reach: float, runner: Runner, known: Looking
     ) -> Meetings:
-        """The same at points that only kernels need know."""
+        """All that is nearer than the thickness [m], or has passed the surface of another body by less than
+        the reach [m], with vertices at points that only kernels need know."""
         given = self._given(points.x, thickness, reach, runner)
         sharp = given._replace(thickness=SHARP * thickness)
         found = [
