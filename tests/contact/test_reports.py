@@ -85,7 +85,7 @@ def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_i
 def weak():
     """Contacts of bodies with friction, where they are, and displacements a little away."""
     problem = settled(contact=supple.Contact("weak", friction=0.3), precision="float64")
-    (term,) = [term for term in problem.model.terms if term.name == "contacts"]
+    term = next(term for term in problem.model.terms if term.name == "contacts")
     assert len(term.vertices) > 5
     u = problem.states.vectors(problem.u)[0]
     return problem, term, u + 1e-3 * np.random.default_rng(0).normal(size=u.shape)
@@ -98,7 +98,7 @@ def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     assert not found.slides.all()
     np.add.at(expected, term.vertices, term.weights[:, :, None] * r[:, None])
     np.testing.assert_allclose(forces_on_vertices(term, u), expected, rtol=1e-9, atol=1e-9)
-    ((_, contact),) = problem.model.followers
+    contact = problem.model.followers[0][1]
     rest, names = problem.model.rest, problem.model.body_vertices
     forces, carried = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
     sums = [expected[own].sum(axis=0) for _, own in names]
@@ -113,3 +113,11 @@ def test_changes_of_contacts_are_seen_once_at_every_vertex():
     expected = np.abs(now - before).max(), np.abs(now).max(), np.linalg.norm(now - before)
     assert change_of_forces(term, some, u) == pytest.approx(expected)
     assert change_of_forces(term, term, u)[0] == 0
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
+    """Of which there are some beside those that rub on a floor."""
+    for frame in supple.simulate(pile(), supple.PBNG(iterations=10), frames=6, precision=precision):
+        assert frame.report.rejected == 0
+    assert frame.report.contact.contacts > 0

@@ -92,12 +92,14 @@ def _inverse(A):
 @physics
 def _push_and_rub(at, A, f, before):
     """Normal and tangential force in turn: λ so that the gap closes, and t = C(t - o/w) with the largest
-    eigenvalue w of how vertices yield to forces along the plane. Where the law holds neither changes."""
-    n, s = at.normal, solve_spd(A, f)
+    eigenvalue w of how vertices yield to forces along the plane. Where the law holds neither changes. Forces
+    are in parts of tr A here: lanes that stand for no vertex have one whose powers are no numbers."""
+    n, s, trace = at.normal, solve_spd(A, f), A[0] + A[1] + A[2]
+    A, before = _relaxed(A, trace), scale(1.0 / trace, before)
     W, det = _inverse(A)
     Wn = symmetric_matvec(W, n)
     yields = dot(n, Wn)
-    there = yields * (A[0] + A[1] + A[2]) > HARDLY
+    there = yields > HARDLY
     one = 0.0 * yields + 1.0
     half = 0.5 * (W[0] + W[1] + W[2] - yields)
     square = max(half * half - dot(n, symmetric_matvec(A, n)) / det, 0.0 * half)
@@ -112,7 +114,7 @@ def _push_and_rub(at, A, f, before):
         rub = sub(rub, scale(stiff, add(slip, across(n, moved))))
         rub = scale(_within(at.mu * push, rub), rub)
     r = add(scale(push, n), rub)
-    return scale(select(there, one, 0.0 * one), r)
+    return scale(select(there, trace, 0.0 * one), r)
 
 
 @physics

@@ -167,3 +167,14 @@ def _thickness(row: np.ndarray, values: np.ndarray) -> float:
         return max(0.0, -2 * float(values[first : first + count].min()))
     a, b, c = row[SIZE : SIZE + 3].tolist()
     return 2 * float({CAPSULE: b, CYLINDER: min(a, b), BOX: min(a, b, c)}[int(row[KIND])])
+
+
+def widths(shapes: Shapes) -> np.ndarray:
+    """(r,) [m] the second least extent of each shape, of a closed surface its thickness; infinite for what
+    has no other side. What is wide and thin, as a plate, passes faces with its rim only."""
+    thick = thicknesses(shapes)
+    for k, row in enumerate(shapes.rows):
+        if math.isfinite(thick[k]) and row[KIND] in (BOX, CYLINDER):
+            a, b, c = row[SIZE : SIZE + 3].tolist()
+            thick[k] = 2 * (sorted((a, b, c))[1] if row[KIND] == BOX else b)
+    return thick

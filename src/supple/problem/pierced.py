@@ -171,7 +171,8 @@ class Piercing:
         faces, device = self._faces, self._device
         if not len(faces.triangles):
             return nothing
-        device.clear(faces.count)
+        faces.count[:] = 0
+        device.push(faces.count)
         device.run(look_at_faces, 1, faces)
         device.pull(faces.count)
         if not faces.count.any():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.contact.faces import thicknesses
+from supple.contact.faces import thicknesses, widths
 from supple.face_contact import with_face_contact
 from supple.model import Model
 from supple.scene.contact import edges_of
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 SMALL = 1.5
 """Mean edges of a surface: what is thinner may pass it between vertices. An edge across a right angle cuts
-that by e/√8, which is half of the way to the middle of what is √2 e thick."""
+that by e/√8, which is half of the way to the middle of what is √2 e thick. Springs keep faces out of what is
+no wider either: on a wide plate vertices lie, and springs beside them would push them off."""
 
 
 def with_faces_kept_out(scene: Scene, model: Model) -> Model:
@@ -26,7 +27,7 @@ def with_faces_kept_out(scene: Scene, model: Model) -> Model:
     if model.obstacles is None or model.grid is not None:
         return model
     edges = np.array([float(edges_of(body).mean()) for body in scene.bodies])
-    small = thicknesses(model.obstacles.shapes(0.0)) < SMALL * edges.max()
+    small = widths(model.obstacles.shapes(0.0)) < SMALL * edges.max()
     if not small.any():
         return model
     return with_face_contact(model, small.astype(np.int32), float(edges.mean()))
@@ -37,14 +38,20 @@ def small_obstacles(scene: Scene) -> list[str]:
     obstacles = obstacles_of(scene)
     if obstacles is None:
         return []
-    thick = thicknesses(obstacles.shapes(0.0))
-    sizes = {name: float(thick[obstacles.obstacle == k].min()) for k, name in enumerate(obstacles.names)}
+    shapes, longest = obstacles.shapes(0.0), max(float(edges_of(body).mean()) for body in scene.bodies)
+    thick, kept_out = thicknesses(shapes), widths(shapes) < SMALL * longest
     return [
-        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: springs "
-        "keep faces out of it, which give way; edges below "
-        f"{0.5 * size:.2g} m would feel it with their vertices"
+        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: {how}; edges "
+        f"below {0.5 * size:.2g} m would feel it with their vertices"
         for body in scene.bodies
         for edge in [float(edges_of(body).mean())]
-        for name, size in sizes.items()
+        for k, name in enumerate(obstacles.names)
+        for own in [obstacles.obstacle == k]
+        for size in [float(thick[own].min())]
+        for how in [KEPT_OUT if kept_out[own].all() else TOLD]
         if size < SMALL * edge
     ]
+
+
+KEPT_OUT = "springs keep faces out of it, which give way"
+TOLD = "its rim may pass between vertices, which reports tell"
