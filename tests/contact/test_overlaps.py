@@ -9,7 +9,7 @@ import supple
 from supple.contact.grid import near
 from supple.contact.overlaps import MOST, shared
 from supple.contact.pairs import Surfaces
-from supple.contact.weights import areas
+from supple.contact.sizes import areas
 
 
 def square(cells, seed, height, up):

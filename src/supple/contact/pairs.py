@@ -26,8 +26,8 @@ from supple.contact.meeting import (
 )
 from supple.contact.normals import Around, normals_of
 from supple.contact.points import Points
+from supple.contact.sizes import areas, length
 from supple.contact.ways_out import short
-from supple.contact.weights import areas, length
 from supple.kernels import HOST, Runner
 
 SHARP = 0.25
