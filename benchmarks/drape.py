@@ -55,8 +55,13 @@ class Cloth(NamedTuple):
         """(B/ρg)^⅓ [m]: half of the strip that droops by 41.5 degrees [ASTM D1388]."""
         return (self.bending / (self.density * G)) ** (1 / 3)
 
+    @property
+    def moduli(self) -> tuple[float, float, float]:
+        """Young's moduli of weft and warp and the shear modulus [Pa]."""
+        return self.weft / self.thickness, self.warp / self.thickness, self.shear / self.thickness
+
     def membrane(self) -> supple.WovenStVK:
-        along, across, shear = (k / self.thickness for k in (self.weft, self.warp, self.shear))
+        along, across, shear = self.moduli
         return supple.WovenStVK(
             weft=along,
             warp=across,
@@ -243,10 +248,15 @@ on {rings} rings of triangles.
 
 ![Six fabrics, draped](images/drape.webp)
 
-| | kg/m² | B [N m] | (B/ρg)^⅓ [mm] | weft, warp, shear [N/m] | drape [%] | published [%] | folds | distance |
-|---|---|---|---|---|---|---|---|---|"""
+| | kg/m² | B [N m] | (B/ρg)^⅓ [mm] | thickness [mm] | weft, warp, shear [Pa] | drape [%] \
+| published [%] | folds | distance |
+|---|---|---|---|---|---|---|---|---|---|"""
 
 TAIL = """
+The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * warp / weft`; the
+thickness [m] is an argument of `add_cloth`, and B of `HingeBending`. A modulus is the stiffness of a strip
+[N/m], as fabric testers measure it, divided by the thickness.
+
 Folded cloth has many equilibria: each fabric was released from skirts of four and of six folds, and
 the least energy counts; `distance` is how far by its size it is from that
 equilibrium at most, by its certificate. Bands are published ones, of other pieces of cloth. What one measures
@@ -279,10 +289,10 @@ def page(results: dict[str, Any]) -> str:
     for name, fabric in FABRICS.items():
         f = results["fabrics"][name]
         band = f"{fabric.band[0]:g} to {fabric.band[1]:g}, {fabric.source}"
-        stiff = f"{fabric.weft:g}, {fabric.warp:g}, {fabric.shear:g}"
+        stiff = ", ".join(f"{modulus:.4g}" for modulus in fabric.moduli)
         lines.append(
             f"| {name} | {fabric.density:g} | {fabric.bending:.1e} | {1e3 * fabric.bending_length:.1f} | "
-            f"{stiff} | **{f['coefficient']:g}** | {band} | "
+            f"{1e3 * fabric.thickness:g} | {stiff} | **{f['coefficient']:g}** | {band} | "
             f"{f['folds']} | {f['distance']:.0e} |"
         )
     rows = [

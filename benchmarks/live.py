@@ -108,16 +108,17 @@ def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
     while session.snapshot.updates < 10:  # compiled and under way
         time.sleep(0.1)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        pool.apply(count_surfaces, (page.server.get_port(), 1.0))
+        address = f"ws://{LOCAL}:{page.server.get_port()}/{page.query}"
+        pool.apply(count_surfaces, (address, 1.0))
         first, began = session.snapshot.updates, time.perf_counter()
-        received = pool.apply(count_surfaces, (page.server.get_port(), seconds))
+        received = pool.apply(count_surfaces, (address, seconds))
         computed = (session.snapshot.updates - first) / (time.perf_counter() - began)
     page.close()
     session.close()
     return {"received_per_second": received / seconds, "computed_per_second": computed}
 
 
-def count_surfaces(port: int, seconds: float) -> int:
+def count_surfaces(address: str, seconds: float) -> int:
     """Surfaces that a client receives in a time after the first one."""
     import msgspec
     import viser
@@ -126,7 +127,7 @@ def count_surfaces(port: int, seconds: float) -> int:
 
     count, end = 0, float("inf")
     protocol: Any = f"viser-v{viser.__version__}"
-    with connect(f"ws://{LOCAL}:{port}", subprotocols=[protocol], max_size=None, compression=None) as socket:
+    with connect(address, subprotocols=[protocol], max_size=None, compression=None) as socket:
         socket.send(msgspec.msgpack.encode(CAMERA))
         while time.perf_counter() < end:
             data = socket.recv()

@@ -55,7 +55,7 @@ def main() -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
         tab = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
-        tab.goto(f"http://{LOCAL}:{page.server.get_port()}")
+        tab.goto(f"http://{LOCAL}:{page.server.get_port()}/{page.query}")
         tab.get_by_role("button", name="Play").wait_for(timeout=1e3 * PATIENCE)
         if options.dark:
             tab.get_by_text("Dark", exact=True).click()

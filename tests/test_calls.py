@@ -142,7 +142,7 @@ def test_a_scene_file_stands_for_its_scene(tmp_path):
     [
         ({}, 1e-4, "CONVERGED"),
         ({"solver": PBNG(iterations=3)}, None, "COMPLETED"),
-        ({"max_iterations": 3}, None, "COMPLETED"),
+        ({"max_iterations": 3}, 1e-4, "BUDGET_ITERATIONS"),
         ({"tolerance": 0.1}, 0.1, "CONVERGED"),
     ],
 )

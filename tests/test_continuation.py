@@ -1,5 +1,7 @@
 """Loads and motions that grow in steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import HAND_WRITTEN, cantilever, face, material
@@ -60,7 +62,7 @@ def test_barriers_make_steps_of_their_own(by):
 @pytest.mark.parametrize("name", [name for name in HAND_WRITTEN if name != "log_neo_hookean"])
 def test_no_steps_where_none_are_needed(name):
     result = supple.equilibrium(squeezed(name, 0.2))
-    assert result.report.ok
+    assert result.report.outcome is Outcome.CONVERGED
     assert not result.stages
 
 
@@ -76,3 +78,36 @@ def test_starts_of_infinite_energy_still_fail():
 def test_steps_are_checked():
     with pytest.raises(ValueError, match="steps"):
         supple.equilibrium(squeezed("corotated", 0.1), steps=0)
+
+
+def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
+    """A moved pin stretches one layer of cells beyond the locking stretch of Gent's material."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    material = supple.Gent(shear=1e4, limit=3.0, bulk=1e5)
+    bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)
+    scene.pin(bar.where(lambda X: X[:, 0] <= 0))
+    scene.pin(bar.where(lambda X: X[:, 0] >= 1), motion=supple.Translate((0.3, 0, 0)))
+    result = supple.equilibrium(scene)
+    asked = supple.equilibrium(scene, steps=16)
+    assert result.report.outcome is supple.Outcome.CONVERGED
+    assert result.report.energy == pytest.approx(asked.report.energy, rel=1e-6)
+    assert any("longer ones did not converge" in note for note in result.report.notes)
+
+
+@pytest.mark.parametrize("by", ["motion", "positions"])
+def test_equilibria_that_stagnate_at_once_are_found_in_shorter_steps(by):
+    scene = supple.Scene(gravity=(0, 0, 0))
+    material = supple.Gent(shear=1e4, limit=3.0, bulk=1e5)
+    bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)
+    scene.pin(bar.where(lambda X: X[:, 0] <= 0))
+    end = bar.where(lambda X: X[:, 0] >= 1)
+    scene.pin(end)
+    pulled = [supple.Translate((way, 0, 0)) for way in (0.3, 0.01)]
+    targets = pulled if by == "motion" else [motion(end.points, np.inf) for motion in pulled]
+    far, near = supple.equilibria(scene, [supple.Variation(pins={end: target}) for target in targets])
+    assert far.report.outcome is near.report.outcome is supple.Outcome.CONVERGED
+    assert any("longer ones did not converge" in note for note in far.report.notes)
+    assert not any("longer ones" in note for note in near.report.notes)
+    scene.pins[-1] = replace(scene.pins[-1], motion=pulled[0])
+    alone = supple.equilibrium(scene, steps=8)
+    np.testing.assert_allclose(far.positions, alone.positions, atol=1e-4)

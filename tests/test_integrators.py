@@ -7,6 +7,8 @@ from problems import face
 
 import supple
 from supple.integrating import INTEGRATORS, RULES
+from supple.io.bodies import joined
+from supple.io.frames import SavedFrame, read_frame, write_frame
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 
@@ -233,3 +235,102 @@ def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
     np.testing.assert_array_equal(*shorter)
     assert not after(state, "backward_euler").state.remembered
     assert not supple.equilibrium(scene, "newton", start=state).state.remembered
+
+
+@pytest.mark.parametrize("integrator", RULES)
+def test_nothing_has_converged_after_a_step_that_was_not_solved(integrator):
+    """Two sweeps solve some steps and others not, of which a kick is one."""
+    scene = bar(integrator)
+    limits = {"solver": "pbng", "max_iterations": 2, "tolerance": 1e-3}
+    corner = scene.bodies[0].where([19])
+    for copies in (None, 2):
+        stepper = supple.Stepper(scene, copies=copies, **limits)
+        begun = stepper.state
+        reports = [stepper.step(forces={corner: (0, 1e6, 0)} if k == 2 else None) for k in range(7)]
+        reports = [frame.report if copies is None else frame[1].report for frame in reports]
+        first = next(k for k, report in enumerate(reports) if not report.ok)
+        assert reports[first].outcome is supple.Outcome.BUDGET_ITERATIONS
+        later = {report.outcome for report in reports[first + 1 :]}
+        assert supple.Outcome.UNSOLVED_BEFORE in later
+        assert supple.Outcome.CONVERGED not in later
+        assert not any(report.ok for report in reports[first:])
+        told = f"the step at {(first + 1) * 0.02:.6g} s was not solved"
+        assert all(told in str(r) for r in reports[first:] if r.outcome is supple.Outcome.UNSOLVED_BEFORE)
+        stepper.state = begun
+        again = stepper.step()
+        assert (again if copies is None else again[1]).report.outcome is reports[0].outcome
+
+
+def soft_block(integrator, dt, frames=8):
+    """A block of 1 m that sags by a quarter of its length, with a period of about a second."""
+    scene = supple.Scene(quasistatic=False, dt=dt, frames=frames, integrator=integrator)
+    body = scene.add_solid(supple.block(2), supple.Corotated(young=1e5, poisson=0.3), 1000.0)
+    scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
+    return scene
+
+
+@pytest.mark.parametrize("solver", [None, supple.PBNG(iterations=200)], ids=["default", "fixed"])
+@pytest.mark.parametrize(
+    ("integrator", "dt"),
+    [("trapezoidal", 1e2), ("trapezoidal", 1e3), ("trapezoidal", 1e4), ("bdf2", 1e3), ("bdf2", 1e4)],
+)
+def test_a_body_that_is_lost_stays_lost(integrator, dt, solver):
+    """Steps 100 to 10,000 periods long: where a body has flown away, nothing that follows is ok."""
+    frames = list(supple.simulate(soft_block(integrator, dt), solver))
+    moved = [np.abs(frame.positions - frame.model.rest).max() for frame in frames]
+    first = next((k for k, frame in enumerate(frames) if not frame.report.ok), len(frames))
+    assert not any(frame.report.ok for frame in frames[first:])
+    assert max(moved[:first], default=0.0) < 2.0, "nothing was lost unsaid"
+    if integrator == "trapezoidal":  # which does not damp: no such step can be solved for long
+        assert first < len(frames)
+        assert supple.Outcome.CONVERGED not in {frame.report.outcome for frame in frames[first:]}
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("dt", [1e1, 1e2, 1e3])
+def test_bdf2_begins_at_rest_with_steps_longer_than_a_period(dt, precision):
+    """The velocity after the first step was g Δt/4, of a body that had moved by a quarter of a metre."""
+    if (dt, precision) == (1e3, "float32"):
+        pytest.skip("x̂ is 540 km away, which float32 rounds to centimetres")
+    frames = list(supple.simulate(soft_block("bdf2", dt), precision=precision))
+    for frame in frames:
+        assert frame.report.ok, str(frame.report)
+        moved = np.abs(frame.positions - frame.model.rest).max()
+        assert np.abs(frame.velocities).max() < 2.2 * moved / dt
+    still = supple.equilibrium(soft_block("bdf2", dt))
+    np.testing.assert_allclose(frames[-1].positions, still.positions, atol=2e-4)
+
+
+@pytest.mark.parametrize("integrator", RULES)
+@pytest.mark.parametrize("dt", [1e-3, 0.1, 10.0])
+def test_free_fall_is_exact_from_the_first_step_on(integrator, dt):
+    scene = supple.Scene(quasistatic=False, dt=dt, frames=3, integrator=integrator)
+    thrown = np.array([1.0, 2.0, 3.0])
+    body = scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3), 1000.0, velocity=thrown)
+    g = np.array(scene.gravity)
+    for frame in supple.simulate(scene):
+        t = frame.time
+        way, size = thrown * t + g * t * t / 2, np.abs(g).max() * t * t
+        np.testing.assert_allclose(frame.positions - body.points, np.tile(way, (8, 1)), atol=1e-6 * size)
+        expected = np.tile(thrown + g * t, (8, 1))
+        np.testing.assert_allclose(frame.velocities, expected, atol=1e-5 * size / dt)
+
+
+@pytest.mark.parametrize("integrator", RULES)
+def test_a_state_keeps_in_mind_that_its_step_was_not_solved(integrator, tmp_path):
+    scene = bar(integrator)
+    lost = next(supple.simulate(scene, "pbng", max_iterations=1, tolerance=1e-6))
+    assert not lost.report.ok
+    saved = SavedFrame(lost.positions, lost.velocities, 1, lost.time, lost.state)
+    write_frame(tmp_path, saved, joined(scene.bodies))
+    state = read_frame(tmp_path, 1).state
+
+    def outcomes(start, **options):
+        frames = supple.simulate(scene, "newton", start=start, tolerance=1e-6, first_frame=4, **options)
+        return {frame.report.outcome for frame in frames}
+
+    assert outcomes(state) == {supple.Outcome.UNSOLVED_BEFORE}
+    converged = {supple.Outcome.CONVERGED}
+    assert outcomes(supple.State(state.displacements, state.velocities)) == converged
+    assert outcomes(lost.positions, velocities=lost.velocities) == converged
+    assert outcomes(state, integrator="backward_euler") == converged

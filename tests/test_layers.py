@@ -52,7 +52,7 @@ def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
 
 
 ORDER = [
-    {"kernels", "checks", "words", "naming", "memory", "compute"},
+    {"kernels", "checks", "words", "naming", "memory", "input_files", "compute"},
     {"algebra"},
     {"contact"},
     {"materials"},
@@ -69,6 +69,7 @@ ORDER = [
         "holding",
         "grip",
         "barrier_grip",
+        "barrier_start",
         "reactions",
     },
     {"problem"},

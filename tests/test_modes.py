@@ -133,7 +133,8 @@ def test_what_has_flown_counts(flows):
     body = scene.add_solid(supple.bar((2, 1, 1), (2, 1, 1)), made_of, density=50, viscosity=branches)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(body.where(lambda X: X[:, 0] >= 2), motion=supple.Translate((0.6, 0, 0), duration=0.2))
-    *_, frame = supple.simulate(scene, dt=0.1, frames=3, quasistatic=True, tolerance=1e-8)
+    frames = 2 if flows == "hencky" else 3  # at rest again it is at yield, where the tangent has a kink
+    *_, frame = supple.simulate(scene, dt=0.1, frames=frames, quasistatic=True, tolerance=1e-8)
     found = [mode.curvature for mode in frame.softest(4)]
     np.testing.assert_allclose(found, differences(frame)[:4], rtol=1e-5)
     forgetful = replace(frame, step=replace(frame.step, remembered={}))

@@ -10,7 +10,7 @@ from supple.solvers import Solver
 from supple.stepping import merged
 
 DT = 0.02
-LIMITS = {"max_iterations": 8}
+LIMITS = {"max_iterations": 8, "tolerance": None}
 
 
 def swinging(gravity=20.0):
@@ -195,7 +195,7 @@ def test_one_copy_may_be_reset():
 @pytest.mark.parametrize("copies", [None, 2])
 def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
     scene = swinging()
-    limits = {"substeps": 3, "max_iterations": 2}
+    limits = {"substeps": 3, "max_iterations": 2, "tolerance": None}
     sim = supple.Stepper(scene, DT, PBNG(), copies=copies, precision="float32", **limits)
     before = sim.state
     fast = np.zeros_like(sim.positions)
@@ -371,3 +371,31 @@ def test_a_failed_substep_is_what_a_frame_reports():
     outcomes = [Outcome.BUDGET_ITERATIONS, Outcome.FAILED, Outcome.BUDGET_ITERATIONS]
     reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
     assert merged(reports).outcome is Outcome.FAILED
+
+
+def test_a_gravity_that_is_set_too_late_is_told(caplog):
+    """It was ignored without a word."""
+    scene = supple.Scene(quasistatic=False, dt=0.01)
+    scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3))
+    sim = supple.Stepper(scene)
+    first = sim.step().velocities
+    assert not caplog.text
+    scene.gravity = (0, 0, 0)
+    second = sim.step().velocities
+    assert "scene.gravity is (0, 0, 0) now and was" in caplog.text
+    np.testing.assert_allclose(second, 2 * first, rtol=1e-6, atol=1e-9)
+    sim.step()
+    assert caplog.text.count("scene.gravity is") == 1
+
+
+@pytest.mark.parametrize("bodies", [0, 1])
+def test_scenes_of_rigid_bodies_alone_are_refused_with_the_way_round(bodies):
+    scene = supple.Scene(quasistatic=False)
+    if bodies:
+        scene.pin(scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3)))
+    with pytest.raises(supple.SceneError) as plain:
+        supple.build_model(scene)
+    assert "Obstacles with a mass" not in str(plain.value)
+    scene.add_obstacle(supple.Sphere(radius=0.1, centre=(0, 5, 0)), mass=1.0)
+    with pytest.raises(supple.SceneError, match="a small block that nothing touches will do"):
+        supple.build_model(scene)

@@ -2,11 +2,14 @@
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from supple.public import *  # noqa: F403
+    from supple.public import inspect as inspect
+    from supple.public import select as select
 
 __version__ = "0.1.0"
 
@@ -124,7 +127,6 @@ __all__ = [
     "gradient",
     "gradients",
     "grown",
-    "inspect",
     "load_fabric",
     "load_mesh",
     "load_scene",
@@ -142,7 +144,6 @@ __all__ = [
     "save_frames",
     "save_mesh",
     "scene_schema",
-    "select",
     "select_tets",
     "sheet",
     "simulate",
@@ -154,6 +155,9 @@ __all__ = [
     "weld",
 ]
 
+
+BY_NAME = ("inspect", "select")
+"""Public names of modules of the standard library, which `from supple import *` must not replace."""
 
 DOORS = ("data", "jax", "torch")
 """Modules that need further libraries, or much time to import."""
@@ -168,19 +172,29 @@ class _Package(ModuleType):
         if name.startswith("__"):  # which Python itself asks for
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name in DOORS:
-            return import_module(f"supple.{name}")
+            try:
+                return import_module(f"supple.{name}")
+            except ImportError as error:  # hasattr(supple, "jax") is False without JAX
+                raise AttributeError(str(error), name=name, obj=self) from error
         public = import_module("supple.public")
-        self.__dict__.update({known: getattr(public, known) for known in __all__})
+        self.__dict__.update({known: getattr(public, known) for known in (*__all__, *BY_NAME)})
         if name not in self.__dict__:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return self.__dict__[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):
+        if not (name in (*__all__, *BY_NAME) and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *__all__, *DOORS})
+        """Public names, without doors to libraries that are not installed."""
+        own = {name for name in self.__dict__ if name.startswith("__")}
+        return sorted({*own, *__all__, *BY_NAME, *filter(_is_installed, DOORS)})
+
+
+def _is_installed(door: str) -> bool:
+    """True where the library of a door can be found; `data` needs none."""
+    return door == "data" or find_spec(door) is not None
 
 
 sys.modules[__name__].__class__ = _Package

@@ -97,37 +97,44 @@ class Request:
 def request(
     scene: Any, solver: Any, options: Options, always_tolerance: bool = False, models: bool = False
 ) -> Request:
-    """What a call asks for. always_tolerance: the tolerance that neither call nor file says is the default
-    also beside other limits. models: whether a model serves as a scene."""
+    """What a call asks for. always_tolerance: the default tolerance also holds where nothing but the solver's
+    own `iterations` limits a solve, which are a fixed number per step in motions. models: whether a model
+    serves as a scene."""
     file = scene if isinstance(scene, SceneFile) else None
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
     method = method_of(solver, file)
-    stop = stop_of(options, file, DEFAULT_TOLERANCE if always_tolerance else None)
     compute = compute_of(options)
     method.refuse_unable(compute.device, compute.precision)
-    stop = completed(stop, method, options)
-    return Request(chosen, file, method, arriving(stop, options) if always_tolerance else stop, compute)
+    stop = resolved_stop(options, file, method, always_tolerance)
+    return Request(chosen, file, method, arriving(stop, options, file) if always_tolerance else stop, compute)
 
 
-def stop_of(options: Options, file: SceneFile | None = None, tolerance: float | None = None) -> Stop:
-    """When to stop, as the call says: a `stop` is all of it; limits one by one stand beside those of the
-    file. tolerance: where there is no file and limits are said without one."""
-    said = _said(options, LIMITS, unless=("max_iterations", "time_budget"))
-    stop = options.get("stop")
-    if stop is None:
-        of_file = {"tolerance": tolerance} if file is None else {n: getattr(file.stop, n) for n in LIMITS}
-        return Stop(**of_file | said)
-    if not isinstance(stop, Stop):
-        raise TypeError(f"stop is for example supple.Stop(tolerance=1e-4), got {shown(stop)}")
-    _refuse_both("stop", "supple.Stop", said)
-    return stop
+def resolved_stop(
+    options: Options, file: SceneFile | None, solver: Solver, always_tolerance: bool = False
+) -> Stop:
+    """When a solve ends, by the call, its scene file, the solver's iterations and the default tolerance.
 
+    Args:
+        options: The keywords of the call. A `stop` is all that is said; single limits stand beside the
+            file's.
+        file: The scene file, if there is one.
+        solver: Its `iterations` are the limit where neither call nor file names a number.
+        always_tolerance: The default tolerance holds also beside the solver's own iterations alone.
 
-def completed(stop: Stop, solver: Solver, options: Options) -> Stop:
-    """With the solver's iterations and the default tolerance where nothing else sets a limit; who asks for no
-    tolerance must say what else ends a solve."""
-    without = "tolerance" in options and options["tolerance"] is None
-    if without and stop.open and solver.iterations is None:
+    Returns:
+        The limits. A limit on iterations or time comes on top of the default tolerance: only
+        `tolerance=None` in the call, or `tolerance = false` in the file, switches it off.
+
+    Raises:
+        ValueError: The tolerance is switched off and nothing else ends the solve.
+    """
+    stop = stop_of(options, file)
+    if options.get("stop") is not None:
+        return stop.completed(solver)
+    if stop.tolerance is None and not _without_tolerance(options, file):
+        if always_tolerance or not stop.open:
+            stop = replace(stop, tolerance=DEFAULT_TOLERANCE)
+    elif stop.open and solver.iterations is None:
         raise ValueError(
             "nothing says when to stop: give a tolerance, max_iterations, a time_budget, "
             "or iterations to the solver"
@@ -135,10 +142,32 @@ def completed(stop: Stop, solver: Solver, options: Options) -> Stop:
     return stop.completed(solver)
 
 
-def arriving(stop: Stop, options: Options) -> Stop:
+def stop_of(options: Options, file: SceneFile | None = None) -> Stop:
+    """The limits of a call and its scene file, without defaults: a `stop` is all of them, single limits
+    stand beside those of the file."""
+    said = _said(options, LIMITS, unless=("max_iterations", "time_budget"))
+    stop = options.get("stop")
+    if stop is None:
+        of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
+        return Stop(**of_file | said)
+    if not isinstance(stop, Stop):
+        raise TypeError(f"stop is for example supple.Stop(tolerance=1e-4), got {shown(stop)}")
+    _refuse_both("stop", "supple.Stop", said)
+    return stop
+
+
+def _without_tolerance(options: Options, file: SceneFile | None) -> bool:
+    """True where the call, or else the file, switches the tolerance off."""
+    if "tolerance" in options:
+        return options["tolerance"] is None
+    return file is not None and file.stop.tolerance is False
+
+
+def arriving(stop: Stop, options: Options, file: SceneFile | None = None) -> Stop:
     """Of a solve for an equilibrium: with the default distance beside a tolerance, unless a distance, or a
     whole `stop`, was said."""
     said = stop.distance is not None or "distance" in options or options.get("stop") is not None
+    said = said or (file is not None and file.stop.distance is False)
     return stop if said or stop.tolerance is None else replace(stop, distance=DEFAULT_DISTANCE)
 
 

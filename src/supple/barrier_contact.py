@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.barrier_grip import BarrierGrip
+from supple.barrier_start import rest_gaps, start_notes
 from supple.contact.approaching import approach
 from supple.contact.candidates import Candidates
 from supple.contact.coasting import flown
@@ -34,9 +35,12 @@ from supple.terms.barrier_hessian import closest
 if TYPE_CHECKING:
     from supple.problem import Problem
 
-THICKNESS, STIFFNESS, RADIUS = 0.05, 1.0, 0.5
+THICKNESS, STIFFNESS, RADIUS = 0.05, 30.0, 0.5
 """Unless given, in parts of the mean edge e of the surfaces: h, and how far the neighbours of vertices are
 looked for; the stiffness in parts of E e, E being Young's modulus of the softer of two bodies."""
+
+MIN_THICKNESS = 0.1
+"""Smallest thickness of two bodies that start nearer to each other than h, relative to h."""
 
 FARTHEST, NARROW = 5.0, 0.4
 """A pair farther apart than so many h cannot get nearer than h in balls of 0.4 times its distance; part of
@@ -73,6 +77,12 @@ class BarrierContact:
     @cached_property
     def _candidates(self) -> Candidates:
         return Candidates(self.surfaces)
+
+    @cached_property
+    def pair_thickness(self) -> np.ndarray:
+        """(bodies, bodies) [m] thickness of each pair of bodies: its gap at rest where that is less than h,
+        so that the barrier stores no energy at the start, but at least `MIN_THICKNESS` h."""
+        return np.maximum(rest_gaps(self.surfaces, self.thickness), MIN_THICKNESS * self.thickness)
 
     @property
     def radius(self) -> float:
@@ -172,7 +182,8 @@ class BarrierContact:
         room.settle(radii)
         moved = room.pins.pursue(room.radii, self.thickness, PART * self.radius)
         fresh, room.fresh = room.fresh, False
-        new, old = self.term(near.pairs, near.reach, radii, self._grip(problem)), self._term_of(problem)
+        grip = None if self.friction is None else problem.following.grips.get(self._index(problem))
+        new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
         begins = new.rough and problem.following.beginning  # springs are those of the step
@@ -183,9 +194,6 @@ class BarrierContact:
 
     def _term_of(self, problem: Problem) -> Any:
         return problem.model.terms[self._index(problem)]
-
-    def _grip(self, problem: Problem) -> BarrierGrip | None:
-        return None if self.friction is None else problem.following.grips.get(self._index(problem))
 
     def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
         """The barriers with vertices at positions x (n, 3), where nothing must have passed anything, and
@@ -231,10 +239,10 @@ class BarrierContact:
         )
 
     def _reach(self, found: Gaps) -> np.ndarray:
-        """(m,) [m] from which distance on pairs push each other: h, and less within a body where it is so
-        narrow at rest."""
-        reach = np.full(len(found.distance), self.thickness)
+        """(m,) [m] from which distance on pairs push each other: the thickness of their bodies, and less
+        within a body where it is so narrow at rest."""
         body = self.surfaces.body[found.vertices[:, [0, -1]]]
+        reach = self.pair_thickness[body[:, 0], body[:, 1]]
         own = np.flatnonzero(body[:, 0] == body[:, 1])
         reach[own] = np.minimum(reach[own], OWN * distances_at(self.surfaces.rest, found.where(own)))
         return reach
@@ -252,7 +260,13 @@ class BarrierContact:
         if close:
             pairs = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
             raise ValueError(already_crossing(pairs))
+        problem.room.start_notes = self._start_notes(problem.positions)
         problem.room.checked = True
+
+    def _start_notes(self, x: np.ndarray) -> list[str]:
+        found = gaps(self.surfaces, self.surfaces.rest, self.thickness)
+        how = self._reach(found), self.stiffness, self.pair_thickness, self.names
+        return start_notes(self.surfaces, found, *how) if np.array_equal(x, self.surfaces.rest) else []
 
     def _refuse_crossings(self, x: np.ndarray, runner: Runner = HOST) -> None:
         found = crossings(self.surfaces, x, runner)

@@ -22,7 +22,7 @@ VERTICES, STRETCH, SLIDES, KEY, NUMBERS = 0, 4, 7, 8, 9
 """Where in the row of a contact its vertices are, the stretch of its spring [m], whether it slides, and its
 key."""
 
-HOLDS = 10.0
+HOLDS = 1 / 3
 """κ in parts of the stiffness of a barrier."""
 
 

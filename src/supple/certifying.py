@@ -155,7 +155,9 @@ class Certifying:
                 "the time budget ended before the distance to the equilibrium was computed; "
                 "without time_budget it would be"
             ]
-        return self._too_far(copy)
+        followers = self._problem.model.followers if self._copies[copy].last is not None else ()
+        caveats = [follower.caveat for _, follower in followers if hasattr(follower, "caveat")]
+        return [*self._too_far(copy), *dict.fromkeys(caveats)]
 
     def _too_far(self, copy: int) -> list[str]:
         """Where a distance, and no imbalance, is what was not reached."""

@@ -52,7 +52,7 @@ class Trial:
         if self.report is None:
             return "not run yet" if self.error is None else f"not run, {self.error}"
         done = counted(self.report.iterations, "iteration")
-        return f"{self.report.outcome.name.lower()}, imbalance {self.report.imbalance:.2e} after {done}"
+        return f"{self.report.ending}, imbalance {self.report.imbalance:.2e} after {done}"
 
 
 @dataclass
@@ -173,7 +173,7 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
         rule = Integrating(problem, RULES[scene.integrator], dt)
         rule.look_back(time, None)
         problem.begin_step(time, dt)
-        rule.pull()
+        rule.pull("coast", time)
         return
     problem.loads.set_time_step(dt)
     problem.begin_step(time, dt)

@@ -8,6 +8,7 @@ from supple.apart_report import ApartReport
 from supple.certifying import Certifying
 from supple.finishing import rounded
 from supple.problem import Balance, Balances, Problem
+from supple.problem.contacts import rigid_imbalance
 from supple.problem.touched import ContactReport, contact_reports
 from supple.progress import Progress
 from supple.report import Outcome
@@ -44,6 +45,7 @@ def outcome_here(
         if problem.room.blocked:
             return Outcome.STAGNATED
         there = problem.room.arrived and problem.following.settled
+        there = there and rigid_imbalance(problem.contacts) <= stop.tolerance
         if there and certifying.agrees(reached, copy):
             return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
     if run.unbounded:

@@ -13,6 +13,7 @@ import numpy as np
 from supple.asking import Options, Request, check_watching, request, takes_options
 from supple.checks import each, whole_number
 from supple.compute import Compute
+from supple.continuation import CUT_BACK, solve_along
 from supple.kernels import RECORD
 from supple.magnitudes import refuse_beyond
 from supple.model import Conditions, Model, Step
@@ -26,6 +27,7 @@ from supple.scene.support import Support
 from supple.scene.variations import conditions
 from supple.simulate import Result
 from supple.solvers import Solver
+from supple.solvers.newton_steps.twin import bring_back
 from supple.solving import on_device, solve_copies
 
 MOST_AT_ONCE = 1024
@@ -133,10 +135,25 @@ class Batches:
             self._problem = None  # before there are two of them on the device
             self._problem = problem_under(self._model, chunk, asked.compute)
         reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
+        for copy, c in enumerate(chunk):
+            if reports[copy].outcome in CUT_BACK and c.path is not None:
+                reports[copy] = self._along(copy, c, reports[copy])
         if self._together:
             for report in reports:
                 report.notes.append(f"solved together with {self._problem.copies - 1} others")
         return self._problem, chunk, reports
+
+    def _along(self, copy: int, c: Conditions, lost: Report) -> Report:
+        """Solve again for conditions that were not reached at once, in steps along their path."""
+        assert self._problem is not None
+        assert c.path is not None
+        problem, asked = self._problem, self._asked
+        alone = problem_under(self._model, [c], asked.compute)
+        report = solve_along(c.path, c, alone, asked.solver, asked.stop, lost)
+        if report is None:
+            return lost
+        bring_back(alone, problem, copy)
+        return report
 
     def end(self) -> None:
         """Let go of the device's memory."""

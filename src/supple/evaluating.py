@@ -223,7 +223,7 @@ def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
     figures, F, P = np.split(numbers, [COUNT[Figures], COUNT[Figures] + 9], axis=1)
     linear = np.full(len(numbers), not getattr(term.material, "objective", True))
     volume = term.volume  # type: ignore[attr-defined]
-    flowed = None if term.material is None else _material(problem, k).flowed()
+    flowed = None if term.material is None else _flowed(_material(problem, k), F.reshape(-1, 3, 3))
     return Deformations(
         term.vertices,
         volume,
@@ -234,6 +234,15 @@ def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
         linear,
         np.full(len(numbers), np.nan) if flowed is None else flowed,
     )
+
+
+def _flowed(material: Any, F: np.ndarray) -> np.ndarray | None:
+    """Equivalent plastic strains (m,), with the flow of the step that led to F (m, 3, 3) where the forces
+    have it."""
+    if getattr(material, "rate_independent", False):
+        material = material._replace(**material.evolve(F, 0.0))
+    flowed: np.ndarray | None = material.flowed()
+    return flowed
 
 
 def _material(problem: Problem, k: int) -> Any:

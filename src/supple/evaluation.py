@@ -14,7 +14,7 @@ from supple.checks import closest, each, shown
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
-from supple.reactions import Reaction, Touches, reaction_of
+from supple.reactions import Reaction, Touches, forces_between_bodies, reaction_of
 from supple.words import counted
 
 FIGURES: dict[str, Any] = {
@@ -122,7 +122,8 @@ class Evaluation(Deformations, CellFigures):
     Arrays with one row for each element are those of all cells, tetrahedra of solids and triangles of cloth,
     body after body; where there are both, the fourth vertex of a triangle is -1. `terms` has them for each
     kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
-    [N] of all elements on every vertex; external_force (n, 3) [N], gravity and loads.
+    [N] of all elements, and of contact between bodies, on every vertex; external_force (n, 3) [N],
+    gravity and loads.
     """
 
     model: Model = field(kw_only=True)
@@ -153,8 +154,9 @@ class Evaluation(Deformations, CellFigures):
 
     @cached_property
     def contact_force(self) -> np.ndarray:
-        """(n, 3) [N] of obstacles on every vertex; what bodies do to each other is internal."""
-        return self.touches.total(self.model.vertices)
+        """(n, 3) [N] of obstacles, and of bodies in weak contact or with a barrier, on every vertex. Bodies
+        do the opposite to each other, and `internal_force` has that, too."""
+        return self.touches.total(self.model.vertices) + forces_between_bodies(self.model, self.positions)
 
     @cached_property
     def obstacle_reactions(self) -> dict[str, Reaction]:
@@ -167,9 +169,11 @@ class Evaluation(Deformations, CellFigures):
 
     @property
     def net_force(self) -> np.ndarray:
-        """internal + external + inertial + contact (n, 3) [N], without what pins do: zero where all balances.
+        """internal + external + inertial forces and those of obstacles (n, 3) [N], without what pins do: zero
+        where all balances.
         Without inertia and obstacles it is minus the derivative of `energy` by the positions."""
-        return self.internal_force + self.external_force + self.inertial_force + self.contact_force
+        of_obstacles = self.touches.total(self.model.vertices)
+        return self.internal_force + self.external_force + self.inertial_force + of_obstacles
 
     @property
     def reaction_force(self) -> np.ndarray:
@@ -253,9 +257,9 @@ QUANTITIES = {
     "weft_strain": "strain of cloth along u, where it has uv",
     "warp_strain": "strain of cloth along v",
     "area_ratio": "area of a triangle of cloth over that at rest",
-    "internal_force": "of all elements on each vertex [N]",
+    "internal_force": "of all elements and of contact between bodies on each vertex [N]",
     "external_force": "gravity and loads on each vertex [N]",
-    "contact_force": "what obstacles do to each vertex [N]",
+    "contact_force": "what obstacles and other bodies do to each vertex [N]",
     "net_force": "what forces on each vertex add up to, without pins [N]",
     "reaction_force": "what pins do to each vertex [N]",
 }

@@ -134,7 +134,7 @@ class FaceContact:
         own = (term.keys[:, 1] == row) & forces.any(axis=1)
         vertices, weights = term.vertices[own], term.weights[own]
         points = np.einsum("mk,mki->mi", weights, (problem.model.rest + u)[vertices])
-        n = term.numbers[own, NORMAL:SLIP][:, None]
+        n = np.pad(term.numbers[own, NORMAL:SLIP][:, None], ((0, 0), (0, 2), (0, 0)))
         ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.rough else n
         through = (weights**2 * _softness(term, vertices, stiffness)[vertices]).sum(axis=1)
         yields = 1 / term.numbers[own, STIFFNESS] + through

@@ -23,7 +23,7 @@ from supple.grid.node_planes import planes_of_nodes, shapes_after
 from supple.model import Step
 from supple.problem import Problem
 from supple.problem.remembered import AFFINE
-from supple.report import Outcome, Report
+from supple.report import Outcome, Report, lag_notes
 from supple.scene.contact import open_on_grid
 from supple.solving import on_device, solve_copies
 from supple.stepping import Stepping, merged
@@ -79,6 +79,7 @@ class GridStepping(Stepping):
         self._interrupted = False
         report = merged(reports)
         report.notes.append(f"{counted(len(reports), 'step')} on a grid of {self._nodes:,} nodes")
+        report.notes += lag_notes(report)
         return [report]
 
     def _next_step(self, left: float) -> float:

@@ -67,7 +67,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     }
 
 
-CLOCK = "quasistatic", "dt", "frames", "substeps", "damping", "integrator"
+CLOCK = "quasistatic", "dt", "frames", "substeps", "damping", "integrator", "initial_guess"
 
 
 def _clock(scene: Scene) -> dict[str, Any]:

@@ -13,7 +13,9 @@ the forces there, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ = 
 where the step was solved. Velocities are computed from that, v = vₙ + ½ Δt (aₙ + a) and
 v = (4 vₙ - vₙ₋₁ + 2 Δt a)/3, which is the same: x - x̂ is known as the solve has it, and so rounding x̂, by
 some ε |x|, is not taken for a velocity of ε |x|/Δt that adds up. [GPBD section 3 names both beside backward
-Euler.]
+Euler.] The first step of BDF2 ends with v = 2 (x - x₀)/Δt - v₀ = v₀ + (v₀ - v₋₁)/9 + 8/9 Δt a, which is exact
+in free fall and of second order as well: the state before that it assumes, from constant accelerations, is
+far off where Δt is longer than a period, and would give a velocity of Δt a₀/4 to a body that hardly moves.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 
 from supple.model import Model
 from supple.problem import Problem
+from supple.problem.initial_guess import predict_fall
 from supple.problem.materials import change_materials
 from supple.problem.remembered import ACCELERATION, EARLIER, evolving_parameters
 
@@ -60,6 +63,12 @@ class Rule(ABC):
         """Velocities where a step has led, with accelerations a there, and what is remembered from there on;
         before: u, v and past of the step's start."""
 
+    def begin(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> np.ndarray:
+        """Velocities where the first step of a motion has led, from the same arguments."""
+        return self.arrive(a, before, dt)[0]
+
 
 class BDF2(Rule):
     """past: displacements and velocities a step ago, and how long that step was."""
@@ -80,6 +89,12 @@ class BDF2(Rule):
     ) -> tuple[np.ndarray, np.ndarray]:
         u, v, past = before
         return (4 * v - past[..., 3:6] + 2 * dt * a) / 3, _with_step(u, v, dt)
+
+    def begin(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> np.ndarray:
+        _, v, past = before
+        return v + (v - past[..., 3:6]) / 9 + 8 * dt / 9 * a
 
 
 def _with_step(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
@@ -130,21 +145,26 @@ class Integrating:
             first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
         past = [motions[k][name] if knows else first[k] for k, knows in enumerate(known)]
         self._before = u, v, np.stack(past)
+        self._begins = ~np.array(known)
 
-    def pull(self) -> None:
-        """Let inertia pull towards x̂, from where the solve starts, after the problem has begun the step."""
+    def pull(self, guess: str, time: float) -> None:
+        """Let inertia pull towards x̂ in the step that ends at a time [s], after the problem has begun it."""
         self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
+        predict_fall(self._problem, guess, time)
 
     def arrive(self, damping: float) -> np.ndarray:
         """Velocities (copies, n, 3) [m/s] where the step has led; what the next one looks back to is kept.
         Vertices move at the constant velocity at which they are led, where they are."""
         p, dt = self._problem, self._dt
         u, anchor = (p.states.vectors(records).astype(float) for records in (p.u, p.states.anchor))
-        v, past = self._rule.arrive((u - anchor) / (self._rule.inertia * dt) ** 2, self._before, dt)
+        a = (u - anchor) / (self._rule.inertia * dt) ** 2
+        v, past = self._rule.arrive(a, self._before, dt)
+        v = np.where(self._begins[:, None, None], self._rule.begin(a, self._before, dt), v)
         pinned, held = p.model.pinned, p.model.held
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
         v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
-        p.remembered.move_on([{self._rule.past: of_copy} for of_copy in past])
+        known = zip(p.remembered.motions(), past, strict=True)
+        p.remembered.move_on([motion | {self._rule.past: of_copy} for motion, of_copy in known])
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:

@@ -90,12 +90,30 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
         return jax.pure_callback(solve, there, values, vmap_method="broadcast_all")
 
     def forward(values: Any) -> tuple[jax.Array, Any]:
-        return call(values), values
+        return _once(call)(values), values
+
+    def slopes(values: Any, direct: Any) -> Any:
+        there = tuple(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in values)
+        return jax.pure_callback(pull, there, values, direct, vmap_method="broadcast_all")
 
     def backward(values: Any, direct: Any) -> tuple[Any]:
-        there = tuple(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in values)
-        return (jax.pure_callback(pull, there, values, direct, vmap_method="broadcast_all"),)
+        return (_once(slopes)(values, direct),)
 
     function = jax.custom_vjp(call)
     function.defvjp(forward, backward)
     return function
+
+
+def _once(function: Any) -> Any:
+    """A part of a gradient, which refuses to be differentiated again."""
+    wrapped = jax.custom_jvp(function)
+
+    @wrapped.defjvp  # type: ignore[untyped-decorator]
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise ValueError(
+            "supple.jax has first derivatives of equilibria only, by reverse mode: its gradients cannot be "
+            "differentiated again, as Hessians and penalties on gradients would need. Take differences of "
+            "gradients instead."
+        )
+
+    return wrapped

@@ -274,7 +274,8 @@ class Conditions:
     """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices
     [m]; external forces (n, 3) [N]; one material for each elasticity term, or None for the model's; where to
     start, (n, 3) [m], or None for the rest positions; time [s]: when it is, for obstacles that move;
-    gravity: what the forces have of it, or None for the model's."""
+    gravity: what the forces have of it, or None for the model's; path: the conditions at a fraction of all
+    loads and motions, None where they are not known."""
 
     pinned: np.ndarray
     force: np.ndarray
@@ -282,6 +283,7 @@ class Conditions:
     start: np.ndarray | None = None
     time: float = np.inf
     gravity: Gravity | None = None
+    path: Callable[[float], Conditions] | None = None
 
 
 def unpinned(model: Model) -> np.ndarray:

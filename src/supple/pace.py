@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from supple.checks import flag, one_number, one_of, positive, whole_number
 from supple.integrating import INTEGRATORS, RULES
+from supple.problem.initial_guess import INITIAL_GUESSES
 from supple.scene import Scene
 from supple.solvers import Solver
 
@@ -14,13 +15,14 @@ from supple.solvers import Solver
 class Pace:
     """How time passes: dt [s] from frame to frame, in `substeps` steps that lose the part `damping` of every
     velocity each; quasistatic: without inertia, one equilibrium per frame; integrator: the rule of steps, one
-    of `INTEGRATORS`."""
+    of `INTEGRATORS`; initial_guess: where solvers start in a step, one of `INITIAL_GUESSES`."""
 
     dt: float
     substeps: int
     damping: float
     quasistatic: bool
     integrator: str = "backward_euler"
+    initial_guess: str = "adaptive"
 
     @property
     def step(self) -> float:
@@ -41,6 +43,7 @@ def make_pace(
     damping: float | None,
     quasistatic: bool | None,
     integrator: str | None = None,
+    initial_guess: str | None = None,
 ) -> Pace:
     """What a call asks for, else what the scene says; a solver's own damping comes on top."""
     dt = positive("dt", scene.dt if dt is None else dt, "s")
@@ -48,7 +51,10 @@ def make_pace(
     damping = one_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
     quasistatic = scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic)
     rule = one_of("integrator", scene.integrator if integrator is None else integrator, INTEGRATORS)
-    return Pace(dt, 1 if quasistatic else substeps, total_damping(solver, damping), quasistatic, rule)
+    guess = scene.initial_guess if initial_guess is None else initial_guess
+    guess = one_of("initial_guess", guess, INITIAL_GUESSES)
+    steps = 1 if quasistatic else substeps
+    return Pace(dt, steps, total_damping(solver, damping), quasistatic, rule, guess)
 
 
 def total_damping(solver: Solver, damping: float) -> float:

@@ -1,10 +1,14 @@
-"""What holds bodies and pushes them from outside: pins and obstacles."""
+"""Forces of pins, obstacles and other bodies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from supple.model import Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,3 +64,14 @@ def reaction_of(positions: np.ndarray, vertices: np.ndarray, forces: np.ndarray)
     centre = places.mean(axis=0) if len(places) else np.zeros(3)
     moment = np.cross(places - centre, forces).sum(axis=0)
     return Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
+
+
+def forces_between_bodies(model: Model, positions: np.ndarray) -> np.ndarray:
+    """(n, 3) [N] of bodies on each other's vertices and on their own: of all contacts but those with
+    obstacles."""
+    of_obstacles = {k for k, follower in model.followers if getattr(follower, "presses", False)}
+    total = np.zeros_like(positions)
+    for k, term in enumerate(model.terms):
+        if k not in of_obstacles and (forces := term.contact_forces(positions, model.rest)) is not None:
+            total += forces
+    return total

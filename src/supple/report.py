@@ -23,12 +23,17 @@ class Outcome(Enum):
     COMPLETED = "Ran as long as was asked for; no tolerance was set."
     STAGNATED = (
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
-        "Another solver or acceleration may get further."
+        "More steps (`steps` of an equilibrium, `substeps` or more frames of a motion), another solver or "
+        "acceleration may get further."
     )
     PASSED = (
         "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
         "a face. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
         "feels obstacles."
+    )
+    UNSOLVED_BEFORE = (
+        "Not converged: forces balance in this step, but not in one before it, from whose accelerations it "
+        "goes on. Smaller steps, more iterations or integrator = 'backward_euler' may solve that one."
     )
     UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
     PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
@@ -38,6 +43,40 @@ class Outcome(Enum):
     def ok(self) -> bool:
         """True when the solve did what was asked: reached its tolerance, or had none to reach."""
         return self in (Outcome.CONVERGED, Outcome.COMPLETED)
+
+    def sentence(self, inverted: str = "", far: bool = False) -> str:
+        """The sentence shown to the user, with the number of inverted elements ("15 inverted elements") and
+        whether a fixed number of iterations ended far from balance."""
+        told = ["far from balance"] if far else []
+        told += [inverted] if inverted else []
+        if not told:
+            return self.value
+        head, mark, rest = self.value.partition(":")
+        if mark:
+            return f"{head}, {', '.join(told)}:{rest}"
+        head, mark, rest = self.value.partition(";")
+        return f"{head.removesuffix('.')}, {', '.join(told)}{mark or '.'}{rest}"
+
+
+FAR_IMBALANCE = 1e-2
+"""Imbalance above which a fixed number of iterations, without a tolerance, has ended far from balance: the
+forces that are left over are a hundredth of those that act."""
+
+
+def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
+    """What a motion looks like whose step ended far from balance, and what would help.
+
+    Args:
+        report: Of the step.
+        guesses: Values of initial_guess that may help.
+    """
+    if not report.far:
+        return []
+    remedies = ["more iterations", *(f"initial_guess='{guess}'" for guess in guesses), "a tolerance"]
+    return [
+        f"the step ended far from balance (imbalance {report.imbalance:.2g}): bodies move slower, or are "
+        f"softer, than they should; {', '.join(remedies[:-1])} or {remedies[-1]} would help"
+    ]
 
 
 @dataclass
@@ -82,11 +121,14 @@ class Report:
     """The figures of one solve.
 
     imbalance: |r| / |s|, r = gradient of the (incremental) potential over free vertices [N] and
-        s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1.
+        s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1. Where a rigid
+        body with a mass is further from its law of motion, relative to the forces on it, its own counts.
     reduction: |r| / |r at the first iterate|, as in the papers' plots.
     residual: |r| [N].  energy: total (incremental) potential [J].
     primary [N], secondary: the residuals of positions and of multipliers [PXPBD eq. 11, 12], where a history
         was kept of a method that has these; None of others.
+    inverted: elements with det F < 0. inverted_before: where the motion began, or its last frame, if that had
+        fewer; 0 of an equilibrium, whatever it was started from.
     max_iterations: those that were allowed, given or not, with those in which pins were on their way.
     certificate: how far every body is from the equilibrium, where that was computed.
     contact: what bodies do to obstacles and obstacles to bodies, where there are any; met: what bodies do to
@@ -112,6 +154,7 @@ class Report:
     elements: int = 0
     colours: int = 0
     inverted: int = 0
+    inverted_before: int = 0
     rejected: int = 0
     certificate: Certificate | None = None
     contact: ContactReport | None = None
@@ -130,15 +173,38 @@ class Report:
         return self.history.secondary[-1] if self.history is not None and self.history.secondary else None
 
     @property
+    def far(self) -> bool:
+        """True where a solve without a tolerance ended with an imbalance above 1e-2."""
+        return self.outcome is Outcome.COMPLETED and self.imbalance > FAR_IMBALANCE
+
+    @property
     def ok(self) -> bool:
-        return self.outcome.ok
+        """True where the tolerance was met, or a fixed number of iterations ended near balance (an imbalance
+        of at most 1e-2), no elements are inverted but those with which a motion began, and no surface has
+        passed through another."""
+        passed = any(contact is not None and contact.passed for contact in (self.contact, self.met))
+        return self.outcome.ok and not self.far and not passed and self.inverted <= self.inverted_before
+
+    @property
+    def ending(self) -> str:
+        """The outcome in few words: converged, or: converged, 15 inverted elements."""
+        name = self.outcome.name.lower().replace("_", " ")
+        return ", ".join([name, *(["far from balance"] if self.far else []), *self._inversions()])
+
+    @property
+    def sentence(self) -> str:
+        """The outcome as a sentence, with the number of inverted elements."""
+        return self.outcome.sentence("".join(self._inversions()), self.far)
+
+    def _inversions(self) -> list[str]:
+        return [counted(self.inverted, "inverted element")] if self.inverted else []
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON; the outcome appears as its name and as its sentence."""
         values = asdict(replace(self, certificate=None))
         values["certificate"] = self.certificate.to_dict() if self.certificate else None
         values["outcome"] = self.outcome.name.lower()
-        values["sentence"] = self.outcome.value
+        values["sentence"], values["ending"] = self.sentence, self.ending
         values["ok"] = self.ok
         values["primary"], values["secondary"] = self.primary, self.secondary
         return values
@@ -149,7 +215,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            self.outcome.value,
+            self.sentence,
             f"  {self.solver}, {self.precision}, {counted(self.vertices, 'vertex', 'vertices')}, "
             f"{counted(self.elements, 'element')}",
             f"  iterations {self.iterations:,}{self._limit()}, {self.seconds:.3g} s"
@@ -166,8 +232,6 @@ class Report:
             lines.append(
                 f"  residuals of positions {self.primary:.2e} N, of multipliers {self.secondary:.2e}"
             )
-        if self.inverted:
-            lines.append(f"  inverted: {counted(self.inverted, 'element')}")
         if self.rejected:
             lines.append(f"  rejected, since not finite: {counted(self.rejected, 'vertex step')}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])

@@ -236,7 +236,7 @@ def _caption(result: Result) -> str:
     parts = [report.solver, f"{report.iterations:,} iteration" + ("s" if report.iterations != 1 else "")]
     parts += [f"imbalance {report.imbalance:.1e}"]
     parts += [f"{result.time:.3g} s"] if isinstance(result, Frame) else []
-    parts += [] if report.ok else [report.outcome.name.lower().replace("_", " ")]
+    parts += [] if report.ok else [report.ending]
     return " · ".join(parts)
 
 

@@ -20,7 +20,7 @@ from supple.asking import (
     takes_options,
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
-from supple.continuation import grow, in_all
+from supple.continuation import Continuation
 from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
 from supple.pace import Pace, make_pace
@@ -31,7 +31,7 @@ from supple.report import Report
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import Solver
-from supple.solving import Watcher, make_problem, solve
+from supple.solving import Watcher, make_problem
 from supple.state import State
 from supple.stepping import Stepping
 
@@ -101,7 +101,7 @@ class Result:
         """One line; `print` also shows the report."""
         report = self.report
         return (
-            f"<{self._title()}: {report.outcome.name.lower()}, {len(self.positions):,} vertices, imbalance "
+            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, imbalance "
             f"{report.imbalance:.2e} after {report.iterations:,} iterations of {report.solver}>"
         )
 
@@ -138,7 +138,8 @@ def equilibrium(
 
     solver: one with its options, or a name such as "newton". start: positions (n, 3) or a state to begin
     from; the rest positions by default. steps: in how many loads and motions grow, each from where the last
-    has led; `stages` of the result keeps these. More are made where the forces would be infinite otherwise.
+    has led; `stages` of the result keeps these. More are made where the forces would be infinite otherwise,
+    and where a solve stagnates or fails.
     stop: a `Stop`, or its tolerance (on the imbalance), max_iterations,
     time_budget [s] and distance (of every body to the equilibrium, relative to its size) one by one; then
     tolerance and distance are 1e-4 unless given, also beside the others, and None for none. A scene file says
@@ -150,13 +151,15 @@ def equilibrium(
     check_watching(history, watch)
     problem = make_problem(asked.scene, True, asked.compute)
     place(problem, asked, start)
+    if isinstance(start, State):
+        problem.remembered.flow()
     stages, model = [], problem.model
-    for part, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        acting = _acting(problem, part * model.duration)
-        model = latest(model, problem.model)
-        stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
-    report = solve(problem, asked.solver, asked.stop, history, watch, began)
-    report = in_all(report, [stage.report for stage in stages], steps)
+    count = whole_number("steps", steps)
+    for part, report in Continuation(problem, asked.solver, asked.stop, count, watch, history, began).run():
+        if part < 1:
+            acting = _acting(problem, part * model.duration)
+            model = latest(model, problem.model)
+            stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     there, state = problem.states.on_device(), problem.state
     acts = model.varying or model.obstacles is not None or state.remembered
     step = _acting(problem, np.inf) if acts else None
@@ -183,6 +186,7 @@ def simulate(
     damping: float | None = None,
     quasistatic: bool | None = None,
     integrator: str | None = None,
+    initial_guess: str | None = None,
     start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
@@ -194,20 +198,22 @@ def simulate(
 
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
     quasistatic one finds the equilibrium at each frame's time. integrator: "bdf2" and "trapezoidal" are steps
-    of second order, see docs/motions.md. dt, frames, substeps, damping, quasistatic, integrator and
+    of second order, see docs/motions.md. initial_guess: where the solver starts in a step, "adaptive",
+    "inertial" or "coast". dt, frames, substeps, damping, quasistatic, integrator, initial_guess and
     the velocities at the start default to the scene's; a scene file's start comes with its own velocities. To
     go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
     motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
 
     solver, start, compute, history, watch: as for `equilibrium`. stop, or its limits one by one, holds for
-    every step. Where none is given, neither by the call nor by a scene file, the solver's `iterations` are
-    the limit, or else a tolerance of 1e-4."""
+    every step. max_iterations and time_budget come on top of a tolerance of 1e-4, unless tolerance=None.
+    Where no limit is given, neither by the call nor by a scene file, a solver with `iterations` makes that
+    number of them without a tolerance."""
     asked = request(scene, solver, options)
     check_watching(history, watch)
     scene = scene_of(scene)
-    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator)
+    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
     if pace.quasistatic:
-        asked = replace(asked, stop=arriving(asked.stop, options))
+        asked = replace(asked, stop=arriving(asked.stop, options, asked.file))
     frames = whole_number("frames", scene.frames if frames is None else frames)
     if isinstance(start, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as start, or velocities")
@@ -242,6 +248,8 @@ def _frames(
             problem.states.set_velocities(moving)
     stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
     stepping.index = first_frame - 1
+    if not isinstance(start, State):
+        stepping.count_inverted()
     for _ in range(first_frame, frames + 1):
         yield frame_of(stepping, stepping.advance()[0])
 

@@ -28,6 +28,7 @@ from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.problem import Balances, Device, Problem
+from supple.problem.contacts import rigid_imbalance
 from supple.progress import Progress
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
@@ -105,6 +106,7 @@ class _Solving:
         self.device.assign(self.good, problem.u)
         self._look()
         self.method = solver.begin(problem)  # which may move u already
+        self.method.start_at(self.first)
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
         self._look_inside()
         self.certifying = Certifying(problem, stop, self.method)
@@ -125,7 +127,9 @@ class _Solving:
                 self._look_inside()
             balanced = self._balanced
             goes_on = following.looks and (balanced or self.iteration < self.limit)
-            if goes_on and following.iterated(count, balanced, self.latest[0].residual):
+            if not goes_on:
+                following.count(count)
+            elif following.iterated(count, balanced, self.latest[0].residual):
                 self._begin_again()
             self.progress.see(exact_of(self.latest, self.method), self.device.active, self.iteration)
         self._move_all()
@@ -156,6 +160,7 @@ class _Solving:
     def _begin_again(self) -> None:
         """Where stencils were exchanged, and with them the energy: what was achieved before says nothing."""
         self.latest = self.measures.balances()
+        self.method.start_at(self.latest)
         self.progress = Progress(self.problem.copies, self.iteration)
         self.certifying = Certifying(self.problem, self.stop, self.method, prepared=False)
 
@@ -245,12 +250,13 @@ class _Solving:
         between = met(problem) or kept_apart(problem)
         figures = self.first.residual, latest.residual, latest.imbalance
         first, residual, imbalance = (values.tolist() for values in figures)
+        rigid = min(rigid_imbalance(problem.contacts), 1.0)
         return [
             Report(
                 outcome=unless_passed(outcome, between, contact[copy]),
                 solver=self.solver.name,
                 iterations=iterations,
-                imbalance=imbalance[copy],
+                imbalance=max(imbalance[copy], rigid),
                 reduction=residual[copy] / first[copy] if first[copy] != 0 else 0.0,
                 residual=residual[copy],
                 energy=float(energies[copy]),
@@ -279,7 +285,11 @@ class _Solving:
         if copy in self.alone:
             return ["then alone", *self.alone[copy].notes]
         others = [self.together[copy]] if copy in self.together else []
-        return others + self.certifying.notes(copy) + self.problem.room.pins.notes()
+        return (
+            others
+            + self.certifying.notes(copy)
+            + self.problem.room.notes(bool(self.problem.loads.inertia.any()))
+        )
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +31,8 @@ from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
 from supple.words import counted
 
+log = logging.getLogger("supple")
+
 
 class Stepper:
     """A scene that moves on by dt [s] whenever it is told to:
@@ -39,9 +42,10 @@ class Stepper:
             frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
             frame.positions, frame.velocities, frame.report
 
-    Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
-    step, each with v = (1 - damping) Δx/Δt, or those of another integrator, as `simulate` does; a quasistatic
-    one finds the equilibrium. dt, substeps, damping, quasistatic and integrator default to the scene's.
+    Everything is built once, from the scene as it is then; a step only solves. A dynamic scene takes
+    `substeps` backward Euler steps per step, each with v = (1 - damping) Δx/Δt, or those of another
+    integrator, as `simulate` does; a quasistatic one finds the equilibrium. dt, substeps, damping,
+    quasistatic, integrator and initial_guess default to the scene's.
     solver, stop and compute, or what these consist of one by one: as for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
@@ -62,6 +66,7 @@ class Stepper:
         damping: float | None = None,
         quasistatic: bool | None = None,
         integrator: str | None = None,
+        initial_guess: str | None = None,
         copies: int | None = None,
         springs: int = 0,
         **options: Unpack[Options],
@@ -69,10 +74,11 @@ class Stepper:
         began = perf_counter()
         asked = request(scene, solver, options)
         scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
-        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator)
+        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
+        self._gravity = tuple(np.ravel(scene.gravity).tolist())
         self.model = build_model(scene, pace.quasistatic)
         self._springs = whole_number("springs", springs, at_least=0) > 0
         if self._springs:
@@ -83,7 +89,7 @@ class Stepper:
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
         if pace.quasistatic and not (copies is not None and at_once):
-            stop = arriving(stop, options)
+            stop = arriving(stop, options, asked.file)
         self._stepping = stepping_of(problem, solver, stop, pace, began=began)
         kind = Together if copies is None or at_once else OneByOne
         self._copies: Together | OneByOne = kind(self._stepping)
@@ -244,11 +250,24 @@ class Stepper:
                 f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
                 "or go back by setting the state to an earlier one; smaller steps or forces may help."
             )
+        self._say_changed_gravity()
         acting = self._driving.forces(forces)
         arriving = self._driving.pins(pins, (self.index + 1) * self.dt)
         reports = self._copies.advance(acting, arriving)
         self._failed = {k: r for k, r in enumerate(reports) if r.outcome is Outcome.FAILED}
         return reports
+
+    def _say_changed_gravity(self) -> None:
+        """Warn once of a gravity that was set too late: everything was built with the one before."""
+        now = tuple(np.ravel(self.scene.gravity).tolist())
+        if now != self._gravity:
+            log.warning(
+                "scene.gravity is %s now and was %s when this Stepper was made, which goes on with that: "
+                "make a new Stepper, let gravity_ramp change its size, or pass forces to step()",
+                now,
+                self._gravity,
+            )
+            self._gravity = now
 
     @property
     def _problem(self) -> Problem:

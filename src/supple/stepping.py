@@ -14,8 +14,9 @@ from supple.model import Model, Step, blown, latest, with_bodies_at
 from supple.pace import Pace
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
+from supple.problem.remembered import Remembered
 from supple.problem.states import exactly, placed
-from supple.report import Outcome, Report
+from supple.report import Outcome, Report, lag_notes
 from supple.solvers import Run, Solver
 from supple.solving import Watcher, solve_copies
 from supple.stop import Stop
@@ -40,11 +41,13 @@ class Stepping:
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
         self._keeps_history, self._watch, self._began = history, watch, began
+        self.origin = 0.0
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_budget is not None
         looks = limited or history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
+        self._inverted = np.zeros(problem.copies, int)
         self._rule: Integrating | None = None
         if not pace.quasistatic:
             refuse_beyond(problem.model, str(problem.dtype), pace.step)
@@ -56,8 +59,8 @@ class Stepping:
 
     @property
     def time(self) -> float:
-        """Of the last frame [s]."""
-        return self.index * self.pace.dt
+        """Of the last frame [s]; `origin` is that of frame 0."""
+        return self.origin + self.index * self.pace.dt
 
     @property
     def model(self) -> Model:
@@ -72,6 +75,10 @@ class Stepping:
         with the state."""
         self.problem.contacts.stand_at(self.time)
         self.problem.room.stand_at(self.time)
+
+    def count_inverted(self) -> None:
+        """Count the inverted elements with which the motion begins: reports do not object to these."""
+        self._inverted = self.problem.measures.inversions().astype(int)
 
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
@@ -93,8 +100,10 @@ class Stepping:
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
         self._remembered = problem.remembered.take()
-        times = [self.index * pace.dt + k * pace.step for k in range(1, pace.substeps)]
-        times.append((self.index + 1) * pace.dt)  # to the bit where a motion that goes on from here begins
+        times = [self.time + k * pace.step for k in range(1, pace.substeps)]
+        times.append(
+            self.origin + (self.index + 1) * pace.dt
+        )  # to the bit where a motion that goes on from here begins
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
         steps = list(zip(times, aims, strict=True))
         reports = []
@@ -109,7 +118,20 @@ class Stepping:
         of_frame = [merged(list(of_copy)) for of_copy in zip(*reports, strict=True)]
         if any(report.outcome is Outcome.FAILED for report in of_frame):
             self._undo_lost()
+        if self._rule is not None:
+            mark_unsolved(problem.remembered, of_frame, pace.integrator, self.time)
+        for copy, report in enumerate(of_frame):
+            report.inverted_before = int(self._inverted[copy])
+            self._inverted[copy] = min(report.inverted, report.inverted_before)
+            report.notes += self._lag_notes(report)
         return of_frame
+
+    def _lag_notes(self, report: Report) -> list[str]:
+        """What to know of a step of time that ended far from balance."""
+        if self.pace.quasistatic:
+            return []
+        helps = self.solver.takes_guess and self.pace.initial_guess != "inertial"
+        return lag_notes(report, ("inertial",) if helps else ())
 
     def refuse_interrupted(self) -> None:
         if self._interrupted:
@@ -161,9 +183,11 @@ class Stepping:
             self.settle()
             self._rule.look_back(time, forces)
             self._settled = False
-        self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
+        guess = self.pace.initial_guess if self.solver.takes_guess else "coast"
+        first = "coast" if self._rule is not None else guess
+        self.problem.begin_step(time, dt, self.pace.damping, forces, aim, first)
         if self._rule is not None:
-            self._rule.pull()
+            self._rule.pull(guess, time)
 
     def _winds(self, time: float) -> np.ndarray:
         """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
@@ -251,13 +275,37 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
-        p.room.stand_at((self.index - 1) * self.pace.dt)
+        p.room.stand_at(self.origin + (self.index - 1) * self.pace.dt)
         now = p.remembered.take()
         p.remembered.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
         motions = p.remembered.motions()
         p.remembered.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
+
+
+def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str, time: float) -> None:
+    """Rules of second order go on from accelerations that are those of the forces only where the step was
+    solved: nothing has converged after one that was not, until positions or another state are set.
+
+    Args:
+        remembered: What the copies' steps look back to, where it is kept that one was not solved.
+        reports: Of the frame, one for each copy; outcomes are changed, and notes added.
+        integrator: The rule.
+        time: Of the frame [s].
+    """
+    unsolved = remembered.unsolved()
+    for report, since in zip(reports, unsolved, strict=True):
+        if since is not None and report.outcome.ok and not report.far:
+            report.outcome = Outcome.UNSOLVED_BEFORE
+            report.notes.append(
+                f"the step at {since:.6g} s was not solved, and {integrator} goes on from its accelerations: "
+                "start again from a frame before it, or from positions and velocities"
+            )
+    lost = [not report.outcome.ok or report.far for report in reports]
+    new = [k for k, gone in enumerate(lost) if gone and unsolved[k] is None]
+    if new:
+        remembered.leave_unsolved(new, time)
 
 
 def merged(reports: list[Report]) -> Report:
@@ -269,7 +317,7 @@ def merged(reports: list[Report]) -> Report:
         last.compile_seconds = sum(r.compile_seconds for r in reports)
         last.setup_seconds = sum(r.setup_seconds for r in reports)
         last.rejected = sum(r.rejected for r in reports)
-        failed = [r.outcome for r in reports if not r.ok]
+        failed = [r.outcome for r in reports if not r.outcome.ok]
         if failed:
             last.outcome = Outcome.FAILED if Outcome.FAILED in failed else failed[0]
     return last

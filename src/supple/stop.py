@@ -20,11 +20,13 @@ DEFAULT_DISTANCE = 1e-4
 
 @dataclass(frozen=True)
 class Stop:
-    """When a solve ends: whichever comes first. tolerance: the imbalance of forces to reach, between 0 and 1.
-    max_iterations: at least 1, without those in which pins and obstacles go on to where they are to be, where
-    contact lets nothing pass. time_budget [s]. None sets no limit. distance: where the imbalance is reached,
-    every body must also be this close to the equilibrium, relative to its size; None where that is not asked,
-    and then not computed."""
+    """When a solve ends: whichever comes first. All of it is said here: `Stop(max_iterations=20)` has no
+    tolerance, while `max_iterations=20` as a keyword of a call comes on top of the default one.
+
+    tolerance: the imbalance of forces to reach, between 0 and 1. max_iterations: at least 1, without those in
+    which pins and obstacles go on to where they are to be, where contact lets nothing pass. time_budget [s].
+    None sets no limit. distance: where the imbalance is reached, every body must also be this close to the
+    equilibrium, relative to its size; None where that is not asked, and then not computed."""
 
     tolerance: float | None = None
     max_iterations: int | None = None

@@ -12,7 +12,6 @@ from supple.solvers import Solver
 
 try:
     import torch
-    from torch.autograd.function import once_differentiable
 except ImportError as error:
     raise ImportError("supple.torch needs PyTorch: pip install torch") from error
 
@@ -72,11 +71,10 @@ class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
         ctx.save_for_backward(*values)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
         values = ctx.saved_tensors
-        found = ctx.layer.pull([_array(value) for value in values], _array(direct))
-        return None, *_needed(found, values, ctx.needs_input_grad[1:])
+        found = _Pull.apply(ctx.layer, False, ctx.needs_input_grad[1:], direct, *values)
+        return None, *found
 
 
 class _Equilibria(_Equilibrium):
@@ -85,11 +83,38 @@ class _Equilibria(_Equilibrium):
         return _like(values, np.stack(_all(layer.positions_of_many([_array(value) for value in values]))))
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
         values = ctx.saved_tensors
-        found = _all(ctx.layer.pull_many([_array(value) for value in values], _array(direct)))
-        return None, *_needed(list(map(np.stack, zip(*found, strict=True))), values, ctx.needs_input_grad[1:])
+        found = _Pull.apply(ctx.layer, True, ctx.needs_input_grad[1:], direct, *values)
+        return None, *found
+
+
+class _Pull(torch.autograd.Function):  # type: ignore[misc]
+    """Gradients of a loss by the inputs of a layer, from those by positions: a function of its own, so that a
+    derivative of it is refused with a sentence."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        layer: Layer,
+        many: bool,
+        needed: tuple[bool, ...],
+        direct: torch.Tensor,
+        *values: torch.Tensor,
+    ) -> tuple[Any, ...]:
+        arrays, by = [_array(value) for value in values], _array(direct)
+        if many:
+            found = list(map(np.stack, zip(*_all(layer.pull_many(arrays, by)), strict=True)))
+        else:
+            found = layer.pull(arrays, by)
+        return tuple(_needed(found, values, needed))
+
+    @staticmethod
+    def backward(ctx: Any, *direct: torch.Tensor) -> tuple[Any, ...]:
+        raise RuntimeError(
+            "supple.torch has first derivatives of equilibria only: its gradients cannot be differentiated "
+            "again, as Hessians and penalties on gradients would need. Take differences of gradients instead."
+        )
 
 
 def _all(found: list[Any]) -> list[Any]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """1 iteration, 1,234 iterations; plural: where it is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def shorten_words(text: str, most: int = 300) -> str:
+    """Cut words that are longer than most letters in the middle, such as a key of a damaged file."""
+    kept = (most - 1) // 2
+    return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][: most - 1 - kept]}…{word[0][-kept:]}", text)
 
 
 def say_seconds(seconds: float) -> str:

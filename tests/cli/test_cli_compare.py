@@ -36,6 +36,7 @@ def test_everything_is_written_and_shown(tmp_path):
     assert result.exit_code == 0, result.output
     folder = tmp_path / "results" / "scene_compare"
     assert {file.name for file in folder.iterdir()} == {
+        "checksums.sha256",
         "comparison.json",
         "residual_iterations.png",
         "residual_seconds.png",

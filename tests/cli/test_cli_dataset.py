@@ -52,6 +52,23 @@ def test_a_data_set_from_its_spec_to_its_page():
     assert supple("dataset", "verify", "results/spec.zarr", "--again", "0").exit_code == 0
 
 
+def test_a_spec_with_a_function_runs_only_when_that_is_allowed():
+    Path("sampling.py").write_text("def design(count, rng):\n    return {'gravity.y': -rng.random(count)}\n")
+    function = 'design = "function"\nfunction = "sampling:design"'
+    text = SPEC.replace('design = "latin_hypercube"', function).replace("range = [-12, 0]\n", "")
+    Path("spec.toml").write_text(text.replace("count = 6", "count = 2"))
+    refused = supple("dataset", "run", "spec.toml", "--workers", "1")
+    assert refused.exit_code == 2
+    said = " ".join(refused.stderr.split())
+    assert "spec.toml: function: this spec is a program: it imports and runs 'sampling:design'" in said
+    assert not Path("results").exists()
+    allowed = supple("dataset", "run", "spec.toml", "--workers", "1", "--allow-code")
+    assert allowed.exit_code == 0, allowed.stderr
+    Path("sampling.py").write_text("raise SystemExit(3)")
+    assert supple("dataset", "verify", "results/spec.zarr", "--again", "1").exit_code == 0
+    assert supple("dataset", "resume", "results/spec.zarr").exit_code == 0
+
+
 def test_mistakes_are_sentences():
     Path("spec.toml").write_text(SPEC.replace("gravity.y", "gravity.w").replace("count = 6", "count = 0"))
     wrong = supple("dataset", "run", "spec.toml")

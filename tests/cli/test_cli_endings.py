@@ -1,11 +1,13 @@
 """How commands end where something goes wrong: with a sentence and an exit code of its own."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -137,13 +139,87 @@ def test_a_full_disk_is_said_of_the_file(tmp_path, monkeypatch):
         raise OSError(2, "No such file", "b.txt")
 
 
+@pytest.mark.parametrize("format", ["npz", "zarr", "usd", "ply", "glb", "pc2", "vtu"])
+def test_a_full_disk_is_said_of_the_export(tmp_path, monkeypatch, format):
+    """Writers fail in their last frame with an error that names no file."""
+    supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
+    from dataclasses import replace
+
+    from supple.io import FORMATS
+
+    real = FORMATS[format]
+
+    @contextmanager
+    def failing(path, shot):
+        with real.writer(path, shot) as add:
+
+            def add_or_fail(moment):
+                if moment.index == 1:
+                    raise OSError(28, "No space left on device")
+                add(moment)
+
+            yield add_or_fail
+
+    monkeypatch.setitem(FORMATS, format, replace(real, writer=failing))
+    said = refused("export", "results/scene", "--to", f"obj,{format}", "--output", "out")
+    assert f"out/{real.path}: No space left on device." in said
+    assert not list((tmp_path / "out").rglob(".*"))
+
+
+def test_usd_on_a_full_disk_is_no_defect(tmp_path, monkeypatch):
+    Tf = pytest.importorskip("pxr.Tf")
+    supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
+
+    def full(*_):
+        Tf.RaiseRuntimeError("Error occurred writing file: No space left on device")
+
+    monkeypatch.setattr("supple.io.formats.usd._set_points", full)
+    said = refused("export", "results/scene", "--to", "usd")
+    assert "results/scene/animation.usdc: No space left on device." in said
+
+
+def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.io.lock.os.write", fail(OSError(28, "No space left on device")))
+    with locked(tmp_path):
+        assert (tmp_path / ".lock").exists()
+    assert not (tmp_path / ".lock").exists()
+
+
+@pytest.mark.parametrize("command", [("report",), ("export", "--to", "npz"), ("render",)])
+def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypatch, command):
+    supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
+    real_open, real_os_open = io.open, os.open
+
+    def refuse(path, *arguments):
+        writes = any(isinstance(a, str) and set(a) & set("wax+") for a in arguments[:1])
+        creates = any(isinstance(a, int) and a & os.O_CREAT for a in arguments[:1])
+        if (writes or creates) and "/results/" in os.path.abspath(str(path)):
+            raise OSError(30, "Read-only file system", str(path))
+
+    def opening(path, *arguments, **options):
+        refuse(path, *arguments)
+        return real_open(path, *arguments, **options)
+
+    def os_opening(path, *arguments, **options):
+        refuse(path, *arguments)
+        return real_os_open(path, *arguments, **options)
+
+    monkeypatch.setattr("io.open", opening)
+    monkeypatch.setattr("os.open", os_opening)
+    monkeypatch.setattr("pathlib.Path.unlink", fail(OSError(30, "Read-only file system", ".unfinished_x")))
+    said = refused(command[0], "results/scene", *command[1:])
+    assert "Read-only file system." in said
+    assert "/." not in said
+    assert "unfinished" not in said
+
+
 def test_a_start_file_is_told_what_is_wrong_with_it(tmp_path):
     scene = write_scene(tmp_path, SAG + "[start]\nfile = 'start.npz'\n")
     start = tmp_path / "start.npz"
     assert "start.npz cannot be read: No such file" in refused("run", scene)
     start.write_bytes(b"garbage")
     said = refused("run", scene)
-    assert "is no NPZ file with numbers as `positions`, or it is damaged" in said
+    assert "start.npz is no NPZ file, or it is damaged" in said
     assert "pickle" not in said
     positions = np.zeros((64, 3))
     positions[5, 1] = np.nan
@@ -165,19 +241,18 @@ def test_inverted_elements_are_said_everywhere(tmp_path, frames):
     """A linear material under a load that is far too large balances, inside out."""
     scene = write_scene(tmp_path, INVERTED)
     shown = supple("run", scene, "--frames", str(frames), "--no-picture")
-    assert shown.exit_code == 0, shown.output
-    assert "Converged" in shown.stdout
+    assert shown.exit_code == 1, shown.output
     report = json.loads((tmp_path / "results" / "scene" / "report.json").read_text())
     count = report["frames"][-1]["inverted"]
+    most = "up to " if frames > 1 else ""
+    assert f"Converged, {most}{count} inverted elements" in shown.stdout
     assert count > 1
     assert report["totals"]["most_inverted"] == count
     assert report["totals"]["frames_inverted"] == list(range(1, frames + 1))
-    words = (
-        f"up to {count} elements, in 2 of 2 frames (the last has {count})"
-        if frames > 1
-        else f"{count} elements"
-    )
-    assert f"inverted    {words}" in shown.stdout
+    words = f"{count} elements"
+    if frames > 1:
+        words = f"up to {count} elements, in 2 of 2 frames (the last has {count})"
+        assert f"inverted    {words}" in shown.stdout
     assert "turned inside out" in shown.stderr
     assert supple("report", "results/scene").exit_code == 0
     page = (tmp_path / "results" / "scene" / "report.html").read_text()

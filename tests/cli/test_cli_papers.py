@@ -39,6 +39,33 @@ def test_what_cannot_be_shown_says_why(monkeypatch):
     assert found[key] == "impossible: it needs a mesh that is not public"
 
 
+def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
+    """Fabrics are not in the package: the others are measured, and the page is written."""
+    monkeypatch.delenv("SUPPLE_DATA", raising=False)
+    asked = ("papers", "gpbd-fig4", "pbcm-fig2", "--output", "out")
+    result = supple(*asked)
+    said = " ".join((result.stdout + result.stderr).split())
+    assert result.exit_code == 1
+    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in said
+    assert "1 of 2 rows skipped" in said
+    assert "supple papers gpbd-fig4" in said
+    assert "pbcm-fig2: agrees" in said
+    assert Path("out/README.md").is_file()
+    monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
+    found = supple_json(*asked, exit_code=1)
+    assert found["skipped"] == ["gpbd-fig4"]
+    assert found["rows"]["gpbd-fig4"].startswith("skipped: there is no fabric 'satin1' in the folder")
+    assert found["rows"]["pbcm-fig2"].startswith("agrees")
+
+
+def test_a_fabric_that_is_damaged_is_a_mistake(monkeypatch, tmp_path):
+    monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
+    (tmp_path / "satin1.json").write_text("{", encoding="utf-8")
+    result = supple("papers", "gpbd-fig4", "--output", "out")
+    assert result.exit_code == 2
+    assert "cannot be read as JSON" in result.stderr
+
+
 def test_devices_that_there_are_not_are_refused():
     result = supple("papers", "pbcm-fig2", "--device", "tpu")
     assert result.exit_code == 2

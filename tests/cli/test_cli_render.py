@@ -14,6 +14,7 @@ import supple as library
 from supple.cli.progress import FilmProgress
 from supple.cli.render import parse_size
 from supple.io import FORMATS, read_frame
+from supple.io.checksums import CHECKSUMS
 from supple.problem import Problem
 from supple.runs.saved import open_run
 from supple.view.fields import FIELDS
@@ -71,6 +72,7 @@ def test_nothing_but_pictures_changes(results, tmp_path):
     supple_json("render", results, *SMALL)
     after = contents(tmp_path)
     assert after.keys() - before.keys() == {"picture.png", "film.mp4"}
+    assert before.pop(CHECKSUMS) != after[CHECKSUMS]
     assert {name: after[name] for name in before} == before
 
 
@@ -226,6 +228,7 @@ def test_figures_that_are_not_finite_reach_a_caption(results, tmp_path):
     report = json.loads(path.read_text())
     report["frames"][-1] |= {"imbalance": None, "energy": None}
     path.write_text(json.dumps(report))
+    path.with_name(CHECKSUMS).unlink()
     assert "imbalance inf" in open_run(tmp_path).caption(6)
 
 

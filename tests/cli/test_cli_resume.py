@@ -17,6 +17,7 @@ from cli_scenes import STIFFENS, STRETCH, SWING, supple, supple_json, write_scen
 import supple as library
 from supple.cli.progress import RunProgress
 from supple.io import read_frame
+from supple.io.checksums import CHECKSUMS
 
 
 @contextmanager
@@ -67,6 +68,7 @@ def test_frames_of_earlier_versions_have_no_state_and_are_continued(tmp_path):
     last = read_frame(tmp_path / "results" / "scene", 6)
     (tmp_path / "results" / "scene" / "frame_0006.npz").unlink()
     old = tmp_path / "results" / "scene" / "frame_0005.npz"
+    old.with_name(CHECKSUMS).unlink()
     with np.load(old) as saved:
         arrays = {name: saved[name] for name in ("positions", "velocities", "index", "time")}
     np.savez(old, **arrays)
@@ -104,6 +106,7 @@ def test_a_resume_shows_figures_that_were_infinite(tmp_path):
     report = json.loads(path.read_text())
     report["frames"][-1] |= {"imbalance": None, "energy": None}
     path.write_text(json.dumps(report))
+    path.with_name(CHECKSUMS).unlink()
     result = supple("run", scene, "--frames", "2", "--resume")
     assert result.exit_code == 0
     assert "inf J" in result.stdout
@@ -149,6 +152,7 @@ def test_a_damaged_report_is_refused(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
     (tmp_path / "results" / "scene" / "report.json").write_text("{")
+    (tmp_path / "results" / "scene" / CHECKSUMS).unlink()
     result = supple("run", scene, "--resume")
     assert result.exit_code == 2
     assert "is not a report of supple" in result.stderr
@@ -238,6 +242,7 @@ def test_totals_that_are_missing_are_formed_again(tmp_path):
     report = json.loads(path.read_text())
     del report["totals"]
     path.write_text(json.dumps(report))
+    path.with_name(CHECKSUMS).unlink()
     assert supple("report", "results/scene").exit_code == 0
 
 
@@ -253,6 +258,7 @@ def test_a_report_that_lacks_something_is_named(tmp_path, place, command):
         where = where[word]
     del where[key]
     path.write_text(json.dumps(report))
+    path.with_name(CHECKSUMS).unlink()
     result = supple(command[0], "results/scene", *command[1:])
     if result.exit_code:
         assert result.exit_code == 2

@@ -24,6 +24,7 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
         "report.json",
         "scene.toml",
         "picture.png",
+        "checksums.sha256",
     }
     for word in ("Sagging block", "64", "135", "descent", "Converged", "imbalance", "results/scene"):
         assert word in result.stdout
@@ -95,7 +96,7 @@ def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path
 
 
 def test_a_run_of_iterations_without_tolerance_is_done(tmp_path):
-    text = SAG.replace("tolerance = 1e-6", "max_iterations = 3")
+    text = SAG.replace("tolerance = 1e-6", "max_iterations = 200\ntolerance = false")
     report = supple_json("run", write_scene(tmp_path, text), "--no-picture")
     assert report["frames"][0]["outcome"] == "completed"
     assert report["solver"]["tolerance"] is None

@@ -86,6 +86,49 @@ def test_the_forces_of_contact_are_what_pins_have_to_hold():
     np.testing.assert_allclose(held["pin0"].force, -on_low, atol=1e-4 * np.abs(on_low).max())
 
 
+def patch(strain, cells=4, gap=None):
+    """Two blocks without lateral strain, with different cells, pressed from a gap by a strain of both."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
+    material = supple.Corotated(young=1e5, poisson=0.0)
+    low = scene.add_solid(supple.block(cells), material, name="low")
+    far = scene.add_solid(supple.block(cells + 1, origin=(0, 1.5, 0)), material, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
+    thickness = assembled(scene).followers[0][1].thickness
+    gap = thickness if gap is None else gap
+    scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
+    low = scene.add_solid(low.mesh, material, name="low")
+    far = scene.add_solid(supple.block(cells + 1, origin=(0, 1 + gap, 0)), material, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
+    top = far.where(lambda X: X[:, 1] >= 2 + gap - 1e-9)
+    scene.pin(top, motion=supple.Translate((0, -2 * strain, 0)))
+    return scene, 1e5 * strain
+
+
+@pytest.mark.parametrize("strain", [0.025, 0.005, 0.001])
+def test_the_default_barrier_transmits_forces_of_small_strains(strain):
+    """Within 3 % of E ε; the report estimates what is missing."""
+    scene, expected = patch(strain)
+    result = supple.equilibrium(scene, tolerance=1e-6)
+    assert result.report.ok, result.report
+    ratio = result.evaluate().reactions["base"].force[1] / expected
+    assert ratio == pytest.approx(1, abs=0.03)
+    met = result.report.met
+    assert met.approach_share == pytest.approx(1 - ratio, rel=0.12)
+    assert met.mean_gap + met.mean_approach == pytest.approx(result.model.followers[0][1].thickness)
+    assert f"{met.approach_share:.2g} is lost" in str(result.report)
+
+
+def test_the_report_has_the_share_of_open_gaps_in_the_force():
+    """Blocks that start a tenth of their thickness apart, without a force at the start."""
+    gap, strain = 0.002, 0.02
+    scene, _ = patch(strain, gap=gap)
+    result = supple.equilibrium(scene, tolerance=1e-6)
+    found = result.evaluate().reactions["base"].force[1]
+    closed = 1e5 * (2 * strain - gap) / 2
+    assert result.report.met.mean_gap == pytest.approx(gap, rel=0.2)
+    assert result.report.met.gap_share == pytest.approx(1 - closed / found, rel=0.1)
+
+
 def test_without_a_barrier_they_pass_through_each_other():
     scene = pressed(contact="none")
     result = supple.equilibrium(scene, tolerance=1e-4)
@@ -222,4 +265,4 @@ def test_size_and_place_do_not_matter(size, away):
     result = supple.equilibrium(scene, tolerance=1e-4)
     assert result.report.ok, result.report
     assert not intersects(scene, result.positions - at)
-    assert result.report.met.gap / size == pytest.approx(0.013, abs=0.012)
+    assert result.report.met.gap / size == pytest.approx(0.027, abs=0.005)

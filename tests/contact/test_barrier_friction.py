@@ -40,6 +40,43 @@ def test_a_block_stays_below_the_critical_angle_and_slides_above_it():
     assert 2 * np.polyfit(times[8:], there[8:], 2)[0] == pytest.approx(expected, rel=0.02)
 
 
+def sliding_box(gap, friction=0.4):
+    """A box of 2 m/s above a slab [physics.md D6 has it 4 mm above, with a thickness of 10.7 mm]."""
+    scene = supple.Scene(quasistatic=False, contact=supple.Contact("barrier", friction=friction))
+    slab = supple.block((10, 1, 2), size=(2.4, 0.2, 0.6), origin=(-0.1, -0.2, -0.1))
+    floor = scene.add_solid(slab, supple.Corotated(young=1e7, poisson=0.3), name="floor")
+    scene.pin(floor.where(lambda X: X[:, 1] <= -0.2))
+    box = supple.block((3, 2, 3), size=(0.3, 0.1, 0.3), origin=(0, gap, 0))
+    scene.add_solid(box, supple.Corotated(young=1e6, poisson=0.3), velocity=(2, 0, 0), name="box")
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("gap", "friction", "dt"),
+    [(0.004, 0.4, 0.005), (0.004, 0.4, 0.001), (0.004, 0.0, 0.001), (0.001, 0.4, 0.005)],
+)
+def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(gap, friction, dt):
+    scene = sliding_box(gap, friction)
+    box = scene.bodies[1]
+    frames = list(supple.simulate(scene, dt=dt, frames=round(0.06 / dt)))
+    assert all(frame.report.ok for frame in frames)
+    moved = np.array([(frame.of(box) - box.points).mean(axis=0) for frame in frames])
+    assert moved[-1, 0] == pytest.approx(0.12 - 0.5 * friction * 9.81 * 0.06**2, abs=1e-3)
+    assert moved[:, 1].max() < 2e-4, "no energy from the start"
+    told = any("apart, nearer" in note for note in frames[0].report.notes)
+    assert told == (gap < 0.00107), "where the gap is less than a tenth of the thickness"
+
+
+def test_a_start_far_within_the_thickness_is_told():
+    """Less than a tenth of it: the box is pushed, and the report of the first frame says so."""
+    first, second = supple.simulate(sliding_box(1e-4), dt=0.005, frames=2)
+    (note,) = (note for note in first.report.notes if "apart, nearer" in note)
+    assert "'floor' and 'box' start 0.0001 m apart, nearer than 0.0011 m" in note
+    assert first.report.ok
+    assert second.report.ok
+    assert not any("apart, nearer" in note for note in second.report.notes)
+
+
 def test_what_slides_has_kinetic_friction():
     scene = on_slope(0.8, kinetic=0.3, angle=0.0)
     rest = supple.equilibrium(on_slope(0.8, angle=0.0, quasistatic=True), tolerance=1e-5, distance=None)
@@ -68,6 +105,18 @@ def test_an_equilibrium_is_held_by_friction():
     assert -rub / push == pytest.approx(np.tan(ANGLE), rel=1e-3)
     found = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
     assert np.isfinite(found.energy)
+
+
+@pytest.mark.parametrize("solver", ["descent", "pbng", "mpbng"])
+def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
+    """Within a factor of two of the distance to the positions at a far tighter tolerance."""
+    scene = on_slope(0.7, quasistatic=True)
+    result = supple.equilibrium(scene, solver)
+    assert result.report.ok, result.report
+    assert result.report.certificate.worst.of_size < 1e-4
+    rest = supple.equilibrium(scene, tolerance=1e-9, distance=None)
+    off = np.abs(result.positions - rest.positions).max()
+    assert off < 2 * result.report.certificate.worst.position
 
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():

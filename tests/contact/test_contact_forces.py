@@ -63,6 +63,34 @@ def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
     assert found.obstacle_reactions["floor"].force[1] > 0
 
 
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+@pytest.mark.parametrize("method", ["weak", "barrier"])
+def test_forces_of_bodies_on_each_other_are_forces_of_contact(method, friction):
+    """They carry all that holds each body, and act on vertices that touch alone."""
+    scene = supple.Scene(contact=supple.Contact(method, friction=friction))
+    elastic = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(2), elastic, density=100, name="low")
+    high = supple.block(2, size=(0.5, 0.5, 0.5), origin=(0.23, 1.02, 0.27))
+    high = scene.add_solid(high, elastic, density=100, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0), name="low")
+    scene.pin(high.where(lambda X: X[:, 1] > 1.51), supple.Translate((0.03, -0.1, 0)), name="high")
+    scene.add_obstacle(supple.Sphere(0.3, (1.35, 0.5, 0.5)), supple.Translate((-0.1, 0, 0)), name="knob")
+    result = supple.equilibrium(scene, tolerance=1e-7, distance=None)
+    found = result.evaluate()
+    scale = np.abs(found.reactions["low"].force).max()
+    for body in (low, high):
+        own = body.vertices
+        outer = found.contact_force[own] + found.external_force[own]
+        held = outer.sum(axis=0) + found.reactions[body.name].force
+        np.testing.assert_allclose(held, 0, atol=1e-4 * scale)
+    assert found.obstacle_reactions["knob"].force[0] < -0.01 * scale
+    on_high = found.contact_force[high.vertices]
+    assert on_high[:, 1].sum() > 0.5 * scale
+    assert (np.hypot(*on_high[:, [0, 2]].sum(axis=0)) > 0.05 * scale) == bool(friction)
+    assert not on_high[high.points[:, 1] > 1.51].any()
+    assert np.abs(found.net_force[result.model.free]).max() < 1e-5 * scale
+
+
 def test_bodies_that_press_each_other_balance():
     """What weak constraints do is among the internal forces, with those that the solve has ended with."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="weak")

@@ -64,7 +64,7 @@ SHAPES = {
     "capsule": supple.Capsule((-0.4, 0, 0), (0.4, 0.1, 0.2), 0.1),
     "cylinder": supple.Cylinder((-0.4, 0, 0), (0.4, 0.1, 0.2), 0.1),
     "plate": supple.Box((0.5, 0.04, 0.8), (0, 0, 0)),
-    "bowl": SurfaceShape(bowl(), 24),
+    "bowl": SurfaceShape(bowl()),
 }
 
 

@@ -76,7 +76,7 @@ def test_a_closed_surface_is_kept_out_by_its_rim():
     points = points[:, [0, 2, 1]] * np.array([1, 1, 1])
     turned = supple.TriMesh(points - [0, points[:, 1].min(), 0] + [0.35, 1.0, 0.2], mesh.triangles)
     turned = turned if turned.enclosed_volume > 0 else supple.TriMesh(turned.points, mesh.triangles[:, ::-1])
-    scene = block(SurfaceShape(turned, 24), supple.Translate((0, -0.03, 0)))
+    scene = block(SurfaceShape(turned), supple.Translate((0, -0.03, 0)))
     report = supple.equilibrium(scene, tolerance=1e-4).report
     (each,) = report.contact.obstacles
     assert each.contacts > 0

@@ -189,6 +189,8 @@ def test_an_equilibrium_has_obstacles_where_they_are_to_be():
     for y in (0.0, 0.53):
         scene.add_solid(supple.block(cells=2, size=(1, 0.5, 1)).translated((0, y, 0)), RUBBER)
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] <= 0))
+    axis = scene.bodies[1].where(lambda X: np.abs(X[:, [0, 2]] - 0.5).max(axis=1) < 1e-9)
+    scene.pin(axis, axes="xz")  # without these the upper block may be squeezed out to a side, which is lower
     plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 1.14, 0.5))
     scene.add_obstacle(plate, supple.Translate((0, -0.2, 0)), friction=0.0)
     result = supple.equilibrium(scene, tolerance=1e-5)

@@ -1,11 +1,19 @@
 """Obstacles that move fast, or deform; and where they are in files, pictures and on the live page."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import supple
-from supple.contact.outlines import obstacle_triangles
+from supple.cli import app
+from supple.contact.outlines import obstacle_triangles, outlines
+from supple.live.stage import Figure
+from supple.scene import build_model
+from supple.scene.obstacles import obstacles_of
 from supple.view.contacts import contact_points
+from supple.view.surface import surface_of
 
 
 def swept(thickness=0.02):
@@ -33,7 +41,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
     scene.pin(body.where(lambda X: X[:, 0] >= 0.7))
     ball = supple.sphere(radius=0.3, resolution=8)
     larger = supple.TriMesh(1.2 * ball.points, ball.triangles)
-    growing = supple.SurfaceSequence([ball, larger], times=[0, 1], cells=24)
+    growing = supple.SurfaceSequence([ball, larger], times=[0, 1])
     scene.add_obstacle(growing, name="ball")
     middle = int(np.linalg.norm(mesh.points - (0.31, 0, 0), axis=1).argmin())
     depths = {}
@@ -78,3 +86,108 @@ def test_files_have_obstacles_beside_bodies(tmp_path):
     with np.load(tmp_path / "positions.npz") as saved:
         assert saved["positions"].shape[1] == 27, "arrays for training have bodies only"
     assert b"plate" in (tmp_path / "animation.glb").read_bytes()
+
+
+def shifted(tmp_path):
+    """The file of a scene with a ball that goes from x = 0 to x = 0.5 m in 0.2 s and turns, far from a block;
+    and the vertices of the ball (p, 3) [m] at times [s]."""
+    ball = supple.sphere(radius=0.2, resolution=6).translated((0, 0, -1))
+    meshes = [ball, ball.rotated((0, 0, 1), 0.5).translated((0.5, 0, 0))]
+    for k, mesh in enumerate(meshes):
+        rows = [f"v {x!r} {y!r} {z!r}" for x, y, z in mesh.points.tolist()]
+        rows += [f"f {a} {b} {c}" for a, b, c in (mesh.triangles + 1).tolist()]
+        (tmp_path / f"ball{k}.obj").write_text("\n".join(rows) + "\n")
+    (tmp_path / "scene.toml").write_text(
+        """
+gravity = [0, 0, 0]
+quasistatic = false
+dt = 0.1
+frames = 3
+
+[[solid]]
+name = "far"
+mesh = { block = { cells = [2, 2, 2] , size = [0.4, 0.4, 0.4] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+density = 100
+
+[[obstacle]]
+name = "mover"
+shape = { sequence = { files = ["ball0.obj", "ball1.obj"], times = [0, 0.2] } }
+"""
+    )
+    first = supple.load_surface(tmp_path / "ball0.obj")
+    last = first.rotated((0, 0, 1), 0.5).translated((0.5, 0, 0))
+
+    def points_at(time):
+        part = min(time / 0.2, 1)
+        return (1 - part) * first.points + part * last.points
+
+    return tmp_path / "scene.toml", points_at
+
+
+def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time(tmp_path):
+    usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
+    import pyvista
+
+    path, points_at = shifted(tmp_path)
+    done = CliRunner().invoke(app, ["run", str(path), "--output", str(tmp_path / "run"), "--no-picture"])
+    assert done.exit_code == 0, done.output
+    run = supple.open_run(tmp_path / "run")
+    supple.save_frames(supple.load_scene(path), run.frames, "usd,obj,vtu", tmp_path / "given")
+    supple.export(tmp_path / "run", "usd,obj,vtu", tmp_path / "reopened")
+    model = run.model
+    for folder in (tmp_path / "given", tmp_path / "reopened"):
+        stage = usd.Stage.Open(str(next(folder.glob("*.usd*"))))
+        mover = next(p for p in stage.Traverse() if p.IsA(geometry.Mesh) and p.GetName() == "mover")
+        for code in range(4):
+            wanted = points_at(0.1 * code)
+            assert wanted[:, 0].mean() == pytest.approx((0, 0.25, 0.5, 0.5)[code], abs=1e-9)
+            points = np.array(geometry.Mesh(mover).GetPointsAttr().Get(code))
+            np.testing.assert_allclose(points, wanted, atol=1e-6)
+            grid = pyvista.read(folder / "vtu" / f"frame_{code:04d}.vtu")
+            np.testing.assert_allclose(np.asarray(grid.points)[27:], wanted, atol=1e-6)
+            written = pyvista.read(folder / "obj" / f"mover_{code:04d}.obj")
+            assert np.asarray(written.points)[:, 0].min() == pytest.approx(wanted[:, 0].min(), abs=1e-5)
+            drawn, _ = obstacle_triangles(model.obstacles, 0.1 * code, model.rest)
+            np.testing.assert_allclose(drawn, wanted, atol=1e-9)
+
+
+def test_meshes_with_other_triangles_are_shown_one_after_the_other():
+    fine, coarse = supple.sphere(radius=0.2, resolution=6), supple.sphere(radius=0.3, resolution=4)
+    scene = supple.Scene()
+    scene.add_solid(supple.block((1, 1, 1)), supple.Corotated(young=1e4, poisson=0.3), density=100)
+    scene.add_obstacle(supple.SurfaceSequence([fine, coarse], times=[0, 1]))
+    obstacles = obstacles_of(scene)
+    for time, radius in ((0.0, 0.2), (0.5, 0.2), (1.0, 0.3), (2.0, 0.3)):
+        points, triangles = obstacle_triangles(obstacles, time, np.zeros((1, 3)))
+        assert len(triangles) == fine.n_triangles + coarse.n_triangles
+        np.testing.assert_allclose(np.linalg.norm(points, axis=1), radius, rtol=1e-9)
+
+
+class Scenery:
+    """Stands for the part of viser's server that draws meshes."""
+
+    def __init__(self):
+        self.scene, self.drawn = self, {}
+
+    def add_frame(self, *arguments, **style):
+        return None
+
+    add_label = add_frame
+
+    def add_mesh_simple(self, name, vertices, triangles, **style):
+        self.drawn[name] = SimpleNamespace(vertices=vertices)
+        return self.drawn[name]
+
+
+def test_the_live_page_shows_a_deforming_surface_at_its_time(tmp_path):
+    path, points_at = shifted(tmp_path)
+    model = build_model(supple.load_scene(path).scene)
+    server = Scenery()
+    shape = SimpleNamespace(positions=model.rest)
+    figure = Figure(server, 0, surface_of(model), shape, np.zeros(3))
+    shown = outlines(model.obstacles, model.rest)
+    for time in (0.0, 0.1, 0.2, 1.0):
+        figure.surround(shown, model, time)
+        vertices = server.drawn["/solver1/obstacle0"].vertices
+        np.testing.assert_allclose(vertices, points_at(time), atol=1e-6)

@@ -121,3 +121,15 @@ def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
     for frame in supple.simulate(pile(), supple.PBNG(iterations=10), frames=6, precision=precision):
         assert frame.report.rejected == 0
     assert frame.report.contact.contacts > 0
+
+
+@pytest.mark.parametrize("young", [5e4, 5e5])
+@pytest.mark.parametrize("friction", [0.0, 0.3])
+def test_a_block_at_rest_on_a_plane_is_stable(young, friction):
+    """Friction of vertices that slid outwards is no dead load, which would make turning unstable."""
+    scene = supple.Scene()
+    scene.add_solid(supple.block(2), supple.Corotated(young=young, poisson=0.45), density=1000)
+    scene.add_obstacle(supple.Plane(point=(0, 0, 0), normal=(0, 1, 0)), friction=friction)
+    report = supple.equilibrium(scene).report
+    assert report.ok, report
+    assert report.certificate.stable

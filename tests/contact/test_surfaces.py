@@ -15,7 +15,7 @@ def surface_of_ball(resolution=6, radius=0.5):
 
 def test_the_distance_to_a_ball_is_that_to_a_sphere():
     scene = supple.Scene()
-    scene.add_obstacle(supple.SurfaceShape(surface_of_ball(8), cells=40))
+    scene.add_obstacle(supple.SurfaceShape(surface_of_ball(8)))
     points = np.random.default_rng(0).uniform(-0.8, 0.8, (500, 3))
     d, n, _ = distances_to(obstacles_of(scene).shapes(0.0), points)
     radius = np.linalg.norm(points, axis=1)
@@ -29,7 +29,7 @@ def test_a_block_comes_to_rest_on_a_mesh():
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, damping=0.3)
     mesh = supple.block(cells=(2, 2, 2), size=(0.5, 0.5, 0.5)).translated((-0.25, 0.51, -0.25))
     scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.3), density=100)
-    scene.add_obstacle(supple.SurfaceShape(surface_of_ball(), cells=24), friction=1.0, name="ball")
+    scene.add_obstacle(supple.SurfaceShape(surface_of_ball()), friction=1.0, name="ball")
     *_, frame = supple.simulate(scene, supple.PBNG(iterations=20), frames=30)
     (ball,) = frame.report.contact.obstacles
     assert ball.depth < 1e-6

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import supple
 from supple.datasets.finishing import finish
 from supple.datasets.making import make_store
 from supple.datasets.shards import Shards
@@ -57,6 +58,14 @@ def spec_of(folder: Path, count=12, shard=4, **changes):
         "solve": changes.pop("solve", {}),
     }
     return {key: value for key, value in (spec | changes).items() if value is not None}
+
+
+def write_box(path: Path, top: float) -> None:
+    """A surface file."""
+    box = supple.block((1, 1, 1), (2, 0.1, 2))
+    corners = [f"v {x - 0.5} {y + top - 0.1} {z - 0.5}" for x, y, z in box.points]
+    triangles = ["f {} {} {}".format(*(row + 1)) for row in box.surface]
+    path.write_text("\n".join([*corners, *triangles]))
 
 
 def solved(folder: Path, name="set.zarr", **changes):

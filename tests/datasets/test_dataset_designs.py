@@ -5,8 +5,9 @@ import pytest
 from dataset_scenes import VARY, spec_of
 from scipy.stats import qmc
 
+import supple
 from supple.datasets.designs import draw
-from supple.datasets.errors import DatasetError
+from supple.datasets.errors import DatasetError, SpecError
 from supple.datasets.making import facts_of
 from supple.datasets.ordering import coordinates, path_through, split_of
 from supple.datasets.spec import load_spec
@@ -80,7 +81,7 @@ def test_functions_of_users(tmp_path):
     with pytest.raises(DatasetError, match="must have 5 values"):
         draw(load_spec(spec | {"function": short}))
     with pytest.raises(DatasetError, match="no function that can be imported"):
-        draw(load_spec(spec | {"function": "no_such_module:f"}))
+        draw(load_spec(spec | {"function": "no_such_module:f"}, allow_code=True))
 
 
 def test_a_path_visits_every_point_once_and_is_short():
@@ -134,7 +135,29 @@ def test_a_module_that_cannot_be_imported_is_told(tmp_path):
     text += "function = 'broken_design:design'\n[[vary]]\npath = 'gravity.y'\nname = 'g'\n"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DatasetError, match=r"no function that can be imported \(SyntaxError"):
-        draw(load_spec(path))
+        draw(load_spec(path, allow_code=True))
+
+
+def test_a_spec_that_names_a_program_is_refused_and_nothing_is_imported(tmp_path):
+    """Also one that is a dictionary, which may come from anywhere; a function itself is the caller's own."""
+    mark = tmp_path / "imported"
+    code = (
+        f"open({str(mark)!r}, 'w').close()\ndef design(count, rng):\n    return {{'g': rng.random(count)}}\n"
+    )
+    (tmp_path / "strange_design.py").write_text(code, encoding="utf-8")
+    spec = spec_of(tmp_path, count=3, design="function", vary=[{"path": "gravity.y", "name": "g"}])
+    spec["function"] = "strange_design:design"
+    said = "imports and runs 'strange_design:design'.*--allow-code.*allow_code=True"
+    with pytest.raises(SpecError, match=said):
+        supple.dataset(spec, tmp_path / "set.zarr")
+    path = tmp_path / "spec.toml"
+    text = "".join(f"{key} = {spec[key]!r}\n" for key in ("scene", "count", "design", "function"))
+    path.write_text(text + "[[vary]]\npath = 'gravity.y'\nname = 'g'\n", encoding="utf-8")
+    with pytest.raises(SpecError, match=said):
+        supple.dataset(path, tmp_path / "set.zarr")
+    assert not mark.exists()
+    assert draw(load_spec(path, allow_code=True))["g"].shape == (3, 1)
+    assert mark.exists()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of
+from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of, write_box
 
 import supple
 from supple.datasets.errors import DatasetError
@@ -115,14 +115,6 @@ def test_samples_that_failed_stay_failed(tmp_path):
     assert np.isnan(data["positions"][0]).all()
 
 
-def write_box(path, top):
-    """A surface file."""
-    box = supple.block((1, 1, 1), (2, 0.1, 2))
-    corners = [f"v {x - 0.5} {y + top - 0.1} {z - 0.5}" for x, y, z in box.points]
-    triangles = ["f {} {} {}".format(*(row + 1)) for row in box.surface]
-    path.write_text("\n".join([*corners, *triangles]))
-
-
 def test_files_of_the_scene_must_be_the_same(tmp_path):
     """Else a set would have samples of two scenes."""
     below = tmp_path / "below.obj"
@@ -141,9 +133,11 @@ def test_files_of_the_scene_must_be_the_same(tmp_path):
         make_store(more, store.path, grow=True)
     with pytest.raises(DatasetError, match=r"its scene is of other files now: below\.obj"):
         make_store(load_spec(spec_of(tmp_path, count=2, **changes)), store.path)
-    with pytest.raises(DatasetError, match=r"other files now: below\.obj. Put back"):
-        Shards(store)
     assert Store(store.path).count == 2
+    Shards(store).run(0)  # has a copy of its own
+    write_box(store.path / "files" / "below.obj", top=-0.8)
+    with pytest.raises(DatasetError, match=r"files/below\.obj is damaged or was edited"):
+        Shards(store)
 
 
 def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):

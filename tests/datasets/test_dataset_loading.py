@@ -56,14 +56,28 @@ def test_pairs_are_normalised_inputs_and_outputs(data):
     assert x.dtype == y.dtype == np.float32
     restored = pairs.restored(y)
     assert np.allclose(restored, data["displacements"][int(pairs.ids[0])], atol=1e-6)
-    every = data.pairs()
-    xs, ys = every.batch(np.arange(len(every)))
+    xs, ys = pairs.batch(np.arange(len(pairs)))
     assert np.allclose(xs.mean(axis=0), 0, atol=1e-5)
     assert np.allclose(xs.std(axis=0), 1, atol=1e-5)
     assert abs(float(ys.mean())) < 1e-5
     raw = data.pairs(normalise=False, inputs=["young"], output="positions")
     assert raw[3][0] == np.float32(data.inputs["young"][3])
     assert np.array_equal(raw[3][1], data["positions"][3])
+    both = data.pairs("train", output=["positions", "displacements"])
+    x, y = both[1]
+    assert list(y) == ["positions", "displacements"]
+    assert np.array_equal(x, pairs[1][0])
+    assert np.array_equal(y["displacements"], pairs[1][1])
+    assert np.array_equal(y["positions"], data.pairs("train", output="positions")[1][1])
+    _, several = both.batch(np.array([1, 0]))
+    assert np.array_equal(several["positions"][0], y["positions"])
+    restored = both.restored(several)
+    assert np.allclose(restored["positions"][0], data["positions"][int(both.ids[1])], atol=1e-6)
+    for wrong in ([], [3], 3):
+        with pytest.raises((DatasetError, TypeError), match="output is"):
+            data.pairs(output=wrong)
+    with pytest.raises(DatasetError, match="did you mean 'positions'"):
+        data.pairs(output=["positons", "displacements"])
     with pytest.raises(DatasetError, match="did you mean 'young'"):
         data.pairs(inputs=["yung"])
     with pytest.raises(DatasetError, match="not stored for every sample"):
@@ -79,6 +93,12 @@ def test_pairs_and_streams_feed_pytorch(data):
         batches = list(torch.utils.data.DataLoader(stream, batch_size=None, num_workers=workers))
         xs = torch.cat([x for x, _ in batches])
         assert sorted(xs[:, 0].tolist()) == sorted(data.pairs()._x[:, 0].tolist())
+    several = data.pairs(output=["positions", "displacements"])
+    _x, y = next(iter(torch.utils.data.DataLoader(several, batch_size=5)))
+    assert {name: tuple(part.shape) for name, part in y.items()} == dict.fromkeys(y, (5, 12, 3))
+    stream = data.stream(batch=20, shuffle=False, output=["positions", "displacements"])
+    _, same = next(iter(torch.utils.data.DataLoader(stream, batch_size=None)))
+    assert torch.equal(same["positions"][:5], y["positions"])
 
 
 def test_graphs_have_every_edge_both_ways(data):

@@ -151,7 +151,7 @@ def test_several_bodies_with_all_kinds_of_ties():
     below = scene.add_solid(supple.block(1), material("corotated", young=2e3), density=5, name="below")
     scene.pin(top.where(face(1, 2)), name="ceiling")
     scene.attach(below.where(face(1, 1)), top.where(face(1, 1)), stiffness=1e3)
-    scene.add_springs(below.where(face(1, 0)), (0.5, -0.5, 0.5), stiffness=30)
+    scene.add_springs(below.where(face(1, 0)), (0.5, -0.5, 0.5), stiffness=30, rest_length=0.75**0.5)
     young = {"top": 1e3, below: 2e3}
     check(scene, {"young": young, "density": {"below": 5.0}, "gravity": (0.0, -2.0, 1.0)})
     check(scene, {"rest": np.concatenate([top.points, below.points])})
@@ -223,6 +223,37 @@ def test_what_touches_a_plane_is_held_there(friction):
     assert np.abs(found.forces[body.where(face(1, 0)).indices, 1]).max() < 1e-12
     if not friction:
         check(scene, given, solver="pbng", relative=1e-5)
+
+
+@pytest.mark.parametrize("friction", [0.05, 0.3])
+def test_friction_of_sliding_vertices_is_refused(friction):
+    scene = supple.Scene(gravity=(0, -3, 0))
+    body = scene.add_solid(supple.block((2, 2, 1)), material("corotated"), density=20)
+    scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.05, -0.1, 0.01)), name="hand")
+    scene.add_obstacle(supple.Plane(normal=(0, 1, 0)), friction=friction)
+    result = supple.equilibrium(scene, tolerance=1e-5)
+    with pytest.raises(supple.NoGradientError, match="vertices slid along 'obstacle0'"):
+        supple.gradient(result, Loss(18).gradient)
+
+
+@pytest.mark.parametrize("kind", ["body", "keep_offset", "own places", "springs"])
+def test_ties_that_depend_on_the_rest_shape_refuse_its_gradient(kind):
+    scene = supple.Scene(gravity=(0, -2, 0))
+    top = scene.add_solid(supple.block(1, origin=(0, 1, 0)), material("corotated"), density=10, name="top")
+    below = scene.add_solid(supple.block(1), material("corotated", young=2e3), density=5, name="below")
+    scene.pin(top.where(face(1, 2)), name="ceiling")
+    ends = below.where(face(1, 1)), top.where(face(1, 1))
+    scene.attach(
+        ends[0], top if kind == "body" else ends[1], stiffness=1e3, keep_offset=kind == "keep_offset"
+    )
+    if kind == "own places":
+        scene.attach(below.where(face(1, 0)), stiffness=30)
+    if kind == "springs":
+        scene.add_springs(below.where(face(1, 0)), (0.5, -0.5, 0.5), stiffness=30)
+    found = supple.gradient(supple.equilibrium(scene), np.ones((16, 3)))
+    assert np.isfinite(found.gravity).all()
+    with pytest.raises(supple.NoGradientError, match="computed from the rest shape"):
+        found.rest  # noqa: B018
 
 
 def test_numbers_that_motions_are_made_of():
@@ -383,3 +414,26 @@ def test_reports_are_plain():
     found = supple.gradient(supple.equilibrium(scene), np.ones((8, 3)))
     assert found.report.to_dict()["stable"] is True
     assert pickle.loads(pickle.dumps(found.report)) == found.report
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_plastic_flow_of_earlier_load_steps_is_refused(steps):
+    """In one step the Hessian is the algorithmic tangent; what flowed in earlier ones depends on the path."""
+    scale = np.random.default_rng(1).normal(size=supple.block(2).points.shape)
+
+    def solved(yield_stress):
+        scene = supple.Scene(gravity=(0, 0, 0))
+        metal = supple.PlasticHencky(young=1e6, poisson=0.3, yield_stress=yield_stress, hardening=1e5)
+        body = scene.add_solid(supple.block(2), metal, name="bar")
+        scene.pin(body.where(lambda X: X[:, 0] <= 0))
+        scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=supple.Translate((0.05, 0, 0)))
+        return supple.equilibrium(scene, tolerance=1e-10, distance=None, steps=steps), body
+
+    if steps > 1:
+        with pytest.raises(supple.NoGradientError, match="'bar' flowed in earlier load steps"):
+            supple.gradient(solved(1e4)[0], scale)
+        return
+    result, body = solved(1e4)
+    found = np.sum(supple.gradient(result, scale).of(body).yield_stress)
+    more, less = (np.sum(scale * solved(y)[0].positions) for y in (1.001e4, 0.999e4))
+    assert found == pytest.approx((more - less) / 20, rel=1e-5)

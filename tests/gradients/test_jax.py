@@ -24,6 +24,18 @@ def bar():
     return scene, body
 
 
+def test_second_derivatives_are_refused_with_a_sentence():
+    scene, _ = bar()
+
+    def value(young):
+        return (supple.jax.equilibrium(scene, young=young, tolerance=1e-6) ** 2).sum()
+
+    assert np.isfinite(jax.jit(jax.vmap(jax.grad(value)))(jnp.array([1e3, 2e3]))).all()
+    for twice in (jax.grad(jax.grad(value)), jax.hessian(value)):
+        with pytest.raises(ValueError, match="first derivatives of equilibria only"):
+            twice(1e3)
+
+
 def test_grad_is_what_gradient_says():
     scene, body = bar()
     loss = Loss(len(body.points))

@@ -33,6 +33,21 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(lambda g, E, p: positions(g, 1e3 * E, p), given, fast_mode=True)
 
 
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("power", [1, 2])
+def test_second_derivatives_are_refused_with_a_sentence(many, power):
+    """Also of losses that are linear in positions, whose gradients need no graph."""
+    scene, _ = bar()
+    solve = supple.torch.equilibria if many else supple.torch.equilibrium
+    young = tensor([1e3, 2e3] if many else 1e3)
+    loss = (solve(scene, young=young, tolerance=1e-6) ** power).sum()
+    (slope,) = torch.autograd.grad(loss, young, create_graph=True)
+    (plain,) = torch.autograd.grad((solve(scene, young=young, tolerance=1e-6) ** power).sum(), young)
+    assert torch.equal(slope.detach(), plain)
+    with pytest.raises(RuntimeError, match=r"first derivatives of equilibria only.*differences of gradients"):
+        torch.autograd.grad(slope.sum(), young)
+
+
 def test_it_is_what_gradient_says():
     scene, body = bar()
     gravity, density, rest = tensor((0, -3, 1)), tensor(20.0), tensor(body.points)

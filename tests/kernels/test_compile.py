@@ -333,6 +333,84 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path):
         assert seconds > 0
 
 
+PLANTED = """
+import os, pickle, sys
+class Program:
+    def __reduce__(self):
+        return os.system, (f"touch {sys.argv[1]}",)
+for path in sys.argv[2:]:
+    with open(path, "r+b") as file:
+        file.truncate()
+        pickle.dump(Program(), file)
+"""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A cache with a few kernels."""
+    home = tmp_path_factory.mktemp("kept") / "cache"
+    assert printed_by(COLOUR, home)[0] > 0
+    return home
+
+
+@needs_xdg
+def test_kernels_are_kept_where_only_the_user_can_write(kept):
+    folders = [kept, *kept.glob("supple"), *kept.glob("supple/kernels"), *kept.glob("supple/kernels/*")]
+    assert len(folders) == 4
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in kept.rglob("*.nbc")} == {0o600}
+
+
+@needs_xdg
+@pytest.mark.parametrize(
+    ("shared", "how"),
+    [
+        ("", "mode"),
+        ("supple/kernels/*", "mode"),
+        ("supple/kernels/*/*.nbc", "mode"),
+        ("supple", "owner"),
+        ("supple/kernels/*/*.nbc", "owner"),
+    ],
+)
+def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shared, how):
+    """A kept kernel is a pickle, which is a program."""
+    home, mark = tmp_path / "cache", tmp_path / "planted"
+    shutil.copytree(kept, home)
+    kernels = sorted(home.rglob("*.nbc"))
+    subprocess.run([sys.executable, "-c", PLANTED, str(mark), *map(str, kernels)], check=True)
+    targets = list(home.glob(shared)) if shared else []
+    if how == "owner" and os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    for path in targets:
+        os.chown(path, 12345, 12345) if how == "owner" else path.chmod(path.stat().st_mode | 0o022)
+    seconds, log = printed_by(COLOUR, home)
+    if not targets:  # what the user has written is run, as all programs of the user are
+        assert mark.exists()
+        return
+    assert seconds > 0
+    assert not mark.exists()
+    folder_is_shared = not shared.endswith(".nbc")
+    sentence = (
+        "Compiled kernels are neither read nor kept" if folder_is_shared else "Others could write to compiled"
+    )
+    assert log.count("ompiled kernels") == log.count(sentence) == 1
+    if folder_is_shared:
+        assert ("uid 12345" if how == "owner" else "others can write to") in log
+        assert str(targets[0]) in log
+        refused = command(home, "--materials", "linear_elastic", "--solvers", "pbng")
+        assert refused.returncode == 2
+        assert "compiled kernels cannot be kept" in refused.stderr
+    else:
+        assert printed_by(COLOUR, home) == (0, "")  # it was written again, as the user's own
+
+
+@needs_xdg
+def test_a_generous_umask_opens_no_cache(tmp_path):
+    script = "import os; os.umask(0)\n" + COLOUR
+    assert printed_by(script, tmp_path / "cache")[0] > 0
+    assert printed_by(script, tmp_path / "cache") == (0, "")
+
+
 def test_the_cache_has_a_folder_for_each_state_of_the_sources(tmp_path):
     """Numba does not notice an edit in what a kernel calls; the folder's name must."""
     shutil.copytree(

@@ -1,6 +1,8 @@
 """Where the page is served, and what the command says when it cannot be."""
 
+import re
 import socket
+import sys
 
 import pytest
 from live_scenes import BLOCK
@@ -44,7 +46,7 @@ def test_only_this_machine_is_local(host, local):
     [
         (["nothing.toml"], "no scene file nothing.toml"),
         (["scene.toml", "--port", "0"], "a port lies between"),
-        (["scene.toml", "--output", "nowhere"], "no folder nowhere"),
+        (["scene.toml", "--output", "scene.toml"], "scene.toml is no folder to save to"),
         (["scene.toml", "--host", "192.0.2.1"], "cannot serve at"),
     ],
 )
@@ -62,3 +64,18 @@ def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["view", str(tmp_path / "scene.toml")])
     assert result.exit_code == 2
     assert "pip install 'supple[view]'" in " ".join(result.output.split())
+
+
+def test_the_command_makes_the_folder_and_opens_the_address_with_its_token(tmp_path, monkeypatch):
+    pytest.importorskip("viser", reason="the live page needs viser: pip install 'supple[view]'")
+    opened, output = [], tmp_path / "new" / "folder"
+    monkeypatch.setattr(sys.modules["supple.cli.view"], "_wait", lambda: None)
+    monkeypatch.setattr("typer.launch", opened.append)
+    (tmp_path / "scene.toml").write_text(BLOCK)
+    arguments = ["view", str(tmp_path / "scene.toml"), "--output", str(output), "--open", "--port", "8700"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert output.is_dir()
+    (url,) = opened
+    assert re.fullmatch(r"http://127\.0\.0\.1:87\d\d/\?token=[\w-]{32}", url)
+    assert url in "".join(result.output.split())

@@ -49,7 +49,7 @@ def live(tmp_path_factory):
     page = Page(session, LOCAL, free_port(LOCAL, 8300), folder)
     page.colour_by("plain")
     session.start()
-    yield session, f"http://{LOCAL}:{page.server.get_port()}", folder
+    yield session, f"http://{LOCAL}:{page.server.get_port()}/{page.query}", folder
     page.close()
     session.close()
 

@@ -74,7 +74,7 @@ def test_loads_stay_as_they_were_and_nothing_else_of_time_is_saved(tmp_path, qua
     live.change(replace(live.settings, quasistatic=quasistatic))
     scene = reloaded(live, tmp_path).file.scene
     assert [load.ramp(np.inf) for load in scene.loads] == pytest.approx([0.02, 0.02])
-    assert scene.integrator == "backward_euler"
+    assert scene.integrator == ("backward_euler" if quasistatic else "bdf2")
     assert (scene.dt, scene.substeps, scene.damping) == (0.02, 1, 0 if quasistatic else 0.1)
     assert not scene.bodies[0].moving
 
@@ -156,7 +156,7 @@ def test_a_motion_goes_on_with_the_velocities_it_was_saved_with(tmp_path):
 def test_velocities_of_another_mesh_are_refused(live, tmp_path):
     path = save_scene(live, tmp_path)
     np.savez(path.with_suffix(".npz"), positions=live.tracks[0].positions, velocities=np.zeros((5, 3)))
-    with pytest.raises(supple.SceneError, match=r"velocities in .* of shape \(125, 3\)"):
+    with pytest.raises(supple.SceneError, match=r"velocities of shape \(125, 3\)"):
         Simulation(supple.load_scene(path))
 
 

@@ -9,6 +9,7 @@ from live_scenes import LOOSE, Exploding, Waiting, scene_file
 
 import supple
 from supple.live import Session
+from supple.live.saving import save_scene
 
 PATIENCE = 60
 """Seconds that something may take; kernels may have to be compiled."""
@@ -143,3 +144,33 @@ def test_it_follows_a_change_of_solver_and_precision(begin):
     session.play()
     shown = until(session, lambda s: s.updates > 2)
     assert [shape.label for shape in shown.shapes] == ["pbng", "xpbd"]
+
+
+def test_a_scene_of_python_lives_too_and_pins_have_their_names(tmp_path):
+    scene = supple.Scene(quasistatic=False)
+    one = scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3), name="one")
+    scene.pin(one.where(lambda X: X[:, 0] <= 0), name="wall")
+    session = Session(scene)
+    session.notices = []
+    session.listen(session.notices.append)
+    session.start()
+    session.step()
+    moved = until(session, lambda s: s.updates == 1)
+    *_, frame = supple.simulate(scene, frames=1, precision=moved.settings.precision)
+    np.testing.assert_array_equal(moved.shapes[0].positions, frame.positions)
+    assert [handle.name for handle in moved.handles] == ["wall"]
+    session.ask(lambda simulation: save_scene(simulation, tmp_path))
+    until(session, lambda s: bool(session.notices))
+    assert "only scenes of files can be saved" in session.notices[0].text
+    session.close()
+    two = scene.add_solid(
+        supple.block(1, origin=(3, 0, 0)), supple.Corotated(young=1e4, poisson=0.3), name="two"
+    )
+    scene.pin(two.where(lambda X: X[:, 0] <= 3))
+    assert [handle.name for handle in Session(scene).snapshot.handles] == ["wall of one", "pin1 of two"]
+
+
+@pytest.mark.parametrize("scene", ["block.toml", None, 3])
+def test_what_is_no_scene_is_refused(scene):
+    with pytest.raises(TypeError, match="a scene is needed"):
+        Session(scene)

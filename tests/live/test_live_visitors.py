@@ -19,8 +19,8 @@ PROXY = "https://box.example.org"
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory):
-    """That of a page which pages of PROXY may use."""
+def page(tmp_path_factory):
+    """One which pages of PROXY may use."""
     pytest.importorskip("viser", reason="the live page needs viser: pip install 'supple[view]'")
     from supple.live.page import Page
     from supple.live.session import Session
@@ -29,16 +29,16 @@ def port(tmp_path_factory):
     session = Session(scene_file(folder))
     page = Page(session, LOCAL, free_port(LOCAL, 8500), folder, visitors(LOCAL, [PROXY]))
     session.start()
-    yield page.server.get_port()
+    yield page
     page.close()
     session.close()
 
 
-def home(port):
-    return f"{LOCAL}:{port}"
+def home(page):
+    return f"{LOCAL}:{page.server.get_port()}"
 
 
-def knock(port, host, origin):
+def knock(page, host, origin, query=None, **headers):
     """The status that opening a WebSocket gives, and how many bytes came over it first. Whatever the name of
     the host, it leads here."""
     import viser
@@ -48,37 +48,52 @@ def knock(port, host, origin):
     options = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None, "proxy": None}
     try:
         with connect(
-            f"ws://{host}", sock=socket.create_connection((LOCAL, port)), origin=origin, **options
+            f"ws://{host}/{page.query if query is None else query}",
+            sock=socket.create_connection((LOCAL, page.server.get_port())),
+            origin=origin,
+            additional_headers=headers,
+            **options,
         ) as channel:
             return 101, len(channel.recv(timeout=20))
     except InvalidStatus as refused:
         return refused.response.status_code, 0
 
 
-def fetch(port, *headers):
+def fetch(page, *headers, path=None):
     """Status and text of the page, asked for with these headers and no others."""
-    connection = http.client.HTTPConnection(LOCAL, port, timeout=20)
-    connection.putrequest("GET", "/", skip_host=True, skip_accept_encoding=True)
-    for name, value in headers:
-        connection.putheader(name, value)
-    connection.endheaders()
-    response = connection.getresponse()
+    response = answer(page, *headers, path=path)
     return response.status, response.read().decode()
 
 
-def test_those_who_opened_the_page_are_served(port):
-    for host in (home(port), f"localhost:{port}", "localhost:9999", f"[::1]:{port}", f"me.localhost:{port}"):
-        status, received = knock(port, host, f"http://{host}")
+def answer(page, *headers, path=None):
+    connection = http.client.HTTPConnection(LOCAL, page.server.get_port(), timeout=20)
+    path = f"/{page.query}" if path is None else path
+    connection.putrequest("GET", path, skip_host=True, skip_accept_encoding=True)
+    for name, value in headers:
+        connection.putheader(name, value)
+    connection.endheaders()
+    return connection.getresponse()
+
+
+def test_those_who_opened_the_page_are_served(page):
+    for host in (
+        home(page),
+        f"localhost:{page.server.get_port()}",
+        "localhost:9999",
+        f"[::1]:{page.server.get_port()}",
+        f"me.localhost:{page.server.get_port()}",
+    ):
+        status, received = knock(page, host, f"http://{host}")
         assert (status, received > 100) == (101, True), host
 
 
-def test_a_program_without_an_origin_is_served(port):
-    assert knock(port, home(port), None)[0] == 101
+def test_a_program_without_an_origin_is_served(page):
+    assert knock(page, home(page), None)[0] == 101
 
 
-def test_what_was_allowed_is_served_with_either_host(port):
-    assert knock(port, home(port), PROXY)[0] == 101
-    assert knock(port, "box.example.org", PROXY)[0] == 101
+def test_what_was_allowed_is_served_with_either_host(page):
+    assert knock(page, home(page), PROXY)[0] == 101
+    assert knock(page, "box.example.org", PROXY)[0] == 101
 
 
 @pytest.mark.parametrize(
@@ -93,34 +108,104 @@ def test_what_was_allowed_is_served_with_either_host(port):
         "file://",
     ],
 )
-def test_pages_from_elsewhere_are_refused(port, origin):
-    assert knock(port, home(port), origin) == (403, 0)
+def test_pages_from_elsewhere_are_refused(page, origin):
+    assert knock(page, home(page), origin) == (403, 0)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8500", "box"])
-def test_names_that_lead_here_by_a_foreign_name_server_are_refused(port, host):
+def test_names_that_lead_here_by_a_foreign_name_server_are_refused(page, host):
     """With DNS rebinding the page is of one origin with its host, which is not ours."""
-    assert knock(port, host, f"http://{host}") == (403, 0)
-    status, text = fetch(port, ("Host", host))
+    assert knock(page, host, f"http://{host}") == (403, 0)
+    status, text = fetch(page, ("Host", host))
     assert status == 403
     assert f"supple view --allow-origin http://{host}" in text
 
 
 @pytest.mark.parametrize("host", ["a@localhost", "localhost:x", "[::1", "localhost/", ""])
-def test_hosts_that_are_none_are_refused(port, host):
-    assert fetch(port, ("Host", host))[0] == 403
+def test_hosts_that_are_none_are_refused(page, host):
+    assert fetch(page, ("Host", host))[0] == 403
 
 
-def test_the_page_itself_is_refused_too(port):
-    assert fetch(port, ("Host", home(port)))[0] == 200
-    assert fetch(port, ("Host", home(port)), ("Origin", FOREIGN))[0] == 403
-    assert fetch(port)[0] == 403
-    assert fetch(port, ("Host", home(port)), ("Host", "evil.example"))[0] == 403
+def test_the_page_itself_is_refused_too(page):
+    assert fetch(page, ("Host", home(page)))[0] == 200
+    assert fetch(page, ("Host", home(page)), ("Origin", FOREIGN))[0] == 403
+    assert fetch(page)[0] == 403
+    assert fetch(page, ("Host", home(page)), ("Host", "evil.example"))[0] == 403
+
+
+@pytest.mark.parametrize("query", ["", "?token=", "?token=guessed", "?token=%ff", "?other=1"])
+def test_who_does_not_know_the_token_is_refused(page, query):
+    """Also a program of this machine, which sends no Origin; and every file of the page."""
+    assert knock(page, home(page), None, query) == (403, 0)
+    assert knock(page, home(page), f"http://{home(page)}", query) == (403, 0)
+    for path in ("/", "/index.html", "/assets/none.js", "/none"):
+        status, text = fetch(page, ("Host", home(page)), path=f"{path}{query}")
+        assert status == 403
+        assert "Open the whole address that `supple view` has printed" in text
+        assert page.query.removeprefix("?token=") not in text
+
+
+def test_a_browser_keeps_the_token_as_a_cookie(page):
+    """viser's client opens its WebSocket without the query of the page."""
+    cookie = answer(page, ("Host", home(page))).getheader("Set-Cookie")
+    kept, *attributes = cookie.split("; ")
+    assert attributes == ["HttpOnly", "SameSite=Strict", "Path=/"]
+    assert knock(page, home(page), f"http://{home(page)}", "", Cookie=f"other=1; {kept}")[0] == 101
+    assert fetch(page, ("Host", home(page)), ("Cookie", kept), path="/")[0] == 200
+    assert answer(page, ("Host", home(page)), ("Cookie", kept), path="/").getheader("Set-Cookie") is None
+    name, _, value = kept.partition("=")
+    for wrong in (f"{name}=guessed", f"other={value}", value, f"{name}=\xff"):
+        assert fetch(page, ("Host", home(page)), ("Cookie", wrong), path="/")[0] == 403
+    assert knock(page, home(page), FOREIGN, "", Cookie=kept) == (403, 0)
+
+
+def test_every_page_has_a_token_of_its_own():
+    tokens = {visitors(LOCAL).token for _ in range(20)}
+    assert len(tokens) == 20
+    assert min(map(len, tokens)) >= 32
+    assert not any(token in repr(visitors(LOCAL)) for token in tokens)
+
+
+@pytest.mark.parametrize("path", ["/" + 3000 * "a", "/%00", "/../../etc/passwd", "/" + 40 * "a/"])
+def test_paths_of_no_file_are_not_found(page, path):
+    assert fetch(page, ("Host", home(page)), path=f"{path}{page.query}")[0] == 404
+
+
+@pytest.mark.parametrize("sent", [b"\xc1", b"", "text", b"\x81\xa4type\xa4None"])
+def test_a_message_that_cannot_be_read_is_told_in_one_line(page, caplog, capfd, sent):
+    import viser
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    def receive_all(channel):
+        while True:
+            channel.recv(timeout=20)
+
+    protocol = [f"viser-v{viser.__version__}"]
+    address = f"ws://{home(page)}/{page.query}"
+    with connect(address, subprotocols=protocol, max_size=None, proxy=None) as channel:
+        channel.recv(timeout=20)
+        channel.send(sent)
+        with pytest.raises(ConnectionClosed):
+            receive_all(channel)
+    assert "a browser sent what cannot be read" in caplog.text
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+    assert knock(page, home(page), None)[0] == 101
+
+
+@pytest.mark.parametrize("action", ["Close", "close", "__init__", "Snapshot", "", None, 3, ["Play"]])
+def test_nothing_but_the_buttons_can_be_called(page, caplog, action):
+    """ "Close" would end the session for everybody."""
+    page._run(action)
+    assert "which is none of Play, Pause, Step, Reset" in caplog.text
+    before = page._session.snapshot.version
+    page._session.step()
+    assert page._session.wait(before, 60).version > before
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
-def test_the_tab_has_the_title_of_the_scene(port, encoding):
-    status, text = fetch(port, ("Host", home(port)), ("Accept-Encoding", encoding))
+def test_the_tab_has_the_title_of_the_scene(page, encoding):
+    status, text = fetch(page, ("Host", home(page)), ("Accept-Encoding", encoding))
     assert status == 200
     assert re.findall("<title>(.*?)</title>", text) == ["Live block"]
     assert text.rstrip().endswith("</html>")

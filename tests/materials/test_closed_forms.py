@@ -85,6 +85,16 @@ def holzapfel(kind, s):
     return (deviator + kind.bulk * J * (J - 1)) / s
 
 
+def yielding(kind, s):
+    """Hencky's stress, with the deviator of the strain returned to the yield surface."""
+    strain = np.log(s)
+    deviator = strain - strain.mean()
+    mises = np.sqrt(6) * MU * np.linalg.norm(deviator)
+    flow = max(0.0, mises - kind.yield_stress) / (3 * MU + kind.hardening)
+    left = 1 - 3 * MU * flow / mises if flow > 0 else 1.0
+    return (2 * MU * left * deviator + (2 * MU + 3 * LAM) * strain.mean()) / s
+
+
 PRINCIPAL = {
     "corotated": corotated,
     "neo_hookean": lambda kind, s: MU * s + ((LAM + MU) * (np.prod(s) - 1) - MU) * np.prod(s) / s,
@@ -103,7 +113,7 @@ PRINCIPAL = {
     "fung": isochoric(lambda kind, I1, I2: (0.5 * kind.shear * math.exp(kind.stiffening * (I1 - 3)), 0)),
     "ogden": ogden,
     "hencky": lambda kind, s: (2 * MU * np.log(s) + LAM * np.sum(np.log(s))) / s,
-    "plastic_hencky": lambda kind, s: (2 * MU * np.log(s) + LAM * np.sum(np.log(s))) / s,
+    "plastic_hencky": yielding,
     "transverse_stvk": transverse,
     "orthotropic_stvk": orthotropic,
     "holzapfel": holzapfel,

@@ -144,6 +144,11 @@ MISTAKES = {
         PINNED + "[view]\nthickness = -1",
         "view.thickness: got -1; it should be at least 0",
     ),
+    "no camera of this name": (
+        PINNED + '[view]\ncamera = "below"',
+        "view.camera: must be one of corner, front, side, back, top, or azimuth and elevation such as "
+        "[45, 30]; got 'below'",
+    ),
     "option of another contact": (
         PINNED + '[contact]\nmethod = "weak"\npush_apart = true',
         "contact: push_apart is for contact by a \"barrier\", and this is 'weak'",

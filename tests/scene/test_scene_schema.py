@@ -10,7 +10,7 @@ from scene_mistakes import MISTAKES
 from scene_texts import PINNED
 
 from supple.materials import MATERIALS
-from supple.scene import scene_schema
+from supple.scene import load_scene, scene_schema
 from supple.solvers import SOLVERS
 
 
@@ -30,13 +30,30 @@ def test_the_schema_describes_every_field():
 
 
 @pytest.mark.parametrize(
-    "name", ["unknown key", "two meshes", "incompressible", "wrong count", "zero dt", "no solids"]
+    "name",
+    [
+        "unknown key",
+        "two meshes",
+        "incompressible",
+        "wrong count",
+        "zero dt",
+        "no solids",
+        "no camera of this name",
+    ],
 )
 def test_editors_see_the_same_mistakes(name):
     wrong = tomllib.loads(MISTAKES[name][0])
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(scene_schema()).validate(wrong)
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(PINNED))
+
+
+@pytest.mark.parametrize(("camera", "angles"), [("front", (0, 4)), ([80, 10], (80, 10)), (None, (32, 20))])
+def test_a_camera_is_named_or_two_angles(tmp_path, camera, angles):
+    text = PINNED + ("" if camera is None else f"[view]\ncamera = {json.dumps(camera)}\n")
+    jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
+    (tmp_path / "scene.toml").write_text(text)
+    assert tuple(load_scene(tmp_path / "scene.toml").view.camera) == angles
 
 
 @pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)

@@ -138,3 +138,18 @@ def test_a_comparison_goes_on_with_those_who_can():
     trials = supple.compare(scene, ["xpbd", "gpbd", "pbng"], max_iterations=2).trials
     assert [trial.report is not None for trial in trials] == [False, False, True]
     assert trials[0].error.startswith("xpbd cannot treat following tractions")
+
+
+def test_reports_say_that_the_distance_takes_following_tractions_as_fixed():
+    def noted(following):
+        scene = supple.Scene(gravity=(0, 0, 0))
+        bar = scene.add_solid(
+            supple.block((4, 1, 1), size=(4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3)
+        )
+        scene.pin(bar.where(lambda X: X[:, 0] <= 0))
+        traction = -50.0 if following else (0, -50.0, 0)
+        scene.add_traction(bar.where(lambda X: X[:, 1] >= 1), traction, following=following)
+        return any("follow their surface as fixed" in note for note in supple.equilibrium(scene).report.notes)
+
+    assert noted(True)
+    assert not noted(False)

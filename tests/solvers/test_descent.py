@@ -376,3 +376,17 @@ def test_a_stiff_body_swings_on_its_thin_tip():
     assert report.outcome is Outcome.CONVERGED
     assert report.certificate.stable
     assert report.iterations < 60
+
+
+def test_sweeps_that_raise_the_energy_at_once_lead_back_to_the_start():
+    """A strong muscle: sweeps overshoot into its stiff range before the first look. Its fibers stand free at
+    the length at which active and passive stresses cancel."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    kind = supple.Muscle(young=1e4, poisson=0.0, strength=1e5, fibre=(1, 0, 0), activation=1.0)
+    body = scene.add_solid(supple.block(3), kind)
+    for axis, name in enumerate("xyz"):
+        scene.pin(body.where(face(axis, 0)), axes=name)
+    found = [supple.equilibrium(scene, **limit) for limit in ({}, {"time_budget": 60.0})]
+    for result in found:
+        assert result.report.outcome is supple.Outcome.CONVERGED
+        assert result.positions[:, 0].max() == pytest.approx(0.47628, abs=1e-5)

@@ -37,7 +37,10 @@ def test_stops_by_iterations(solver):
     report = supple.equilibrium(bar_scene(), solver, tolerance=1e-12, max_iterations=1).report
     assert (report.outcome, report.iterations, report.ok) == (Outcome.BUDGET_ITERATIONS, 1, False)
     report = supple.equilibrium(bar_scene(), solver, tolerance=None, max_iterations=2).report
-    assert (report.outcome, report.iterations, report.ok) == (Outcome.COMPLETED, 2, True)
+    assert (report.outcome, report.iterations) == (Outcome.COMPLETED, 2)
+    assert report.ok == (
+        report.imbalance <= 1e-2
+    )  # two steps of Newton's method are enough, two sweeps are not
 
 
 def test_iterations_of_the_solver_are_its_limit_unless_the_call_sets_one():

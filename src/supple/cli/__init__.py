@@ -21,7 +21,8 @@ from supple.cli.render import render
 from supple.cli.report import report
 from supple.cli.run import run
 from supple.cli.schema import schema
-from supple.cli.speech import refusing, say
+from supple.cli.speech import catch_sigterm, refusing, say
+from supple.cli.verify import verify
 from supple.cli.view import view
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ app.command("compare")(compare)
 app.command("render")(render)
 app.command("report")(report)
 app.command("export")(export)
+app.command("verify")(verify)
 app.command("inspect")(inspect)
 app.command("list")(list_names)
 app.command("mesh")(mesh)
@@ -75,5 +77,6 @@ def _options(
 
 def main() -> None:
     """What `supple` runs; see also supple_command."""
+    catch_sigterm()
     write_plainly(sys.stdout, sys.stderr)
     app()

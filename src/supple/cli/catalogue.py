@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from supple.cli.speech import Json, answer, refusing, stdout
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 Entries = list[dict[str, Any]]
 
 SECTIONS = "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, "
-SECTIONS += "contact, integrators, files, fields, quantities, exports or scenes"
+SECTIONS += "contact, integrators, guesses, files, fields, quantities, exports or scenes"
 """What `catalogue` has, for help that does not wait for it."""
 
 INTEGRATORS = {
@@ -23,6 +26,13 @@ INTEGRATORS = {
     "trapezoidal": "Second order; does not damp.",
 }
 """The rules of steps."""
+
+INITIAL_GUESSES = {
+    "adaptive": "Bodies that touch nothing start where external forces take them, all others at x + Δt v.",
+    "inertial": "x + Δt v + Δt² g, as in the paper of PBNG.",
+    "coast": "x + Δt v.",
+}
+"""Starts of steps."""
 
 OPTIONS = {
     "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
@@ -170,6 +180,7 @@ def catalogue() -> dict[str, Entries]:
         "bending": _kinds(cloth.BendingChoice),
         "contact": [{"name": name, "description": text} for name, text in METHODS.items()],
         "integrators": [{"name": name, "description": text} for name, text in INTEGRATORS.items()],
+        "guesses": [{"name": name, "description": text} for name, text in INITIAL_GUESSES.items()],
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],
@@ -241,8 +252,10 @@ def _title(path: Path) -> str:
     import os
     import tomllib
 
+    from supple.input_files import read_text
+
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         title = tomllib.loads(text).get("title") or path.stem
     except (OSError, ValueError):
         return "cannot be read"
@@ -261,7 +274,6 @@ def _summary(kind: Any, options: list[str]) -> str:
 
 
 def _print(sections: dict[str, Entries]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     console = stdout()
@@ -270,7 +282,7 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column(style="cyan", no_wrap=True)
         table.add_column()
         for entry in entries:
-            table.add_row(entry["name"], escape(entry["description"] + _abilities(entry)))
+            table.add_row(entry["name"], entry["description"] + _abilities(entry))
             for row in _rows(entry.get("parameters", []), "  "):
                 table.add_row(*row)
             for row in _rows(entry.get("options", []), "  "):
@@ -287,14 +299,14 @@ def _abilities(entry: dict[str, Any]) -> str:
     return f" On {' and '.join(entry['devices'])}, in {' and '.join(entry['precisions'])}{together}."
 
 
-def _rows(options: Entries, indent: str) -> Iterator[tuple[str, str]]:
+def _rows(options: Entries, indent: str) -> Iterator[tuple[str, Text]]:
     """A row for each option, and for the kinds of parts and their options."""
-    from rich.markup import escape
+    from rich.text import Text
 
     for option in options:
         default = "" if option["default"] is None else f", {option['default']} unless given"
-        text = f"{escape(option['description'])} [dim]{option['type']}{default}[/]"
+        text = Text.assemble(option["description"], " ", (f"{option['type']}{default}", "dim"))
         yield f"{indent}{option['name']}", text
         for kind in option.get("kinds", []):
-            yield f"{indent}  {kind['name']}", escape(kind["description"])
+            yield f"{indent}  {kind['name']}", Text(kind["description"])
             yield from _rows(kind["options"], f"{indent}    ")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from supple.cli.speech import (
-    INTERRUPTED,
     NOT_CONVERGED,
     Json,
     ScenePath,
@@ -17,6 +16,7 @@ from supple.cli.speech import (
     errors,
     folder,
     given_limits,
+    interruption,
     note,
     refusing,
 )
@@ -97,9 +97,10 @@ def compare(
                 with announcing_compilation():
                     start, velocities, settled = _warm_up(file, warmup, threads)
                     comparison = _run(file, methods, stop, compute, start, velocities, warmup + 1)
-            except KeyboardInterrupt:
-                errors.print("Interrupted; nothing was written.")
-                raise typer.Exit(INTERRUPTED) from None
+            except KeyboardInterrupt as error:
+                code, word = interruption(error)
+                errors.print(f"{word}; nothing was written.")
+                raise typer.Exit(code) from None
             account = new_account(file, comparison, stop, compute, warmup, settled)
             begin_results(results, file)
             _illustrate(comparison, file, account, results, pictures)

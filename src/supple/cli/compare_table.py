@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from supple.cli.speech import stdout
 from supple.runs.comparison_text import COLUMNS, Entry
@@ -46,22 +46,22 @@ def _table(trials: list[Entry], columns: list[str]) -> Table:
         cells = ["not run" if name == "outcome" else "" for name in columns]
         if trial["error"] is None:
             cells = [COLUMNS[name](trial) for name in columns]
-        table.add_row(escape(trial["label"]), *cells)
+        table.add_row(trial["label"], *cells)
     return table
 
 
-def _remarks(account: dict[str, Any]) -> list[str]:
+def _remarks(account: dict[str, Any]) -> list[Text]:
     """What the table has no place for."""
     remarks = [
-        f"[cyan]{escape(trial['label'])}[/] was not run: {escape(trial['error'])}."
+        Text.assemble((trial["label"], "cyan"), f" was not run: {trial['error']}.")
         for trial in account["trials"]
         if trial["error"] is not None
     ]
     other = [
-        escape(trial["label"])
+        trial["label"]
         for trial in account["trials"]
         if trial["error"] is None and trial["precision"] != account["precision"]
     ]
     if other:
-        remarks.append(f"{', '.join(other)} ran in float64, which is the only precision it has.")
+        remarks.append(Text(f"{', '.join(other)} ran in float64, which is the only precision it has."))
     return remarks

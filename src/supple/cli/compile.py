@@ -33,7 +33,7 @@ def compile_kernels(
         from supple.checks import closest, whole_number
         from supple.compute import Compute
         from supple.kernels import cache_directory
-        from supple.kernels.keeping import can_keep
+        from supple.kernels.keeping import why_not_kept
         from supple.materials import MATERIALS
         from supple.precompile import precompile
         from supple.solver_text import parse_solver, words
@@ -47,8 +47,8 @@ def compile_kernels(
             Compute(device, precision).refuse_absent()
         if processes is not None:
             whole_number("processes", processes)
-        if not can_keep():
-            raise ValueError(f"compiled kernels cannot be kept: {cache_directory()} cannot be written")
+        if why := why_not_kept():
+            raise ValueError(f"compiled kernels cannot be kept: {why}")
         kinds = len(names) * len(_words(precisions))
         figures = {}
         methods = [parse_solver(word) for word in words(solvers)]

@@ -54,6 +54,9 @@ def run(
     grow: Annotated[
         bool, typer.Option("--grow", help="Let a data set with fewer samples have as many as the spec has.")
     ] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the Python that the spec names as its function.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,7 +67,8 @@ def run(
         from supple.datasets.running import parse_share, store_path
         from supple.datasets.spec import load_spec
 
-        share, described = parse_share(shards, grow, overwrite), load_spec(spec)
+        share = parse_share(shards, grow, overwrite)
+        described = load_spec(spec, allow_code=allow_code)
         store = make_store(described, store_path(output, described.name), overwrite, grow=grow)
         _solve(store, share, workers, ray, json, quiet)
 
@@ -141,6 +145,13 @@ def _say(figures: dict[str, Any]) -> None:
             f"had a lower energy "
             "from the scene's own start, which was taken"
         )
+    if figures["inverted"]:
+        note(f"{counted(figures['inverted'], 'sample')} with inverted elements: none of them counts as good")
+    missing = figures["outcomes"].get("missing", 0)
+    if not figures["good"] and missing < figures["samples"]:
+        note("no sample could be solved: none has reached its tolerance")
+    elif bad := figures["samples"] - missing - figures["good"]:
+        note(f"{counted(bad, 'sample')} in no part and no export: not solved to the tolerance, or inverted")
     for sample, sentence in list(figures["failures"].items())[:5]:
         note(f"sample {sample}: {sentence}")
     if len(figures["failures"]) > 5:
@@ -157,27 +168,21 @@ def verify(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Check every checksum of a store, and solve a random few of its samples again."""
+    """Check every file of a store by its checksum, and solve a random few of its samples again. The exit code
+    is 1 where a file is damaged, missing or not of the store, and where samples are missing."""
     with refusing(json):
-        from supple.datasets.store import Store
-        from supple.datasets.verifying import discard as let_go
-        from supple.datasets.verifying import said
-        from supple.datasets.verifying import verify as checked
+        from supple.datasets.verifying import said, verify_folder
 
-        opened = Store(store)
-        verdict = checked(opened, again, seed)
-        if discard:
-            let_go(opened, verdict.damaged)
+        verdict = verify_folder(store, again, seed, discard)
+        code = DONE if verdict.complete else NOT_CONVERGED
         if json:
-            answer(
-                vars(verdict) | {"good": verdict.good, "exit_code": DONE if verdict.good else NOT_CONVERGED}
-            )
+            answer(vars(verdict) | {"good": verdict.good, "complete": verdict.complete, "exit_code": code})
         else:
-            for sentence in verdict.problems:
+            for sentence in (*verdict.problems, *verdict.notes):
                 note(sentence)
             say(said(verdict, store, discard))
-        if not verdict.good:
-            raise typer.Exit(NOT_CONVERGED)
+        if code:
+            raise typer.Exit(code)
 
 
 @dataset.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, Quiet, answer, errors, folder, refusing, stdout
+from supple.cli.speech import Json, Quiet, announcing_compilation, answer, errors, folder, refusing, stdout
 
 
 def export(
@@ -33,9 +33,12 @@ def export(
         from supple.showing import export as write
 
         columns = TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=28)
-        with Progress(
-            *columns, console=errors, transient=True, disable=quiet or not errors.is_terminal
-        ) as bar:
+        with (
+            announcing_compilation(),
+            Progress(
+                *columns, console=errors, transient=True, disable=quiet or not errors.is_terminal
+            ) as bar,
+        ):
             task = bar.add_task("export")
 
             def watch(done: int, all: int) -> None:
@@ -46,4 +49,4 @@ def export(
             answer({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
         elif not quiet:
             for name, path in paths.items():
-                stdout().print(f"{name:<5} {path}", markup=False)
+                stdout().print(f"{name:<5} {path}")

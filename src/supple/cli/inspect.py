@@ -28,10 +28,8 @@ def inspect(
 
 
 def _print(title: str, found: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     console = stdout()
-    console.print(f"[bold]{escape(title)}[/]")
+    console.print(title, style="bold")
     kinds = [kind for kind in ("tets", "triangles") if found[kind]]
     sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
     sizes += [name for name in ("springs", "pressures", "cables") if found[name]]
@@ -53,13 +51,13 @@ def _print(title: str, found: dict[str, Any]) -> None:
         ("worst elements", _worst(found["bodies"])),
         ("memory [MB]", _memory(found["memory_megabytes"])),
     ):
-        console.print(f"\n[bold]{heading}[/]")
+        console.print(f"\n{heading}", style="bold")
         console.print(table)
     for body in found["bodies"]:
         for sentence in body["findings"]:
-            console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
+            console.print(f"{body['name']}, {body['material']}: {sentence}.", style="yellow")
     for sentence in found["intersections"] + found["open_on_grid"] + found["small_obstacles"]:
-        console.print(f"{escape(sentence)}.", style="yellow")
+        console.print(f"{sentence}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
 
@@ -71,6 +69,8 @@ def _clock(clock: dict[str, Any]) -> dict[str, str]:
     rows |= {"substeps": f"{substeps:,} of {dt / substeps:.4g} s"} if substeps > 1 else {}
     rule = clock["integrator"]
     rows |= {"integrator": rule} if rule != "backward_euler" else {}
+    guess = clock["initial_guess"]
+    rows |= {"initial guess": guess} if guess != "adaptive" else {}
     rows |= {"damping": f"{clock['damping']:.4g} per step"} if clock["damping"] else {}
     return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_varying(clock['gravity_ramp'])}"}
 
@@ -134,13 +134,12 @@ def _listing(rows: dict[str, str]) -> Any:
 
 def _table(*numbers: str) -> Any:
     """A table with a column for names and one for each kind of number."""
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("", style="cyan")
     for number in numbers or ("",):
-        table.add_column(escape(number), justify="right")
+        table.add_column(number, justify="right")
     return table
 
 

@@ -41,4 +41,4 @@ def mesh(
             facts = {"vertices": made.n_vertices, "tets": made.n_tets, "volume": made.volume}
             answer({"file": str(target), **facts, "exit_code": 0})
         else:
-            stdout().print(f"{target}: {made!r}, worst quality {made.quality.min():.2g}", markup=False)
+            stdout().print(f"{target}: {made!r}, worst quality {made.quality.min():.2g}")

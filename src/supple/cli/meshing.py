@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from rich.status import Status
+from rich.text import Text
 
 from supple.cli.speech import errors, hearing, note
 from supple.words import say_seconds
@@ -26,9 +27,9 @@ class ShowTetrahedralisation(logging.Handler):
             note(text)
         elif errors.is_terminal:
             self._status.start()
-            self._status.update(f"{text} ({say_seconds(perf_counter() - self._began)})")
+            self._status.update(Text(f"{text} ({say_seconds(perf_counter() - self._began)})"))
         elif not self._said:
-            errors.print(f"{text} …", markup=False)
+            errors.print(f"{text} …")
             self._said = True
 
 

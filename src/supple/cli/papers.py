@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supple.cli.speech import INTERRUPTED, Json, answer, errors, note, refusing, say, stdout
+from supple.cli.speech import NOT_CONVERGED, Json, answer, errors, interruption, note, refusing, say, stdout
 
 if TYPE_CHECKING:
     from supple.papers.registry import Row
@@ -32,7 +32,8 @@ def papers(
 ) -> None:
     """List the figures and tables of the five papers, or measure some of them.
 
-    What was interrupted goes on where it was. Exit codes: 0 done; 2 bad input; 130 interrupted.
+    What was interrupted goes on where it was. Rows that need files or libraries that are not there are
+    skipped. Exit codes: 0 done; 1 some rows were skipped; 2 bad input; 130 interrupted.
     """
     with refusing(json):
         from supple.checks import one_of
@@ -45,22 +46,28 @@ def papers(
         if not chosen and not page:
             _list(output, json)
             return
-        measured = _measure(chosen, output, full, again, device)
+        measured, skipped = _measure(chosen, output, full, again, device)
         _judge(output)
         where = write_page(output)
         if json:
-            answer({"rows": measured, "page": str(where)})
-            return
-        for key, verdict in measured.items():
-            say(f"{key}: {verdict}")
-        say(where)
+            answer({"rows": measured, "skipped": skipped, "page": str(where)})
+        else:
+            for key, verdict in measured.items():
+                say(f"{key}: {verdict}")
+            _say_skipped(skipped, len(measured))
+            say(where)
+        if skipped:
+            raise typer.Exit(NOT_CONVERGED)
 
 
-def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: str) -> dict[str, str]:
-    """The verdicts of rows by key; those that are not shown say why."""
+def _measure(
+    chosen: list[Row], output: Path, full: bool, again: bool, device: str
+) -> tuple[dict[str, str], list[str]]:
+    """The verdicts of rows by key, those that are not shown say why; and the keys of those that were skipped,
+    since they need files or libraries that are not there."""
     from supple.papers.account import Account, account_path, run_row
 
-    verdicts = {}
+    verdicts, skipped = {}, []
     for row in chosen:
         if row.state != "shown":
             verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
@@ -70,10 +77,26 @@ def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: s
         account = Account(output, row.key, full, note, device)
         try:
             verdicts[row.key] = run_row(account)
-        except KeyboardInterrupt:
-            errors.print(f"Interrupted; `supple papers {row.key}` goes on where this ended.")
-            raise typer.Exit(INTERRUPTED) from None
-    return verdicts
+        except KeyboardInterrupt as error:
+            code, word = interruption(error)
+            errors.print(f"{word}; `supple papers {row.key}` goes on where this ended.")
+            raise typer.Exit(code) from None
+        except (FileNotFoundError, ImportError) as error:
+            verdicts[row.key] = f"skipped: {error}"
+            skipped.append(row.key)
+            note(f"{row.key} is skipped: {error}")
+    return verdicts, skipped
+
+
+def _say_skipped(skipped: list[str], rows: int) -> None:
+    """How many rows were not measured, and how to measure them later."""
+    from supple.words import counted
+
+    if skipped:
+        say(
+            f"{len(skipped)} of {counted(rows, 'row')} skipped, since what they need is not there; once it "
+            f"is: supple papers {' '.join(skipped)}"
+        )
 
 
 def _judge(output: Path) -> None:
@@ -89,7 +112,6 @@ def _judge(output: Path) -> None:
 
 
 def _list(output: Path, json: bool) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from supple.papers.account import read_account
@@ -108,7 +130,7 @@ def _list(output: Path, json: bool) -> None:
         table.add_column()
         for key, row in rows().items():
             if row.paper == paper:
-                table.add_row(key, found[key], escape(row.claim))
+                table.add_row(key, found[key], row.claim)
         console.print(table)
         console.print()
 

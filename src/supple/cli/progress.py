@@ -29,9 +29,9 @@ class _Bar:
     def __init__(self, name: str, quiet: bool = False, threaded: bool = True) -> None:
         self._threaded = threaded
         self._bar = Progress(
-            TextColumn("{task.fields[name]}"),
+            TextColumn("{task.fields[name]}", markup=False),
             BarColumn(bar_width=28),
-            TextColumn("{task.fields[figures]}"),
+            TextColumn("{task.fields[figures]}", markup=False),
             console=errors,
             transient=True,
             auto_refresh=threaded,
@@ -159,10 +159,9 @@ def _figures(iteration: int, imbalance: float) -> str:
 
 def _brief(report: Report) -> str:
     """converged, 12 iterations, imbalance 8.1e-05, 0.3 s"""
-    inverted = f", {counted(report.inverted, 'element')} inverted" if report.inverted else ""
     return (
-        f"{report.outcome.name.lower().replace('_', ' ')}, {counted(report.iterations, 'iteration')}, "
-        f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}{inverted}"
+        f"{report.ending}, {counted(report.iterations, 'iteration')}, "
+        f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}"
     )
 
 

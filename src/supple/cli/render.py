@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from supple.cli.speech import INTERRUPTED, Json, Quiet, answer, errors, folder, note, refusing, say
+from supple.cli.speech import Json, Quiet, answer, errors, folder, interruption, note, refusing, say
 
 if TYPE_CHECKING:
     from supple.runs.saved import SavedRun
@@ -63,6 +63,7 @@ def render(
     """Draw results again: a picture of the last frame chosen and, of several frames, a film."""
     with refusing(json):
         from supple.cli.progress import FilmProgress
+        from supple.io.checksums import compact_checksums
         from supple.io.lock import locked
         from supple.runs.pictures import draw_film, draw_picture, make_appearance
         from supple.runs.saved import open_run
@@ -84,9 +85,11 @@ def render(
                     with FilmProgress(quiet) as progress:
                         problem = draw_film(run, appearance, chosen, films, fps, turntable, progress.watch)
                     written += films
-        except KeyboardInterrupt:
-            errors.print(f"Interrupted; films in {place} are as they were.")
-            raise typer.Exit(INTERRUPTED) from None
+                compact_checksums(place)
+        except KeyboardInterrupt as error:
+            code, word = interruption(error)
+            errors.print(f"{word}; films in {place} are as they were.")
+            raise typer.Exit(code) from None
         if problem and not quiet:
             note(problem)
         if json:

@@ -10,7 +10,6 @@ import typer
 
 from supple.cli.speech import (
     DONE,
-    INTERRUPTED,
     NOT_CONVERGED,
     Json,
     Quiet,
@@ -20,6 +19,7 @@ from supple.cli.speech import (
     errors,
     folder,
     given_limits,
+    interruption,
     note,
     refusing,
 )
@@ -42,7 +42,7 @@ def run(
         typer.Option(help="Another solver than the file's, e.g. newton or xpbd:ordering=clusters."),
     ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each frame.")] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each step.")] = None,
     time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
     distance: Annotated[
         float | None,
@@ -81,16 +81,19 @@ def run(
 ) -> None:
     """Solve a scene and write frames, a report, a picture and, of several frames, a film.
 
-    Exit code 0: done. 1: some frame did not converge; results are written. 2: bad input, or a file that
-    cannot be read or written. 70: a defect of supple. 71: out of memory. 130: interrupted; the same command
-    with --resume goes on.
+    Exit code 0: done. 1: some frame did not reach its tolerance, ended far from balance or has inverted
+    elements; results are written. 2: bad input, or a file that
+    cannot be read or written. 70: a defect of supple. 71: out of memory. 130: interrupted, 143: terminated by
+    SIGTERM; the same command with --resume goes on.
     """
     with refusing(json):
-        from supple.asking import arriving, stop_of
+        from supple.asking import arriving, resolved_stop
         from supple.cli.job import Job, load_file, solver_for
+        from supple.cli.repair import repair_results
         from supple.compute import Compute
         from supple.evaluation import quantities_named
         from supple.io import ResultsFolder
+        from supple.io.checksums import compact_checksums
         from supple.io.export import export_own, parse_formats
         from supple.runs.account import new_account
         from supple.runs.pictures import make_appearance
@@ -103,12 +106,12 @@ def run(
         method = solver_for(file, solver)
         method.refuse_unable(device, precision)
         limits = given_limits(tolerance, max_iterations, time_budget, distance)
-        stop = stop_of(limits, file).completed(method)
-        if file.scene.quasistatic:
-            stop = arriving(stop, limits)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
+        stop = resolved_stop(limits, file, method, count == 1 and file.scene.quasistatic)
+        if file.scene.quasistatic:
+            stop = arriving(stop, limits, file)
         appearance = make_appearance(file, field)
         chosen = quantities_named(file.output.fields if fields is None else fields)
         job = Job(file, method, stop, count, compute, history, chosen)
@@ -118,14 +121,17 @@ def run(
         with results.locked():
             last = _prepare(results, account, resume, overwrite)
             try:
+                if last is not None:
+                    repair_results(job, results, account, note)
                 saved = _perform(job, results, account, last, quiet)
                 if formats:
                     export_own(results.path, formats, fields_of(saved, chosen), saved.model.obstacles)
                 _illustrate(saved, appearance, picture, film and count > 1, gif, quiet)
                 code = DONE if account["totals"]["ok"] else NOT_CONVERGED
-            except KeyboardInterrupt:
-                _say_interrupted(len(account["frames"]), count, results.path)
-                code = INTERRUPTED
+            except KeyboardInterrupt as error:
+                code, word = interruption(error)
+                _say_interrupted(word, len(account["frames"]), count, results.path)
+            compact_checksums(results.path, keep_missing=False)
         _report(account, results, code, json, quiet)
     raise typer.Exit(code)
 
@@ -243,21 +249,20 @@ def _illustrate(
         note(problem)
 
 
-def _say_interrupted(done: int, frames: int, folder: Path) -> None:
+def _say_interrupted(word: str, done: int, frames: int, folder: Path) -> None:
     from supple.words import counted
 
     if done == frames:
         errors.print(
-            f"Interrupted while drawing: all frames are complete in {folder}. "
-            f"`supple render {folder}` draws them."
+            f"{word} while drawing: all frames are complete in {folder}. `supple render {folder}` draws them."
         )
     elif done:
         errors.print(
-            f"Interrupted: {done} of {counted(frames, 'frame')} are complete in {folder}. "
+            f"{word}: {done} of {counted(frames, 'frame')} are complete in {folder}. "
             "The same command with --resume continues."
         )
     else:
-        errors.print(f"Interrupted before the first frame was complete; nothing was written to {folder}.")
+        errors.print(f"{word} before the first frame was complete; nothing was written to {folder}.")
 
 
 def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
@@ -266,7 +271,7 @@ def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: 
 
     if as_json:
         answer({**account, "output": str(folder.path), "exit_code": code})
-    elif not quiet and code != INTERRUPTED:
+    elif not quiet and code in (DONE, NOT_CONVERGED):
         print_summary(account, folder.path)
     warning = inversion_warning(account["frames"])
     if warning and not quiet:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -14,8 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from supple.naming import naming
+from supple.words import shorten_words
 
 if TYPE_CHECKING:
     from supple.asking import Options
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
 """Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are what shells give for SIGINT
 and SIGPIPE."""
+
+TERMINATED = 143
+"""The exit code that shells give for SIGTERM."""
 
 STDOUT = "standard output"
 
@@ -32,17 +39,48 @@ ScenePath = Annotated[
     Path, typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False)
 ]
 
+LONGEST_WORD = 1000
+"""Letters of a word in an error; most paths are shorter."""
+
 PIPE_WIDTH = 140
 """Characters across where stdout is no terminal."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which `kill`, Slurm and Docker send: it ends a command as Ctrl-C does."""
+
+
+def catch_sigterm() -> None:
+    """Let SIGTERM raise `Terminated` once, so that locks and unfinished files are removed; later ones are
+    ignored. A handler of somebody else, or that SIGTERM is ignored, stays as it is."""
+
+    def terminate(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Terminated
+
+    of_main_thread = threading.current_thread() is threading.main_thread()
+    if of_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
+
+
+def interruption(error: KeyboardInterrupt) -> tuple[int, str]:
+    """The exit code and the first word of the sentence for Ctrl-C and for SIGTERM."""
+    return (TERMINATED, "Terminated") if isinstance(error, Terminated) else (INTERRUPTED, "Interrupted")
+
+
 class _Speaker(Console):
+    """A console that prints strings as they are: titles, names and paths may hold brackets and colons.
+    Styles come from `Text` objects and from columns of tables."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
     def on_broken_pipe(self) -> None:
         drop_closed_streams()
         raise SystemExit(PIPE_CLOSED)
 
 
-errors = _Speaker(stderr=True, highlight=False, soft_wrap=True)
+errors = _Speaker(stderr=True, soft_wrap=True)
 
 
 class _Stdout(_Speaker):
@@ -53,7 +91,7 @@ class _Stdout(_Speaker):
 
 def stdout() -> Console:
     """Where tables go."""
-    return _Stdout(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    return _Stdout(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def say(text: object) -> None:
@@ -88,8 +126,9 @@ def refusing(as_json: bool) -> Iterator[None]:
         code, sentence = REFUSED, _sentence(error)
     except MemoryError as error:
         code, sentence = OUT_OF_MEMORY, _out_of_memory(error)
-    except KeyboardInterrupt:
-        code, sentence = INTERRUPTED, "Interrupted."
+    except KeyboardInterrupt as error:
+        code, word = interruption(error)
+        sentence = f"{word}."
     except Exception as error:
         traceback.print_exc()
         code, sentence = DEFECT, _defect(error)
@@ -100,9 +139,14 @@ def refusing(as_json: bool) -> Iterator[None]:
 
 def _end(code: int, sentence: str, as_json: bool) -> NoReturn:
     """Say why a command ends, as far as somebody listens."""
+    sentence = shorten_words(sentence, LONGEST_WORD)
     with suppress(OSError):
         if sentence:
-            errors.print(("" if code == INTERRUPTED else "[bold red]error:[/] ") + _escaped(sentence))
+            errors.print(
+                sentence
+                if code in (INTERRUPTED, TERMINATED)
+                else Text.assemble(("error:", "bold red"), " ", sentence)
+            )
         if sentence and as_json:
             answer({"error": sentence, "exit_code": code})
     drop_closed_streams()
@@ -127,7 +171,7 @@ def folder(text: str) -> Path:
 
 
 def note(sentence: str) -> None:
-    errors.print(f"[yellow]note:[/] {_escaped(sentence)}")
+    errors.print(Text.assemble(("note:", "yellow"), " ", sentence))
 
 
 class AnnounceCompilation(logging.Handler):
@@ -219,9 +263,3 @@ def _version() -> str:
     from supple import __version__
 
     return __version__
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

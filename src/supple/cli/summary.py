@@ -41,7 +41,7 @@ def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
         "elements": f"{last['elements']:,}",
         "solver": f"{solver_name(account)}, {last['precision']}, {counted(last['threads'], 'thread')}",
         "outcome": outcome(frames),
-        **({"inverted": inverted(frames)} if has_inverted(frames) else {}),
+        **({"inverted": inverted(frames)} if several and has_inverted(frames) else {}),
         "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
         "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
         **_distance(last),

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import ScenePath, errors, note, refusing
+from supple.cli.speech import TERMINATED, ScenePath, Terminated, errors, folder, note, refusing
 
 
 def view(
     scene: ScenePath,
     host: Annotated[
-        str, typer.Option(help="Address to serve at; others than this machine's are open to all.")
+        str,
+        typer.Option(help="Address to serve at; others than this machine's are reached over the network."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to serve at, or the next one that is free.")] = 8080,
     allow_origin: Annotated[
@@ -25,7 +26,12 @@ def view(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
-    output: Annotated[Path, typer.Option(help="Folder for what the page saves.")] = Path(),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            parser=folder, help="Folder for what the page saves, made where there is none; . unless given."
+        ),
+    ] = None,
     play: Annotated[bool, typer.Option("--play", help="Play at once.")] = False,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
@@ -34,20 +40,26 @@ def view(
     Ctrl+C ends it.
     """
     with refusing(False):
+        from rich.text import Text
+
         from supple.cli.job import load_file
         from supple.live.address import free_port, is_local
         from supple.live.serving import serving
 
         file = load_file(scene)
-        if not output.is_dir():
-            raise ValueError(f"there is no folder {output} to save to")
+        saved = output or Path()
+        if saved.exists() and not saved.is_dir():
+            raise ValueError(f"{saved} is no folder to save to")
         free = free_port(host, port)
         if free != port:
             note(f"port {port} is taken; using {free}")
         if not is_local(host):
-            note(f"anybody who can reach this machine at {host} can use the page: it has no password")
-        with serving(file, host, free, output, play, allow_origin or (), device) as url:
-            errors.print(f"[bold]{file.title}[/] is live at [link={url}]{url}[/]. Ctrl+C ends it.")
+            note(f"{host} is reached over the network, unencrypted: give the address to whom you trust")
+        saved.mkdir(parents=True, exist_ok=True)
+        with serving(file, host, free, saved, play, allow_origin or (), device) as url:
+            errors.print(
+                Text.assemble((file.title, "bold"), " is live at ", (url, f"link {url}"), ". Ctrl+C ends it.")
+            )
             if browser:
                 typer.launch(url)
             _wait()
@@ -58,5 +70,7 @@ def _wait() -> None:
 
     try:
         threading.Event().wait()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         errors.print("Ended.")
+        if isinstance(error, Terminated):
+            raise typer.Exit(TERMINATED) from None

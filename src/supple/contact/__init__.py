@@ -3,7 +3,15 @@
 from supple.contact.coulomb import allowed, respond, support
 from supple.contact.obstacles import Obstacles
 from supple.contact.planes import Friction, Planes, touch_of
-from supple.contact.shapes import Shapes, carried, carried_before, distance, distances_to, nearest
+from supple.contact.shapes import (
+    Shapes,
+    carried,
+    carried_before,
+    distance,
+    distances_to,
+    nearest,
+    nearest_planes,
+)
 
 __all__ = [
     "Friction",
@@ -16,6 +24,7 @@ __all__ = [
     "distance",
     "distances_to",
     "nearest",
+    "nearest_planes",
     "respond",
     "support",
     "touch_of",

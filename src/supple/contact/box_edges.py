@@ -47,6 +47,15 @@ def block_of(row: np.ndarray) -> Block:
     return Block(centre, axes, halves, centre + (signs * halves) @ axes, along)
 
 
+def separations(a: Block, b: Block) -> tuple[np.ndarray, np.ndarray]:
+    """(6,) and (k,) distances [m] between two boxes along face normals of the first and of the second, and
+    along products of their edges; negative where they overlap."""
+    cross = np.cross(a.axes[:, None], b.axes[None]).reshape(9, 3)
+    length = np.sqrt((cross * cross).sum(axis=1))
+    crossing = cross[length > PARALLEL] / length[length > PARALLEL, None]
+    return np.concatenate([_apart(a, b, a.axes), _apart(a, b, b.axes)]), _apart(a, b, crossing)
+
+
 def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Points, gaps and directions that push the one away, where edges of two boxes, rows of shapes, cross."""
     a, b = block_of(one), block_of(other)

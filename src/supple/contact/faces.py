@@ -15,18 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.contact.mesh_distance import PART, SLACK
 from supple.contact.shapes import (
     BOX,
     CAPSULE,
     CYLINDER,
     FIRST,
-    GRID,
     KIND,
+    MESH,
     PLANE,
     SIDE,
     SIZE,
-    SPACING,
+    THICKNESS,
+    THIN,
     Shapes,
+    beyond_box,
     distance,
 )
 from supple.kernels import physics
@@ -39,9 +42,9 @@ DEPTHS, PLACES = 16, 40
 distance at the deepest point of a round shape feels in its square only; and for places that forces are to
 follow evenly, to some 1e-8 of an edge."""
 
-PARTS, MOST = 4.0, 256
-"""Spacings of a grid of distances that a part of a triangle may be long, and how many parts a side has at
-most."""
+FINER, MOST = 2, 8
+"""How often a triangle beside a mesh is quartered after its parts are as short as `PART` says, so that most
+of them are seen to be outside; and how often at most."""
 
 
 class Deepest(NamedTuple):
@@ -116,15 +119,34 @@ def longest(a, b, c):
 @physics
 def bounded(shapes, k, a, b, c):
     """(d, least): the distance [m] at the middle of a triangle, and one that no point of it inside is below:
-    distances change by no more than one goes, √2 of that beyond a grid, and those of convex shapes are above
-    their tangents."""
+    distances change by no more than one goes, and those of convex shapes are above their tangents. Far from a
+    mesh its distance is known roughly."""
     m = scale(1.0 / 3.0, add(a, add(b, c)))
-    d, n = distance(shapes, k, m)
     p, q, r = sub(a, m), sub(b, m), sub(c, m)
     far = math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
-    if shapes.rows[k, KIND] == GRID:
-        return d, d - math.sqrt(2.0) * far
+    mesh = shapes.rows[k, KIND] == MESH
+    if mesh:
+        outside = beyond_box(shapes, k, m)
+        if outside > far:
+            return outside, outside - far
+    d, n = distance(shapes, k, m)
+    if mesh:
+        return d, d - SLACK * outside - far
     return d, max(d - far, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
+
+
+@physics
+def _part(level, path):
+    """(v, w, s) of a part of a triangle that was quartered along a path: the weights of the second and the
+    third corner at its first corner, and its size, negative where it is upside down."""
+    v, w, s = 0.0, 0.0, 1.0
+    for j in range(level - 1, -1, -1):
+        quarter = (path >> (2 * j)) & 3
+        s *= 0.5
+        v += s if quarter == 1 or quarter == 3 else 0.0
+        w += s if quarter >= 2 else 0.0
+        s = -s if quarter == 3 else s
+    return v, w, s
 
 
 @physics
@@ -132,39 +154,46 @@ def deepest(shapes, k, a, b, c, limit, times):
     """The `Deepest` point of a triangle with corners a, b, c in the k-th shape; any where no point has a
     distance below a limit [m]. times: `DEPTHS` or `PLACES`."""
     best = Deepest(limit, 1.0 / 3.0, 1.0 / 3.0)
-    parts = 1
-    if shapes.rows[k, KIND] == GRID:
-        size = longest(a, b, c) / (PARTS * shapes.rows[k, SPACING])
-        parts = int(min(max(math.ceil(size), 1.0), 1.0 * MOST))
-    step = 1.0 / parts
-    for i in range(parts):
-        for j in range(2 * (parts - i) - 1):
-            up = j % 2 == 0  # every other part is upside down
-            v, w = step * i, step * (j // 2)
-            s = step if up else -step
-            if not up:
-                v, w = v + step, w + step
-            p = add(a, add(scale(v, sub(b, a)), scale(w, sub(c, a))))
-            q, r = add(p, scale(s, sub(b, a))), add(p, scale(s, sub(c, a)))
-            _, least = bounded(shapes, k, p, q, r)
-            if least < best.distance:
-                found = _in_part(shapes, k, p, q, r, times)
-                if found.distance < best.distance:
-                    best = Deepest(found.distance, v + s * found.second, w + s * found.third)
-    return best
+    levels = 0
+    if shapes.rows[k, KIND] == MESH:
+        part = shapes.values[int(shapes.rows[k, FIRST]) + PART]
+        levels = int(min(max(math.ceil(math.log2(longest(a, b, c) / part)), 0.0) + FINER, 1.0 * MOST))
+    level, path = 0, 0  # two bits of the path for every quartering
+    while True:
+        v, w, s = _part(level, path)
+        p = add(a, add(scale(v, sub(b, a)), scale(w, sub(c, a))))
+        q, r = add(p, scale(s, sub(b, a))), add(p, scale(s, sub(c, a)))
+        _, least = bounded(shapes, k, p, q, r)
+        if least < best.distance:
+            if level < levels:
+                level, path = level + 1, 4 * path
+                continue
+            found = _in_part(shapes, k, p, q, r, times)
+            if found.distance < best.distance:
+                best = Deepest(found.distance, v + s * found.second, w + s * found.third)
+        path += 1
+        while level > 0 and path & 3 == 0:
+            level, path = level - 1, path >> 2
+        if level == 0:
+            return best
 
 
 def thicknesses(shapes: Shapes) -> np.ndarray:
     """(r,) [m] twice the depth of the deepest point of each shape; infinite for what has no other side."""
-    return np.array([_thickness(row, shapes.values) for row in shapes.rows])
+    return np.array([_thickness(row) for row in shapes.rows])
 
 
-def _thickness(row: np.ndarray, values: np.ndarray) -> float:
+def thin_parts(shapes: Shapes) -> np.ndarray:
+    """(r,) [m] the thickness of the thin parts of each shape, of all but meshes their thickness."""
+    thick = thicknesses(shapes)
+    return np.where(shapes.rows[:, KIND] == MESH, shapes.rows[:, THIN], thick)
+
+
+def _thickness(row: np.ndarray) -> float:
     if row[SIDE] < 0 or row[KIND] == PLANE:
         return math.inf
-    if row[KIND] == GRID:
-        count, first = int(np.prod(row[SIZE : SIZE + 3])), int(row[FIRST])
-        return max(0.0, -2 * float(values[first : first + count].min()))
+    if row[KIND] == MESH:
+        return float(row[THICKNESS])
     a, b, c = row[SIZE : SIZE + 3].tolist()
     return 2 * float({CAPSULE: b, CYLINDER: min(a, b), BOX: min(a, b, c)}[int(row[KIND])])
 

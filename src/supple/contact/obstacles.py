@@ -11,13 +11,22 @@ from supple.contact import shapes as kinds
 from supple.contact.rigid import Rigid
 from supple.contact.shapes import BEFORE, FRICTION, KINETIC, OBSTACLE, POSE, STEP, Shapes
 
+Surface = tuple[np.ndarray, np.ndarray]
+"""Points (p, 3) [m] and triangles (t, 3), counter-clockwise seen from outside."""
+
+
+def _no_surfaces(time: float) -> dict[int, Surface]:
+    return {}
+
 
 @dataclass(frozen=True, eq=False)
 class Obstacles:
     """names: of the obstacles, in order; rows (r, FIELDS): the shapes that they consist of, as in `Shapes`;
-    values (v,): of their grids; poses(t) (r, 12): the frames of the shapes at time t [s], as in a row;
-    values_at(t): what grids of shapes that deform have then, None where none does; rigid: those that have a
-    mass, and are moved by what they touch."""
+    values (v,): of their meshes; poses(t) (r, 12): the frames of the shapes at time t [s], as in a row;
+    values_at(t): those of meshes that deform then, None where none does; rigid: those that have a
+    mass, and are moved by what they touch; surfaces(t): points (p, 3) [m] in the frame of the shape and
+    triangles (t, 3) of the meshes that shapes were made of, by the number of their row. The triangles of one
+    shape are the same at all times."""
 
     names: tuple[str, ...]
     rows: np.ndarray
@@ -25,6 +34,7 @@ class Obstacles:
     poses: Callable[[float], np.ndarray]
     values_at: Callable[[float], np.ndarray] | None = None
     rigid: tuple[Rigid, ...] = ()
+    surfaces: Callable[[float], dict[int, Surface]] = _no_surfaces
 
     @property
     def rough(self) -> bool:
@@ -38,8 +48,9 @@ class Obstacles:
 
     @property
     def planes(self) -> int:
-        """How many of the shapes a vertex may touch at once: more than three do not hold it any better."""
-        return min(len(self.rows), 3)
+        """How many planes a vertex may touch at once: that of every shape, and of a mesh with concave edges
+        up to three. More than three do not hold it any better."""
+        return min(len(self.rows) + 2 * int((self.rows[:, kinds.CREASES] > 0).sum()), 3)
 
     @property
     def obstacle(self) -> np.ndarray:
@@ -57,10 +68,12 @@ class Obstacles:
                 kinds.CAPSULE: (2 * b, 2 * b, 2 * (a + b)),
                 kinds.CYLINDER: (2 * b, 2 * b, 2 * a),
                 kinds.BOX: (2 * a, 2 * b, 2 * c),
-                kinds.GRID: tuple(row[kinds.SPACING] * np.array([a, b, c])),
+                kinds.MESH: (a, b, c),
             }.get(int(row[kinds.KIND]))
             if size is not None and row[kinds.SIDE] > 0:
                 thick[k], reach[k] = min(size), float(np.linalg.norm(size))
+            if row[kinds.KIND] == kinds.MESH:
+                thick[k] = row[kinds.THIN]
         return thick, reach
 
     def hurry(self, shapes: Shapes) -> float:
@@ -72,6 +85,16 @@ class Obstacles:
         moved = np.linalg.norm(now - before, axis=1)
         turned = np.linalg.norm(R - np.eye(3), axis=(1, 2)) * reach
         return float(np.max((moved + turned) / thick, initial=0.0))
+
+    def deformation(self, begin: float, end: float) -> float:
+        """The largest distance by which vertices of a mesh that deforms move in its frame from one time [s]
+        to another, in parts of the thickness of its thin parts."""
+        if self.values_at is None or not self.surfaces(begin):
+            return 0.0
+        first, last, (thick, _) = self.surfaces(begin), self.surfaces(end), self.extents
+        return max(
+            float(np.linalg.norm(last[k][0] - first[k][0], axis=1).max(initial=0.0)) / thick[k] for k in first
+        )
 
     def shapes(self, time: float) -> Shapes:
         """The shapes where they are at a time [s]; nothing has moved in the step so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,20 +25,31 @@ class Outline(NamedTuple):
     points: np.ndarray
     triangles: np.ndarray
 
-    def placed(self, rows: np.ndarray) -> np.ndarray:
-        """(p, 3) its points where the rows of all shapes have it."""
-        pose = rows[self.row, kinds.POSE : kinds.POSE + 12]
-        return self.points @ pose[:9].reshape(3, 3) + pose[9:]
+
+def placed(shown: Sequence[Outline], obstacles: Obstacles, time: float) -> list[np.ndarray]:
+    """Points (p, 3) [m] of each outline at a time [s]; those of a deforming surface are interpolated."""
+    poses, surfaces = obstacles.poses(time), obstacles.surfaces(time)
+    places = []
+    for outline in shown:
+        points = surfaces[outline.row][0] if outline.row in surfaces else outline.points
+        pose = poses[outline.row]
+        places.append(points @ pose[:9].reshape(3, 3) + pose[9:])
+    return places
 
 
 def outlines(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[Outline]:
     """Of all shapes that are to be shown; planes reach a little beyond points (k, 3) that are seen at a time
     [s]. Walls that bodies are inside of are left out where they would hide them."""
     found = []
-    for k, row in enumerate(obstacles.shapes(time).rows):
+    rows, surfaces = obstacles.rows.copy(), obstacles.surfaces(time)
+    rows[:, kinds.POSE : kinds.POSE + 12] = obstacles.poses(time)
+    for k, row in enumerate(rows):
         if row[kinds.SIDE] < 0 or (row[kinds.KIND] == kinds.PLANE and row[kinds.POSE + 7] < 0.5):
             continue
-        points, triangles = _local(row, obstacles.values, seen)
+        if k in surfaces:
+            found.append(Outline(k, *surfaces[k]))
+            continue
+        points, triangles = _local(row, seen)
         a, b, c = np.moveaxis(points[triangles], 1, 0)
         area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
         found.append(Outline(k, points, triangles[area > 1e-12 * area.max(initial=0.0)]))
@@ -50,15 +62,15 @@ def obstacle_triangles(
     """Points (p, 3) [m] and triangles (t, 3) of all obstacles at a time [s], as `outlines` has them."""
     points, triangles, first = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
     if obstacles is not None:
-        rows = obstacles.shapes(time).rows
-        for outline in outlines(obstacles, seen, time):
-            points.append(outline.placed(rows))
+        shown = outlines(obstacles, seen, time)
+        points += placed(shown, obstacles, time)
+        for outline in shown:
             triangles.append(outline.triangles + first)
             first += len(outline.points)
     return np.concatenate(points), np.concatenate(triangles)
 
 
-def _local(row: np.ndarray, values: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _local(row: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """In the frame of a shape."""
     a, b, c = row[kinds.SIZE : kinds.SIZE + 3]
     kind = int(row[kinds.KIND])
@@ -68,8 +80,6 @@ def _local(row: np.ndarray, values: np.ndarray, seen: np.ndarray) -> tuple[np.nd
         corners = np.array([[x, y, z] for x in (-a, a) for y in (-b, b) for z in (-c, c)])
         sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
         return corners, np.array([t for p, q, r, s in sides for t in ((p, q, r), (p, r, s))])
-    if kind == kinds.GRID:
-        return _contour(row, values)
     angles = np.linspace(0, np.pi, ROUND // 2 + 1)
     if kind == kinds.CYLINDER:
         return _turned(np.array([0, b, b, 0]), np.array([-a, -a, a, a]))
@@ -96,15 +106,3 @@ def _sheet(row: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (x0, y0), (x1, y1) = places[:, :2].min(axis=0) - size, places[:, :2].max(axis=0) + size
     corners = np.array([[x0, y0, 0], [x1, y0, 0], [x1, y1, 0], [x0, y1, 0]])
     return corners, np.array([[0, 1, 2], [0, 2, 3]])
-
-
-def _contour(row: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a grid of distances, whose triangles are turned inwards as they come."""
-    from pyvista import ImageData
-
-    numbers = row[kinds.SIZE : kinds.SIZE + 3].astype(int)
-    first = int(row[kinds.FIRST])
-    grid = ImageData(dimensions=tuple(numbers), spacing=(row[kinds.SPACING],) * 3)
-    distances = values[first : first + int(numbers.prod())].reshape(numbers)
-    surface = grid.contour([0.0], scalars=distances.ravel(order="F"))
-    return np.asarray(surface.points, float), np.asarray(surface.regular_faces, np.int64)[:, ::-1]

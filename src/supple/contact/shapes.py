@@ -11,24 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.contact.mesh_creases import crease_planes
+from supple.contact.mesh_distance import distance_of_bounds, distance_of_mesh
 from supple.kernels import kernel, physics
 
-PLANE, CAPSULE, BOX, CYLINDER, GRID = range(5)
+PLANE, CAPSULE, BOX, CYLINDER, MESH = range(5)
 """Kinds of shapes. Their sizes a, b, c: of a plane none, z < 0 is inside; of a capsule about the z axis half
 the length of its core and its radius, of which a ball has the first 0; of a box half its edges; of a cylinder
-about the z axis half its length and its radius; of a grid of distances its numbers of points in x, y and z,
-the first of which is at the origin."""
+about the z axis half its length and its radius; of a closed triangle mesh the edges of its bounding box."""
 
-KIND, OBSTACLE, FRICTION, SIDE, SIZE, SPACING, FIRST, POSE, STEP = 0, 1, 2, 3, 4, 7, 8, 9, 21
-BEFORE, KINETIC, FIELDS = 33, 45, 46
+KIND, OBSTACLE, FRICTION, SIDE, SIZE, THICKNESS, FIRST, POSE, STEP = 0, 1, 2, 3, 4, 7, 8, 9, 21
+BEFORE, KINETIC, THIN, CREASES, FIELDS = 33, 45, 46, 47, 48
 """Where in its row a shape has its kind, its obstacle's number, its coefficient of friction, 1 or -1 where
-outside is inside; three sizes [m]; the spacing [m] of a grid and where its values begin; its frame, the
-columns of a rotation as rows, and the origin [m]; how that has moved in the present step, x → R x + t, and in
-the step before; and the coefficient of friction of what slides."""
+outside is inside; three sizes [m]; of a mesh twice the depth [m] of its deepest point, and where its tree
+begins in `values`; its frame, the columns of a rotation as rows, and the origin [m]; how that has moved in
+the present step, x → R x + t, and in the step before; the coefficient of friction of what slides; and of a
+mesh how thick [m] its thin parts are, and 1 where it has concave edges."""
 
 
 class Shapes(NamedTuple):
-    """rows (r, FIELDS) of numbers, float64; values (v,): distances [m] at the points of all grids."""
+    """rows (r, FIELDS) of numbers, float64; values (v,): the trees of all meshes (`mesh_distance.py`)."""
 
     rows: Any
     values: Any
@@ -71,44 +73,6 @@ def _cylinder(half, radius, x, y, z):
 
 
 @physics
-def _grid(rows, values, k, x, y, z):
-    """Trilinear between the points of a grid; beyond it, the distance to it comes on top."""
-    h, first = rows[k, SPACING], int(rows[k, FIRST])
-    nx, ny, nz = int(rows[k, SIZE]), int(rows[k, SIZE + 1]), int(rows[k, SIZE + 2])
-    px, py, pz = x / h, y / h, z / h
-    cx, cy, cz = (
-        min(max(px, 0.0), nx - 1.0),
-        min(max(py, 0.0), ny - 1.0),
-        min(max(pz, 0.0), nz - 1.0),
-    )
-    i, j, l = min(int(cx), nx - 2), min(int(cy), ny - 2), min(int(cz), nz - 2)
-    u, v, w = cx - i, cy - j, cz - l
-    at = first + (i * ny + j) * nz + l
-    a00, a01 = values[at], values[at + 1]
-    a10, a11 = values[at + nz], values[at + nz + 1]
-    at += ny * nz
-    b00, b01 = values[at], values[at + 1]
-    b10, b11 = values[at + nz], values[at + nz + 1]
-    a = (1.0 - v) * ((1.0 - w) * a00 + w * a01) + v * ((1.0 - w) * a10 + w * a11)
-    b = (1.0 - v) * ((1.0 - w) * b00 + w * b01) + v * ((1.0 - w) * b10 + w * b11)
-    gx = b - a
-    gy = (1.0 - u) * ((1.0 - w) * (a10 - a00) + w * (a11 - a01)) + u * (
-        (1.0 - w) * (b10 - b00) + w * (b11 - b01)
-    )
-    gz = (1.0 - u) * ((1.0 - v) * (a01 - a00) + v * (a11 - a10)) + u * (
-        (1.0 - v) * (b01 - b00) + v * (b11 - b10)
-    )
-    ox, oy, oz = px - cx, py - cy, pz - cz
-    beyond = math.sqrt(ox * ox + oy * oy + oz * oz)
-    if beyond > 0.0:
-        return (1.0 - u) * a + u * b + h * beyond, ox / beyond, oy / beyond, oz / beyond
-    length = math.sqrt(gx * gx + gy * gy + gz * gz)
-    if length == 0.0:
-        return (1.0 - u) * a + u * b, 1.0, 0.0, 0.0
-    return (1.0 - u) * a + u * b, gx / length, gy / length, gz / length
-
-
-@physics
 def _in_frame(shapes, k, x, y, z):
     """(d, n) in the shape's own frame."""
     rows = shapes.rows
@@ -121,7 +85,27 @@ def _in_frame(shapes, k, x, y, z):
         return _box(a, b, rows[k, SIZE + 2], x, y, z)
     if kind == CYLINDER:
         return _cylinder(a, b, x, y, z)
-    return _grid(rows, shapes.values, k, x, y, z)
+    return distance_of_mesh(shapes.values, int(rows[k, FIRST]), x, y, z)
+
+
+@physics
+def _rows_times(rows, k, v):
+    """A vector in the frame of the k-th shape."""
+    return (
+        rows[k, POSE] * v[0] + rows[k, POSE + 1] * v[1] + rows[k, POSE + 2] * v[2],
+        rows[k, POSE + 3] * v[0] + rows[k, POSE + 4] * v[1] + rows[k, POSE + 5] * v[2],
+        rows[k, POSE + 6] * v[0] + rows[k, POSE + 7] * v[1] + rows[k, POSE + 8] * v[2],
+    )
+
+
+@physics
+def _columns_times(rows, k, v):
+    """A vector in the frame of the k-th shape, seen from outside of it."""
+    return (
+        rows[k, POSE] * v[0] + rows[k, POSE + 3] * v[1] + rows[k, POSE + 6] * v[2],
+        rows[k, POSE + 1] * v[0] + rows[k, POSE + 4] * v[1] + rows[k, POSE + 7] * v[2],
+        rows[k, POSE + 2] * v[0] + rows[k, POSE + 5] * v[1] + rows[k, POSE + 8] * v[2],
+    )
 
 
 @physics
@@ -129,13 +113,8 @@ def distance(shapes, k, x):
     """(d, n): the signed distance [m] of the point x from the k-th shape, and its gradient."""
     rows = shapes.rows
     p = x[0] - rows[k, POSE + 9], x[1] - rows[k, POSE + 10], x[2] - rows[k, POSE + 11]
-    d, a, b, c = _in_frame(
-        shapes,
-        k,
-        rows[k, POSE] * p[0] + rows[k, POSE + 1] * p[1] + rows[k, POSE + 2] * p[2],
-        rows[k, POSE + 3] * p[0] + rows[k, POSE + 4] * p[1] + rows[k, POSE + 5] * p[2],
-        rows[k, POSE + 6] * p[0] + rows[k, POSE + 7] * p[1] + rows[k, POSE + 8] * p[2],
-    )
+    x, y, z = _rows_times(rows, k, p)
+    d, a, b, c = _in_frame(shapes, k, x, y, z)
     side = rows[k, SIDE]
     n = (
         side * (rows[k, POSE] * a + rows[k, POSE + 3] * b + rows[k, POSE + 6] * c),
@@ -143,6 +122,16 @@ def distance(shapes, k, x):
         side * (rows[k, POSE + 2] * a + rows[k, POSE + 5] * b + rows[k, POSE + 8] * c),
     )
     return side * d, n
+
+
+@physics
+def beyond_box(shapes, k, x):
+    """Lower bound [m] of the distance of the point x from the k-th shape, a mesh: that from its bounding box,
+    0 inside of it."""
+    rows = shapes.rows
+    p = x[0] - rows[k, POSE + 9], x[1] - rows[k, POSE + 10], x[2] - rows[k, POSE + 11]
+    x, y, z = _rows_times(rows, k, p)
+    return distance_of_bounds(shapes.values, int(rows[k, FIRST]), x, y, z)
 
 
 @physics
@@ -170,6 +159,8 @@ def carried_before(shapes, k, x):
 @physics
 def nearest(shapes, x):
     """The numbers of the three shapes that are nearest to x, the nearest first; -1 where there are fewer."""
+    if shapes.rows.shape[0] == 1:
+        return 0, -1, -1
     first, second, third = -1, -1, -1
     d1, d2, d3 = math.inf, math.inf, math.inf
     for k in range(shapes.rows.shape[0]):
@@ -181,6 +172,48 @@ def nearest(shapes, x):
         elif d < d3:
             third, d3 = k, d
     return first, second, third
+
+
+@physics
+def _creases(shapes, k, x, d, n):
+    """(g, m, h, k): as `crease_planes`, of the k-th shape; normals are 0 where it is no mesh with creases."""
+    rows, none = shapes.rows, (0.0, 0.0, 0.0)
+    if rows[k, KIND] != MESH or rows[k, CREASES] == 0.0:
+        return 0.0, none, 0.0, none
+    p = x[0] - rows[k, POSE + 9], x[1] - rows[k, POSE + 10], x[2] - rows[k, POSE + 11]
+    g, m, h, o = crease_planes(
+        shapes.values, int(rows[k, FIRST]), _rows_times(rows, k, p), d, _rows_times(rows, k, n)
+    )
+    return g, _columns_times(rows, k, m), h, _columns_times(rows, k, o)
+
+
+@physics
+def _at_shape(shapes, k, x):
+    """(k, d, n) with the distance and the normal of the k-th shape, if there is one."""
+    if k < 0:
+        return k, math.inf, (0.0, 0.0, 0.0)
+    d, n = distance(shapes, k, x)
+    return k, d, n
+
+
+@physics
+def nearest_planes(shapes, x, count):
+    """Three (k, d, n): the number of the shape, the distance and the normal of the planes that are nearest to
+    x, the nearest first, of which so many count. A mesh has several where x is beside a concave edge; k = -1
+    where there are fewer."""
+    first, second, third = nearest(shapes, x)
+    at = _at_shape(shapes, first, x)
+    second = second if count > 1 else -1
+    third = third if count > 2 else -1
+    one, other = _at_shape(shapes, second, x), _at_shape(shapes, third, x)
+    if count > 1 and first >= 0:
+        g, m, h, o = _creases(shapes, first, x, at[1], at[2])
+        if (m[0] != 0.0 or m[1] != 0.0 or m[2] != 0.0) and g < other[1]:
+            crease = (first, g, m)
+            one, other = (crease, one) if g < one[1] else (one, crease)
+            if (o[0] != 0.0 or o[1] != 0.0 or o[2] != 0.0) and h < other[1]:
+                other = (first, h, o)
+    return at, one, other
 
 
 @kernel

@@ -76,9 +76,14 @@ def chunk_file(dimensions: int, shard: int = 0) -> str:
 
 def write_json(path: Path, values: Any) -> None:
     """A small file that is there as a whole or not at all, also after a failure of power."""
+    write_text(path, json.dumps(values))
+
+
+def write_text(path: Path, text: str) -> None:
+    """As `write_json`, of any text."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-        json.dump(values, file)
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
@@ -152,6 +157,10 @@ class Shard:
             return None
         count = size * (self._each // self.dtype.itemsize)
         return np.frombuffer(self._map, self.dtype, count).reshape(size, *self.shape)
+
+    def size_of(self, chunks: int) -> int:
+        """Bytes of a file with so many chunks."""
+        return chunks * self._each + 16 * len(self._index) + 4
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
         """(k, ...) a copy of the chunks of these numbers (k,)."""

@@ -13,15 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from supple.datasets.arrays import array, group, write_array, write_json
+from supple.datasets.arrays import array, group, write_array, write_json, write_text
 from supple.datasets.card import card
+from supple.datasets.checksums import CHECKSUMS, UNKNOWN, checksums_of, sealed_text, write_sealed
 from supple.datasets.errors import DatasetError
+from supple.datasets.files import COPIES, NamedFile, copy_files, without_folder
 from supple.datasets.quantities import Kind
+from supple.datasets.source import Source
 from supple.datasets.store import ACCOUNTS, OUTCOMES, SCHEMA, Store
 from supple.datasets.tables import WORDS
 from supple.io.machine import machine, versions
 from supple.io.replacing import unfinished
 from supple.naming import naming
+
+PATHS = ("scene", "table")
+"""Keys of a spec whose values are paths."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,13 @@ class Facts:
     identity: str
     origin: str
     """What is the same of all stores that grow from one another."""
-    files: dict[str, str]
-    """SHA-256 of those that the scene names."""
+    files: list[NamedFile]
     spec: dict[str, Any]
     title: str
     scene: str
-    folder: str
+    """Text of the scene file, with the paths that files have in the store."""
+    source: Source
+    """The scene as its own file has it."""
     columns: dict[str, np.ndarray]
     drawn: np.ndarray
     paths: dict[str, list[str]]
@@ -99,9 +106,11 @@ def difference(store: Store, facts: Facts) -> str:
     keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
     if set(keys) - {"count"}:
         return "different are " + ", ".join(keys)
-    if (store.path / "scene.toml").read_text(encoding="utf-8") != facts.scene:
+    own = facts.scene if store.has_checksums else facts.source.text
+    if (store.path / "scene.toml").read_text(encoding="utf-8") != own:
         return "its scene is different"
-    return other_files(store, facts.files) or ("different are count" if keys else "its design is different")
+    now = {file.name: file.digest for file in facts.files} if store.has_checksums else facts.source.files
+    return other_files(store, now) or ("different are count" if keys else "its design is different")
 
 
 def other_files(store: Store, now: dict[str, str]) -> str:
@@ -132,9 +141,18 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
         write_json(path / "samples" / kind.name / "zarr.json", metadata)
         nodes[f"samples/{kind.name}"] = metadata
     _write_design(path / "design.csv", facts)
-    (path / "scene.toml").write_text(facts.scene, encoding="utf-8")
-    write_json(path / "zarr.json", _root(facts, command, nodes))
-    (path / "README.md").write_text(card(Store(path), called), encoding="utf-8")
+    copy_files(facts.files, path / COPIES)
+    write_text(path / "scene.toml", facts.scene)
+    write_text(path / "zarr.json", sealed_text(_root(facts, command, nodes)))
+    write_card(path, called)
+
+
+def write_card(path: Path, called: str) -> None:
+    """Write the data card of a new store, and then the checksums of all of its files."""
+    write_text(path / "README.md", card(Store(path), called))
+    every = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+    names = [name for name in every if name not in ("zarr.json", CHECKSUMS)]
+    write_sealed(path / CHECKSUMS, {"files": checksums_of(path, names)})
 
 
 def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +160,7 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
         "schema": SCHEMA,
         "identity": facts.identity,
         "origin": facts.origin,
-        "files": facts.files,
+        "files": {file.name: file.digest for file in facts.files},
         "title": facts.title,
         "count": len(facts.drawn),
         "grown": facts.grown,
@@ -162,15 +180,15 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
         "pins": facts.pins,
         "vertices": len(facts.constants["points"][0]),
         "outcomes": OUTCOMES,
-        "spec": facts.spec,
-        "folder": facts.folder,
+        "spec": {key: without_folder(v) if key in PATHS and v else v for key, v in facts.spec.items()},
+        "folder": ".",
         "units": "SI",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": versions(),
-        "command": list(sys.argv if command is None else command),
+        "command": [without_folder(word) for word in (sys.argv if command is None else command)],
     }
-    root = group({"supple": said})
+    root = group({"checksum": UNKNOWN, "supple": said})
     root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
     return root
 

@@ -24,6 +24,7 @@ def dataset(
     ray: str | bool | None = None,
     overwrite: bool = False,
     grow: bool = False,
+    allow_code: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Make a data set of equilibria, or go on with one, and open it.
@@ -33,8 +34,9 @@ def dataset(
     not solved again, and a store of another spec is refused unless `overwrite`. grow: a store of the same
     spec with fewer samples gets the others; those that it has keep their ids. shards: "i/N" for every
     N-th shard from the i-th on, for job arrays. workers: processes, as many as there are cores unless
-    given. ray: True for a Ray cluster that is started here, or the address of one. watch: called as
-    watch(done, samples).
+    given. ray: True for a Ray cluster that is started here, or the address of one. allow_code: run the Python
+    that a spec names with `function = "module:name"`; such a spec is a program, and is refused otherwise. A
+    function that is passed itself needs no permission. watch: called as watch(done, samples).
 
     Workers are processes that import the calling script anew: protect it by `if __name__ == "__main__":`.
     """
@@ -42,7 +44,8 @@ def dataset(
 
     flag("overwrite", overwrite)
     flag("grow", grow)
-    share, described = parse_share(shards, grow, overwrite), load_spec(spec)
+    flag("allow_code", allow_code)
+    share, described = parse_share(shards, grow, overwrite), load_spec(spec, allow_code=allow_code)
     folder = store_path(None if path is None else a_path(path, "the folder of a data set"), described.name)
     store = make_store(described, folder, overwrite, grow=grow)
     run_store(store, share, workers, ray, watch)

@@ -7,6 +7,10 @@ class DatasetError(ValueError):
     """A store of samples cannot be used as asked."""
 
 
+class DamagedError(DatasetError):
+    """A store cannot be opened, though it is one."""
+
+
 class SpecError(DatasetError):
     """All mistakes of one spec, one per line: file, field, what was given, what would be right."""
 

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from supple.datasets.arrays import group, read_array, write_array, write_json
-from supple.datasets.ordering import split_of
-from supple.datasets.store import COLUMNS, GOOD, OUTCOMES, Store
+from supple.datasets.arrays import Shard, chunk_file, group, read_array, write_array, write_json, write_text
+from supple.datasets.checksums import (
+    CHECKSUMS,
+    UNKNOWN,
+    checksums_of,
+    read_sealed,
+    sealed_text,
+    write_sealed,
+    wrong_files,
+)
+from supple.datasets.errors import DatasetError
+from supple.datasets.store import COLUMNS, GOOD, OUTCOMES, Store, sums_of
+
+REPORT = "report/zarr.json"
+"""Says of which shards reports, splits and statistics are."""
+
+UNFINISHED = json.dumps(group({"shards": None}))
+"""What it says while these are being written."""
+
+AGAIN = 3
+"""How often they are written where other processes finish shards, or write them, at the same time."""
 
 
 def reports(store: Store) -> dict[str, np.ndarray]:
@@ -21,8 +41,11 @@ def reports(store: Store) -> dict[str, np.ndarray]:
 
 def is_told(store: Store) -> bool:
     """Whether reports, splits and statistics are there, of all shards that are finished."""
-    known = store.path / "report" / "zarr.json"
-    return known.exists() and json.loads(known.read_text())["attributes"]["shards"] == store.finished()
+    try:
+        said = json.loads((store.path / REPORT).read_text(encoding="utf-8"))
+        return bool(said["attributes"]["shards"] == store.finished())
+    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged
+        return False
 
 
 def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
@@ -36,27 +59,35 @@ def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
 
 
 def good_samples(columns: dict[str, np.ndarray]) -> np.ndarray:
-    """(count,) which samples have reached their tolerance."""
-    return np.isin(columns["outcome"], [OUTCOMES.index(name) for name in GOOD])
+    """(count,) which samples have reached their tolerance, without inverted elements."""
+    reached = np.isin(columns["outcome"], [OUTCOMES.index(name) for name in GOOD])
+    return reached & (columns["inverted"] == 0)
 
 
 def finish(store: Store) -> None:
     """Write reports, splits and statistics of what is finished; each file is replaced as a whole, and the
-    list of shards that they are of is written last."""
-    finished = store.finished()
+    list of shards that they are of is written last. Where other processes have finished shards meanwhile, or
+    wrote the same files, all are written again."""
+    for _ in range(AGAIN):
+        finished = store.finished()
+        _finish(store, finished)
+        if store.finished() == finished and not any(wrong_reports(store)):
+            return
+
+
+def _finish(store: Store, finished: list[int]) -> None:
     columns = _gathered(store, finished)
-    if (known := store.path / "report" / "zarr.json").exists():
-        write_json(known, group({"shards": None}))
+    known = store.path / REPORT
+    write_text(known, UNFINISHED)
     nodes: dict[str, Any] = {}
     for name, values in columns.items():
         nodes[f"report/{name}"] = write_array(store.path / "report" / name, values, ("sample",))
     good = np.flatnonzero(good_samples(columns))
-    parts = split_of(good, store.spec["seed"], store.spec["splits"])
-    for name, ids in parts.items():
+    for name, ids in store.parts_of(good).items():
         nodes[f"splits/{name}"] = write_array(
             store.path / "splits" / name, ids.astype(np.int64), ("sample_id",)
         )
-    for name, figures in statistics(store, finished).items():
+    for name, figures in statistics(store, finished, columns).items():
         for figure, values in figures.items():
             nodes[f"stats/{name}/{figure}"] = write_array(
                 store.path / "stats" / name / figure, values, ("component",)
@@ -64,11 +95,58 @@ def finish(store: Store) -> None:
         nodes[f"stats/{name}"] = group()
         write_json(store.path / "stats" / name / "zarr.json", nodes[f"stats/{name}"])
     for name in ("splits", "stats"):
-        nodes[name] = group()
+        nodes[name] = group({"part": part_of_statistics(store, good)} if name == "stats" else None)
         write_json(store.path / name / "zarr.json", nodes[name])
     nodes["report"] = group({"shards": finished, "outcomes": OUTCOMES})
     _tell_root(store, nodes)
-    write_json(known, nodes["report"])
+    text = json.dumps(nodes["report"])
+    names = [file for name in nodes if name != "report" for file in _files(name, nodes)]
+    files = checksums_of(store.path, names)
+    files[REPORT] = hashlib.sha256(text.encode()).hexdigest()
+    write_sealed(store.path / "report" / CHECKSUMS, {"files": files})
+    write_text(known, text)
+
+
+def _files(name: str, nodes: Mapping[str, Any]) -> list[str]:
+    """Those of an array or a group of a store."""
+    chunks = [f"{name}/{chunk_file(len(nodes[name]['shape']))}"] if "shape" in nodes[name] else []
+    return [f"{name}/zarr.json", *chunks]
+
+
+def wrong_reports(store: Store) -> Iterator[str]:
+    """Sentences about reports, splits and statistics that are damaged or missing; none where they are being
+    written, or were not written to the end."""
+    before = _state(store)
+    problems = list(_wrong_reports(store))
+    if _state(store) == before:
+        yield from problems
+
+
+def _wrong_reports(store: Store) -> Iterator[str]:
+    text, checksums = _state(store)
+    if text == UNFINISHED or (checksums is None and (text is None or not store.has_checksums)):
+        return
+    try:
+        files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
+    except DatasetError as error:
+        yield str(error)
+        return
+    yield from wrong_files(store.path, files)
+
+
+def report_files(store: Store) -> set[str]:
+    """Names of the files that `finish` has written."""
+    try:
+        files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
+    except DatasetError:
+        return set()
+    return {*files, f"report/{CHECKSUMS}"}
+
+
+def _state(store: Store) -> tuple[str | None, ...]:
+    """The two files that every `finish` changes; None for one that is not there."""
+    paths = (store.path / REPORT, store.path / "report" / CHECKSUMS)
+    return tuple(path.read_text(errors="replace") if path.exists() else None for path in paths)
 
 
 def _tell_root(store: Store, nodes: dict[str, Any]) -> None:
@@ -78,16 +156,27 @@ def _tell_root(store: Store, nodes: dict[str, Any]) -> None:
     before = dict(root["consolidated_metadata"]["metadata"])
     root["consolidated_metadata"]["metadata"] |= nodes
     if root["consolidated_metadata"]["metadata"] != before:
-        write_json(path, root)
+        root["attributes"] = {"checksum": UNKNOWN, "supple": root["attributes"]["supple"]}
+        write_text(path, sealed_text(root))
 
 
-def statistics(store: Store, finished: list[int]) -> dict[str, dict[str, np.ndarray]]:
-    """mean, std, rms, min and max of every quantity over the good samples, for each coordinate, and of the
-    inputs over the whole design."""
+def part_of_statistics(store: Store, good: np.ndarray) -> str:
+    """Of which samples the statistics are: "train", or "all" where no good sample is in that part."""
+    return "train" if len(store.parts_of(good)["train"]) else "all"
+
+
+def statistics(
+    store: Store, finished: list[int], columns: dict[str, np.ndarray]
+) -> dict[str, dict[str, np.ndarray]]:
+    """mean, std, rms, min and max of every quantity and of the inputs over the good samples for training, for
+    each coordinate; over all good samples where none of them is for training."""
     found: dict[str, dict[str, np.ndarray]] = {}
-    accounts = [store.account(shard)["sums"] for shard in finished]
+    good = np.flatnonzero(good_samples(columns))
+    part = part_of_statistics(store, good)
+    ids = store.parts_of(good)["train"] if part == "train" else good
+    sums = [_sums_of_shard(store, shard, ids, part) for shard in finished]
     for kind in store.kinds:
-        parts = [account[kind.name] for account in accounts if account[kind.name]["count"]]
+        parts = [one for each in sums for one in each[kind.name] if one["count"]]
         if parts:
             count = sum(part["count"] for part in parts)
             mean = np.sum([part["sum"] for part in parts], axis=0) / count
@@ -99,8 +188,8 @@ def statistics(store: Store, finished: list[int]) -> dict[str, dict[str, np.ndar
                 "min": np.min([part["min"] for part in parts], axis=0),
                 "max": np.max([part["max"] for part in parts], axis=0),
             }
-    for label, column in store.inputs.items():
-        values = column.reshape(len(column), -1)
+    for label, column in store.inputs.items() if len(ids) else ():
+        values = column.reshape(len(column), -1)[ids]
         found[label] = {
             "mean": values.mean(axis=0),
             "std": values.std(axis=0),
@@ -109,3 +198,18 @@ def statistics(store: Store, finished: list[int]) -> dict[str, dict[str, np.ndar
             "max": values.max(axis=0),
         }
     return found
+
+
+def _sums_of_shard(store: Store, shard: int, ids: np.ndarray, part: str) -> dict[str, list[dict[str, Any]]]:
+    """Sums of each quantity over the samples of a part, or of all parts; from the samples themselves where an
+    earlier version has written the account."""
+    by_part = store.account(shard).get("sums_by_part")
+    if by_part is not None:
+        return {
+            name: [sums[part]] if part != "all" else list(sums.values()) for name, sums in by_part.items()
+        }
+    places = ids[np.isin(ids, store.ids(shard))] - store.ids(shard).start
+    kinds = {k.name: (store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
+    if not len(places):
+        return {name: [] for name in kinds}
+    return {name: [sums_of(Shard(*where).take(places))] for name, where in kinds.items()}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from supple.datasets.arrays import Shard
+from supple.datasets.checksums import write_sealed
 from supple.datasets.creating import Facts, difference, write_empty
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import finish
@@ -57,10 +58,14 @@ def _refuse_others(store: Store, facts: Facts) -> None:
 
 def _take_over(store: Store, new: Store, shard: int) -> None:
     """Finished files are never written to again, so that both stores may have them."""
-    paths = [(store.file(kind.name, shard), new.file(kind.name, shard)) for kind in store.kinds]
-    for old, own in [*paths, (store.account_file(shard), new.account_file(shard))]:
+    for kind in store.kinds:
+        own = new.file(kind.name, shard)
         own.parent.mkdir(parents=True, exist_ok=True)
-        _link(old, own)
+        _link(store.file(kind.name, shard), own)
+    if store.has_checksums:
+        _link(store.account_file(shard), new.account_file(shard))
+    else:
+        write_sealed(new.account_file(shard), store.account(shard))
 
 
 def _link(old: Path, new: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +10,9 @@ import numpy as np
 from supple.datasets.creating import Facts, create, write_empty
 from supple.datasets.designs import draw
 from supple.datasets.errors import DatasetError
+from supple.datasets.files import named_files, scene_with_copies
 from supple.datasets.growing import grown
+from supple.datasets.identity import identity_of, origin_of
 from supple.datasets.ordering import path_in_parts
 from supple.datasets.quantities import kinds_of
 from supple.datasets.spec import Spec
@@ -74,15 +74,16 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
     logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
     drawn = path_in_parts(columns, logarithmic, counts)
     columns = {label: values[drawn] for label, values in columns.items()}
-    said, origin = table.model_dump(mode="json"), _origin(spec)
+    said = table.model_dump(mode="json")
+    origin, files = origin_of(said, source), named_files(source.tables, source.file.folder)
     return Facts(
-        identity=_identity(origin, table.count, columns),
+        identity=identity_of(origin, table.count, columns),
         origin=origin,
-        files=source.files,
+        files=files,
         spec=said,
         title=spec.title,
-        scene=source.text,
-        folder=str(source.file.folder.resolve()),
+        scene=scene_with_copies(source.text, files),
+        source=source,
         columns={_folder_name(label): values for label, values in columns.items()},
         drawn=drawn,
         paths={_folder_name(vary.label): vary.paths for vary in table.vary},
@@ -131,21 +132,3 @@ def _edges(cells: np.ndarray) -> np.ndarray:
     pairs = [cells[:, [a, b]] for a in range(corners) for b in range(a + 1, corners)]
     every = np.sort(np.concatenate(pairs), axis=1)
     return np.unique(every[every[:, 0] >= 0], axis=0).astype(np.int32)
-
-
-def _origin(spec: Spec) -> str:
-    """Of all that decides what samples are, but which there are."""
-    said = spec.table.identity() | {"count": None, "files": spec.source.files}
-    found = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
-    found.update(spec.source.text.encode())
-    model = spec.source.model
-    for values in (model.rest, model.cells.astype(np.int64)):
-        found.update(np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()
-
-
-def _identity(origin: str, count: int | None, columns: dict[str, np.ndarray]) -> str:
-    found = hashlib.sha256(json.dumps([origin, count]).encode())
-    for values in columns.values():
-        found.update(np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()

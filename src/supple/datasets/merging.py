@@ -5,10 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from supple.datasets.checksums import write_sealed
+from supple.datasets.creating import write_card
 from supple.datasets.errors import DatasetError
+from supple.datasets.files import COPIES
 from supple.datasets.finishing import finish
 from supple.datasets.store import ACCOUNTS, Store
 from supple.datasets.verifying import Verdict, wrong_in_shard
+from supple.datasets.wholeness import refuse_changed
 from supple.io.replacing import replacing, replacing_folder
 
 
@@ -20,6 +24,11 @@ def merge(target: Path, sources: list[Path]) -> Store:
         _copy_empty(opened[0], target)
     store = Store(target)
     for source in opened:
+        if not source.is_sound:
+            raise DatasetError(
+                f"{source.path / 'zarr.json'} is damaged or was edited: its checksum is wrong. Nothing is "
+                "merged."
+            )
         if source.facts["identity"] != store.facts["identity"]:
             raise DatasetError(
                 f"{source.path} is of another spec, scene or design than {target}; they cannot be merged."
@@ -33,24 +42,31 @@ def merge(target: Path, sources: list[Path]) -> Store:
 
 
 def _copy_empty(source: Store, target: Path) -> None:
-    """All of a store but its samples."""
+    """All of a store but its samples, if it is as it was written."""
+    refuse_changed(source)
     target.parent.mkdir(parents=True, exist_ok=True)
     ignore = shutil.ignore_patterns(".unfinished_*", "c")
     with replacing_folder(target) as unfinished:
         shutil.copytree(source.path / "samples", unfinished / "samples", ignore=ignore)
-        for name in ("rest", "inputs"):
-            shutil.copytree(source.path / name, unfinished / name)
-        for name in ("zarr.json", "scene.toml", "design.csv", "README.md"):
-            shutil.copy2(source.path / name, unfinished / name)
+        for name in ("rest", "inputs", COPIES):
+            if (source.path / name).is_dir():
+                shutil.copytree(source.path / name, unfinished / name)
+        for name in ("zarr.json", "scene.toml", "design.csv"):
+            shutil.copyfile(source.path / name, unfinished / name)
         (unfinished / ACCOUNTS).mkdir()
+        if source.has_checksums:
+            write_card(unfinished, target.name)
+        else:
+            shutil.copyfile(source.path / "README.md", unfinished / "README.md")
 
 
 def _copy_shard(source: Store, store: Store, shard: int) -> None:
     problems = list(wrong_in_shard(source, shard, Verdict()))
     if problems:
         raise DatasetError(f"{problems[0]} It was not merged; what was merged before it is kept.")
-    paths = [(source.file(kind.name, shard), store.file(kind.name, shard)) for kind in store.kinds]
-    for old, new in [*paths, (source.account_file(shard), store.account_file(shard))]:
+    for kind in store.kinds:
+        new = store.file(kind.name, shard)
         new.parent.mkdir(parents=True, exist_ok=True)
         with replacing(new) as unfinished:
-            shutil.copyfile(old, unfinished)
+            shutil.copyfile(source.file(kind.name, shard), unfinished)
+    write_sealed(store.account_file(shard), source.account(shard))

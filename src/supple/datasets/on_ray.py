@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch
         ray.init(address=address, log_to_driver=False, runtime_env={"env_vars": _environment()})
     try:
         _run(ray, path.resolve(), shards, watch, store)
+    except ray.exceptions.RayTaskError:
+        raise
+    except ray.exceptions.RayError as error:
+        raise _cluster_gone(path, error) from None
     finally:
         if begun:
             ray.shutdown()
@@ -55,8 +60,19 @@ def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store
                 _result(ray, task, shard, path)
                 watch(store.ids(shard))
     finally:
-        for task in waiting:
-            ray.cancel(task, force=True)
+        with suppress(ray.exceptions.RayError, OSError, RuntimeError):  # a cluster that is gone
+            for task in waiting:
+                ray.cancel(task, force=True)
+
+
+def _cluster_gone(path: Path, error: Exception) -> DatasetError:
+    """Errors of Ray that are neither of a task nor of its worker: of a node, its raylet or the head."""
+    said = " ".join(str(error).split()) or "Ray says nothing else"
+    return DatasetError(
+        f"{path}: the Ray cluster, or the node of a task, is gone ({type(error).__name__}: {said[:300]}). "
+        f"All finished shards are kept: start a cluster again, and `supple dataset resume {path}` solves "
+        "the others."
+    )
 
 
 def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
@@ -66,6 +82,8 @@ def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
         raise DatasetError(
             f"{path}: shard {shard} has ended its worker {TRIES + 1} times. All finished shards are kept."
         ) from None
+    except ray.exceptions.OutOfMemoryError as error:
+        raise MemoryError(f"{path}: shard {shard}: {error}") from None
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
         raise cause if isinstance(cause, ValueError | OSError) else error from None

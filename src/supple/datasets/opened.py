@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from supple.checks import a_path, closest, flag, whole_number
 from supple.datasets.arrays import Shard, read_array
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import good_samples, reports, statistics
-from supple.datasets.ordering import split_of
 from supple.datasets.pairs import Pairs
 from supple.datasets.quantities import SHORT
 from supple.datasets.store import OUTCOMES, Store
@@ -172,15 +170,17 @@ class Dataset(Mapping[str, Any]):
 
     @cached_property
     def stats(self) -> dict[str, dict[str, np.ndarray]]:
-        """mean, std, rms, min and max of every quantity, for each coordinate."""
-        return statistics(self.store, self.store.finished())
+        """mean, std, rms, min and max of every quantity and input, for each coordinate, over the good samples
+        for training: no others have a part in what networks see. Over all good ones where none is for
+        training."""
+        return statistics(self.store, self.store.finished(), self.report)
 
     def split(self, name: str) -> np.ndarray:
         """Ids of the samples for "train", "valid" or "test"; they stay in their part when the set grows."""
-        parts: dict[str, float] = self.store.spec["splits"]
+        parts = self.store.parts_of(self.ids)
         if name not in parts:
             raise DatasetError(f"there is no part {name!r}; {closest(name, parts)}")
-        return split_of(self.ids, self.store.spec["seed"], parts)[name]
+        return parts[name]
 
     def __getitem__(self, name: str) -> Any:
         name = SHORT.get(name, name)
@@ -218,11 +218,18 @@ class Dataset(Mapping[str, Any]):
         self,
         split: str | None = None,
         inputs: Sequence[str] | None = None,
-        output: str = "displacements",
+        output: str | Sequence[str] = "displacements",
         normalise: bool = True,
     ) -> Pairs:
-        """Inputs (d,) and outputs of the samples of a part, or of all good ones, as float32: what a
-        `torch.utils.data.DataLoader` takes as it is. normalise: less their mean, over their deviation."""
+        """Inputs and outputs of samples, as float32: what a `torch.utils.data.DataLoader` takes as it is.
+
+        Args:
+            split: "train", "valid" or "test"; all good samples unless given.
+            inputs: Names of varied quantities; all unless given.
+            output: The name of a stored quantity, or several, of which every sample has a dictionary.
+            normalise: Subtract means and divide by standard deviations, which are those of the good samples
+                for training for every split, so that nothing of the others leaks into them.
+        """
         ids = self.ids if split is None else self.split(split)
         return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalise)
 
@@ -261,7 +268,7 @@ class Dataset(Mapping[str, Any]):
         """The scene that the samples are of, as its file has it."""
         from supple.scene import load_scene
 
-        return load_scene(self.path / "scene.toml", Path(self.store.facts["folder"]))
+        return load_scene(self.path / "scene.toml", self.store.scene_folder)
 
     def __repr__(self) -> str:
         names = ", ".join(kind.name for kind in self.store.kinds)

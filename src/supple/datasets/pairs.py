@@ -7,86 +7,140 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.checks import closest
+from supple.checks import closest, each, shown
 from supple.datasets.errors import DatasetError
 
 if TYPE_CHECKING:
     from supple.datasets.opened import Dataset
 
 
-class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
+class Pairs(Sequence[tuple[np.ndarray, Any]]):
     """(x (d,), y) float32 of samples, `ids`. It has what a map-style dataset of PyTorch must have, and
     does not need PyTorch.
 
-    x_mean, x_std, y_mean, y_std: what they were normalised by, 0 and 1 where they were not; of inputs that
-    the design has evenly in their logarithm, that of the logarithm."""
+    With several outputs y, and with it y_mean and y_std, is a dictionary by their names, of which the loader
+    of PyTorch makes a dictionary of batches. x_mean, x_std, y_mean, y_std: what they were normalised by, 0
+    and 1 where they were not; of inputs that the design has evenly in their logarithm, that of the logarithm.
+    They come from the good samples for training alone, whichever samples these are of; from all good ones
+    where none is for training."""
 
     def __init__(
-        self, data: Dataset, ids: np.ndarray, inputs: list[str], output: str, normalise: bool
+        self,
+        data: Dataset,
+        ids: np.ndarray,
+        inputs: list[str],
+        output: str | Sequence[str],
+        normalise: bool,
     ) -> None:
         wrong = [name for name in inputs if name not in data.inputs]
         if wrong:
             raise DatasetError(f"{wrong[0]!r} is no input of the data set; {closest(wrong[0], data.inputs)}")
-        if not hasattr(data[output], "dims"):
-            known = [kind.name for kind in data.store.kinds]
-            raise DatasetError(f"{output!r} is not stored for every sample; {closest(output, known)}")
         self.ids, self.names, self.output = np.asarray(ids), inputs, output
-        self._y = data[output]
+        self._y = {name: _stored(data, name) for name in _names(output)}
         logarithmic = (
             {v["label"] for v in data.store.facts["varied"] if v["scale"] == "log"} if normalise else ()
         )
         x = np.column_stack([_even(data.inputs[name], name in logarithmic) for name in inputs])
+        train = _for_training(data) if normalise else np.empty(0, int)
         self.x_mean: Any
         self.x_std: Any
-        self.x_mean, self.x_std = _moments(x) if normalise else (0.0, 1.0)
+        self.x_mean, self.x_std = _moments(x[train]) if len(train) else (0.0, 1.0)
         self._x = ((x - self.x_mean) / self.x_std).astype(np.float32)
-        self.y_mean, self.y_std, self._normalised = 0.0, 1.0, normalise
-        if normalise:
-            self.y_mean, self.y_std = self._output_moments(data)
+        self._moments = {name: _output_moments(data, name, values, train) for name, values in self._y.items()}
+        self._normalised = bool(len(train))
 
-    def _output_moments(self, data: Dataset) -> tuple[Any, Any]:
-        """Of each coordinate, from the statistics where they are stored, else from some samples."""
-        if self.output in data.stats:
-            found = data.stats[self.output]
-            return found["mean"].astype(np.float32), _not_zero(found["std"]).astype(np.float32)
-        some = self.ids[:: max(1, len(self.ids) // 256)]
-        if not len(some):
-            return 0.0, 1.0
-        values = self._y[some]
-        mean, deviation = _moments(values.reshape(-1, values.shape[-1]))
-        return mean.astype(np.float32), deviation.astype(np.float32)
+    @property
+    def y_mean(self) -> Any:
+        """Mean of each coordinate of an output; of several by their names."""
+        return self._told({name: mean for name, (mean, _) in self._moments.items()})
+
+    @property
+    def y_std(self) -> Any:
+        """Standard deviation of each coordinate of an output; of several by their names."""
+        return self._told({name: deviation for name, (_, deviation) in self._moments.items()})
+
+    def _told(self, by_name: dict[str, Any]) -> Any:
+        """What each output has, alone where one was asked for by its name."""
+        return by_name[self.output] if isinstance(self.output, str) else by_name
 
     @property
     def shard(self) -> int:
         """Samples in a shard of the store."""
-        return self._y._store.shard
+        return next(iter(self._y.values()))._store.shard
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __getitem__(self, number: Any) -> Any:
         sample = int(self.ids[number])
-        return self._x[sample], self._normal(self._y[sample])
+        return self._x[sample], self._outputs(sample)
 
-    def __getitems__(self, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    def __getitems__(self, numbers: list[int]) -> list[tuple[np.ndarray, Any]]:
         """Several at once, as the loader of PyTorch asks for them."""
         return [self[number] for number in numbers]
 
-    def batch(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def batch(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
         """x (k, d) and y (k, ...)."""
         ids = self.ids[numbers]
-        return self._x[ids], self._normal(self._y[ids])
+        return self._x[ids], self._outputs(ids)
 
-    def _normal(self, y: np.ndarray) -> np.ndarray:
+    def _outputs(self, which: Any) -> Any:
+        return self._told({name: self._normal(name, values[which]) for name, values in self._y.items()})
+
+    def _normal(self, name: str, y: np.ndarray) -> np.ndarray:
         if not self._normalised:
             return np.asarray(y, np.float32)
-        found = np.subtract(y, self.y_mean, dtype=np.float32)
-        found /= self.y_std
+        mean, deviation = self._moments[name]
+        found = np.subtract(y, mean, dtype=np.float32)
+        found /= deviation
         return found
 
     def restored(self, y: Any) -> Any:
-        """Outputs of a network in their own units."""
-        return y * self.y_std + self.y_mean
+        """Outputs of a network in their own units; of several outputs a dictionary by their names."""
+        if isinstance(self.output, str):
+            return y * self.y_std + self.y_mean
+        return {name: y[name] * self._moments[name][1] + self._moments[name][0] for name in y}
+
+
+def _names(output: Any) -> list[str]:
+    """Names of outputs, one or several."""
+    names = [output] if isinstance(output, str) else list(each(output, "output is a name or several"))
+    if not names or not all(isinstance(name, str) for name in names):
+        raise DatasetError(
+            f"output is the name of what is stored, or a list of such names; got {shown(output)}."
+        )
+    return names
+
+
+def _stored(data: Dataset, name: str) -> Any:
+    """What every sample has of a name."""
+    known = [kind.name for kind in data.store.kinds]
+    try:
+        found = data[name]
+    except KeyError:
+        found = None
+    if not hasattr(found, "dims"):
+        raise DatasetError(f"{name!r} is not stored for every sample; {closest(name, known)}")
+    return found
+
+
+def _for_training(data: Dataset) -> np.ndarray:
+    """Ids of the good samples for training, or of all good ones where none of them is."""
+    train = data.split("train")
+    return train if len(train) else data.ids
+
+
+def _output_moments(data: Dataset, name: str, stored: Any, train: np.ndarray) -> tuple[Any, Any]:
+    """Of each coordinate, from the statistics where they are stored, else from some samples for training."""
+    if not len(train):
+        return 0.0, 1.0
+    known = name if name == "displacements" else stored.name
+    if known in data.stats:
+        found = data.stats[known]
+        return found["mean"].astype(np.float32), _not_zero(found["std"]).astype(np.float32)
+    values = stored[train[:: max(1, len(train) // 256)]]
+    mean, deviation = _moments(values.reshape(-1, values.shape[-1]))
+    return mean.astype(np.float32), deviation.astype(np.float32)
 
 
 def _even(values: np.ndarray, logarithmic: bool) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,12 +67,19 @@ def _kind(name: str, model: Model) -> Kind:
 
 class Measured:
     """The quantities of one sample: positions (n, 3) [m] of a model under forces (n, 3) [N], with other
-    materials where these vary. What needs an evaluation has it made once."""
+    materials where these vary; remembered: what its state says of contacts that stick. What needs an
+    evaluation has it made once."""
 
     def __init__(
-        self, model: Model, positions: np.ndarray, force: np.ndarray, materials: tuple[Any, ...] | None
+        self,
+        model: Model,
+        positions: np.ndarray,
+        force: np.ndarray,
+        materials: tuple[Any, ...] | None,
+        remembered: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.model, self.positions, self.force, self.materials = model, positions, force, materials
+        self._remembered = remembered or {}
         self._evaluation: Any = None
 
     @property
@@ -81,7 +89,7 @@ class Measured:
 
             numbers = [k for k, term in enumerate(self.model.terms) if term.material is not None]
             own = None if self.materials is None else dict(zip(numbers, self.materials, strict=True))
-            step = Step(np.inf, self.positions, self.force, own)
+            step = Step(np.inf, self.positions, self.force, own, remembered=self._remembered)
             self._evaluation = evaluation_of(self.model, self.positions, step)
         return self._evaluation
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from supple.checks import shown, whole_number
 from supple.datasets.errors import DatasetError
-from supple.datasets.finishing import finish, is_told
+from supple.datasets.finishing import finish, is_told, wrong_reports
 from supple.datasets.pool import run_pool
 from supple.datasets.store import Store
+from supple.datasets.wholeness import refuse_changed
 from supple.kernels import default_threads
 
 SMALL = 20_000
@@ -69,6 +70,7 @@ def run_store(
 ) -> None:
     """Solve those shards of a store that are not finished, and bring reports, splits and statistics up to
     date."""
+    refuse_changed(store)
     store.clear_abandoned()
     done = set(store.finished())
     left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
@@ -88,7 +90,7 @@ def run_store(
             workers, threads = _workers(store, workers, len(left))
             run_pool(store.path, left, workers, threads, seen)
     finally:
-        if not is_told(store):
+        if not is_told(store) or any(wrong_reports(store)):
             finish(Store(store.path))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from supple.datasets.errors import DatasetError
 from supple.datasets.journal import Journal, Row
 from supple.datasets.ordering import CHECK, coordinates, drawn_share
-from supple.datasets.solving import Meaning, Sampler, Solved
+from supple.datasets.solving import SYSTEM_ERRORS, Meaning, Sampler, Solved, crash
 from supple.datasets.source import rubs
 from supple.datasets.starting import Neighbours
 from supple.datasets.store import COLUMNS, Store
@@ -38,7 +40,8 @@ class Shards:
     what a worker did before makes no difference."""
 
     def __init__(self, store: Store, threads: int | None = 1, beside: int = 1) -> None:
-        self.store, self.sampler = store, Sampler(store, threads, beside)
+        with _naming_what_failed(f"{store.path}: none of its samples can be solved"):
+            self.store, self.sampler = store, Sampler(store, threads, beside)
         spec = store.spec
         self._start, self._check, self._seed = spec["solve"]["start"], spec["solve"]["check"], spec["seed"]
         if rubs(self.sampler.source):
@@ -57,10 +60,11 @@ class Shards:
         ids = self.store.ids(shard)
         journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
         told = progress or _nobody
-        rows = self._together(ids) if self.sampler.together else [*self._one_by_one(ids, journal, told)]
-        if self.sampler.together:
-            told(ids)
-        self._publish(shard, rows, perf_counter() - began)
+        with _naming_what_failed(f"{self.store.path}: shard {shard} cannot be solved"):
+            rows = self._together(ids) if self.sampler.together else [*self._one_by_one(ids, journal, told)]
+            if self.sampler.together:
+                told(ids)
+            self._publish(shard, rows, perf_counter() - began)
         journal.close()
 
     def _publish(self, shard: int, rows: list[Row], seconds: float) -> None:
@@ -85,8 +89,12 @@ class Shards:
         """What is kept of a sample."""
         if not solved.ok or solved.measured is None:
             return Row(solved.figures(), None, None, solved.sentence, check)
-        dtype = self.store.dtype
-        kept = {kind.name: solved.measured.value(kind.name).astype(dtype) for kind in self.store.kinds}
+        dtype, measured = self.store.dtype, solved.measured
+        try:
+            kept = {kind.name: measured.value(kind.name).astype(dtype) for kind in self.store.kinds}
+        except Exception as error:
+            lost = crash(error)
+            return Row(lost.figures(), None, None, lost.sentence, check)
         return Row(solved.figures(), kept, solved.measured.positions, "", check)
 
     def _together(self, ids: range) -> list[Row]:
@@ -170,6 +178,20 @@ class Shards:
         nearest = neighbours.nearest(point)
         guess = neighbours.predicted(point) if self._start == "predicted" else None
         return [*(start for start in (guess, nearest) if start is not None), None]
+
+
+@contextmanager
+def _naming_what_failed(what: str) -> Iterator[None]:
+    """Errors within it say what cannot be done because of them; those of data sets and of the system say so
+    themselves."""
+    try:
+        yield
+    except (DatasetError, *SYSTEM_ERRORS):
+        raise
+    except ValueError as error:
+        raise DatasetError(f"{what}: {error}") from error
+    except Exception as error:
+        raise RuntimeError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _nobody(samples: Sequence[int]) -> None:

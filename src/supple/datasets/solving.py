@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,18 +15,24 @@ from supple.asking import Options, request
 from supple.compute import Compute
 from supple.datasets.creating import other_files
 from supple.datasets.errors import DatasetError
+from supple.datasets.identity import identity_of, origin_of
 from supple.datasets.quantities import Measured
 from supple.datasets.source import Source, Values
 from supple.datasets.store import OUTCOMES, Store
+from supple.datasets.wholeness import refuse_changed
 from supple.equilibria import Batches, move_together, problem_under
-from supple.model import Conditions, Model
+from supple.kernels.device import DeviceError
+from supple.model import Conditions, Model, latest
 from supple.problem import Problem
-from supple.report import Report
+from supple.report import Outcome, Report
 from supple.scene.errors import SceneError
 from supple.simulate import equilibrium
 from supple.solvers import Solver
 from supple.solvers.newton_steps.certificate import prepare
 from supple.solving import make_problem, solve
+
+SYSTEM_ERRORS = MemoryError, OSError, DeviceError
+"""Errors that are of no sample: all others would end with them, too."""
 
 Meaning = Conditions | SceneError
 """What values mean for the model of a scene, or what is wrong with them."""
@@ -38,10 +47,19 @@ class Solved:
     sentence: str = ""
     retries: int = 0
     warm: bool = False
+    crashed: bool = False
+    """True where an error that is none of the scene ended the solve."""
 
     @property
     def ok(self) -> bool:
-        return self.report is not None and self.report.ok
+        """True for an equilibrium that reached its tolerance, without inverted elements."""
+        return self.report is not None and self.report.outcome is Outcome.CONVERGED and self.report.ok
+
+    def is_nearer_than(self, other: Solved) -> bool:
+        """True when its forces are nearer to balance."""
+        if self.report is None or other.report is None:
+            return self.report is not None
+        return bool(self.report.imbalance < other.report.imbalance)
 
     def figures(self) -> dict[str, Any]:
         """Its row of the report."""
@@ -49,7 +67,8 @@ class Solved:
         if self.report is None:
             nothing = dict.fromkeys(("imbalance", "distance", "energy", "seconds"), np.nan)
             none = {"iterations": 0, "inverted": 0, "stable": 0}
-            return {"outcome": OUTCOMES.index("invalid"), **nothing, **none, **found}
+            outcome = "crashed" if self.crashed else "invalid"
+            return {"outcome": OUTCOMES.index(outcome), **nothing, **none, **found}
         report, certificate = self.report, self.report.certificate
         return found | {
             "outcome": OUTCOMES.index(report.outcome.name.lower()),
@@ -63,23 +82,72 @@ class Solved:
         }
 
 
+def crash(error: Exception) -> Solved:
+    """A sample that an unexpected error ended, with the place where that was raised. Errors of the system are
+    raised again."""
+    of_card = type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda"))
+    if of_card or isinstance(error, SYSTEM_ERRORS):
+        raise error
+    *_, last = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(last.filename).name}, line {last.lineno}"
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    return Solved(
+        None,
+        None,
+        f"Its solve ended with an error that is none of its scene: {said} ({place}).",
+        crashed=True,
+    )
+
+
+def scene_of_store(store: Store) -> Source:
+    """The scene of a store with what varies in it, if it is the one that the store was made of."""
+    refuse_changed(store)
+    folder = store.scene_folder
+    try:
+        source = Source.load(store.path / "scene.toml", folder)
+    except SceneError as error:
+        if store.has_checksums:
+            raise
+        raise DatasetError(
+            f"{error}\n{store.path} was written by an earlier supple, which left the files that a scene "
+            f"names where they were, in {folder}. Put them there, or make a new data set, which has copies."
+        ) from None
+    for varied in store.facts["varied"]:
+        source.vary(varied["label"], varied["paths"])
+    vertices = store.facts["vertices"]
+    if source.model.vertices != vertices:
+        raise DatasetError(
+            f"{store.path}: its scene has {source.model.vertices:,} vertices now and had {vertices:,} when "
+            f"the set was begun; a mesh file in {folder} has changed, or this version of supple makes other "
+            "meshes."
+        )
+    if not store.has_checksums:
+        _refuse_another_scene(store, source)
+    return source
+
+
+def _refuse_another_scene(store: Store, source: Source) -> None:
+    """What checksums do in later stores, by the identity that the store has."""
+    if changed := other_files(store, source.files):
+        raise DatasetError(
+            f"{store.path}: {changed}. Put back what was in {store.scene_folder} when it was begun."
+        )
+    columns = {label: values.reshape(len(values), -1) for label, values in store.inputs.items()}
+    if identity_of(origin_of(store.spec, source), store.spec["count"], columns) != store.facts["identity"]:
+        raise DatasetError(
+            f"{store.path}: its scene.toml, inputs/ or the spec in zarr.json are not those that it was begun "
+            "with. Samples would be of another scene than those that are there: put them back as they were, "
+            "or make a new data set."
+        )
+
+
 class Sampler:
     """Solves samples of a store. threads: of each solve; small problems are faster side by side. beside: how
     many workers there are on the same device."""
 
     def __init__(self, store: Store, threads: int | None = 1, beside: int = 1) -> None:
-        folder = store.path.parent / store.facts["folder"]
-        self.source = Source.load(store.path / "scene.toml", folder)
-        for varied in store.facts["varied"]:
-            self.source.vary(varied["label"], varied["paths"])
+        self.source = scene_of_store(store)
         self.model: Model = self.source.model
-        if self.model.vertices != store.facts["vertices"]:
-            raise DatasetError(
-                f"{store.path}: its scene has {self.model.vertices:,} vertices now and had "
-                f"{store.facts['vertices']:,} when the set was begun; a mesh file in {folder} has changed."
-            )
-        if changed := other_files(store, self.source.files):
-            raise DatasetError(f"{store.path}: {changed}. Put back what was in {folder} when it was begun.")
         told = store.spec["solve"]
         limits = ("tolerance", "distance", "max_iterations", "time_budget")
         options: Options = {name: told[name] for name in limits if told[name] is not None}  # type: ignore[assignment]
@@ -87,6 +155,12 @@ class Sampler:
             options["distance"] = None
         options["compute"] = Compute(told["device"], told["precision"], threads)
         self.asked = request(self.source.file, None, options, always_tolerance=True)
+        if self.asked.stop.tolerance is None:
+            raise DatasetError(
+                f"{store.path}: its scene has no tolerance ([stop] tolerance = false), so that no sample "
+                "could be known to be good. Give one under [solve] of the data set, or under [stop] of the "
+                "scene."
+            )
         self.cold = self.asked.start(None, self.model)
         self.together = not self.source.rebuilds and move_together(
             self.model, self.asked.solver, self.asked.compute
@@ -98,7 +172,11 @@ class Sampler:
 
     def meanings(self, every: Sequence[Values]) -> Sequence[Meaning | None]:
         """What each of several values means, for `solve`; None where it needs a model of its own."""
-        return [None] * len(every) if self.source.rebuilds else self.source.conditions_of(every)
+        if self.source.rebuilds:
+            return [None] * len(every)
+        with suppress(Exception):  # each is tried by itself later
+            return self.source.conditions_of(every)
+        return [None] * len(every)
 
     def solve(
         self, values: Values, starts: Sequence[np.ndarray | None], meaning: Meaning | None = None
@@ -110,28 +188,28 @@ class Sampler:
             model, conditions = self._under(values, meaning)
         except SceneError as error:
             return Solved(None, None, str(error))
+        except Exception as error:
+            return crash(error)
         best: Solved | None = None
         for number, start in enumerate(starts):
             begun = replace(conditions, start=self.cold if start is None else start)
-            report, positions = self._solved(
-                model, begun, self._near if number == 0 and start is not None else None
+            found = self._attempted(
+                model,
+                begun,
+                number,
+                start is not None,
+                self._near if number == 0 and start is not None else None,
             )
-            measured = Measured(model, positions, conditions.force, conditions.materials)
-            found = Solved(measured, report, report.outcome.value, number, start is not None)
-            if report.ok:
+            if found.ok:
                 return found
-            best = (
-                found
-                if best is None or best.report is None or report.imbalance < best.report.imbalance
-                else best
-            )
+            best = found if best is None or found.is_nearer_than(best) else best
         assert best is not None
         return self._grown(values, conditions, replace(best, retries=len(starts)))
 
     def solve_all(self, every: Sequence[Values], starts: Sequence[np.ndarray | None]) -> Iterator[Solved]:
         """Several equilibria, as many at once as the device can, from these positions (n, 3); None is the
         scene's own start."""
-        found = self.source.conditions_of(every) if every else []
+        found = self._conditions(every)
         sound = (
             replace(c, start=self.cold if start is None else start)
             for c, start in zip(found, starts, strict=True)
@@ -139,20 +217,46 @@ class Sampler:
         )
         solved = self._batch_by_batch(sound)
         for values, each, start in zip(every, found, starts, strict=True):
-            if isinstance(each, SceneError):
-                yield Solved(None, None, str(each))
+            if isinstance(each, SceneError | Solved):
+                yield each if isinstance(each, Solved) else Solved(None, None, str(each))
                 continue
-            positions, report = next(solved)
-            measured = Measured(self.model, positions, each.force, each.materials)
-            one = Solved(measured, report, report.outcome.value, warm=start is not None)
+            solution = next(solved)
+            if isinstance(solution, Solved):
+                one = solution
+            else:
+                positions, report = solution
+                measured = Measured(self.model, positions, each.force, each.materials)
+                one = Solved(measured, report, report.sentence, warm=start is not None)
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
 
-    def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report]]:
+    def _conditions(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError | Solved]:
+        """What each of several values means, what is wrong with it, or how it crashed."""
+        with suppress(Exception):
+            return self.source.conditions_of(every) if every else []
+        return [self._own_conditions(values) for values in every]
+
+    def _own_conditions(self, values: Values) -> Conditions | SceneError | Solved:
+        try:
+            return self.source.conditions_of([values])[0]
+        except Exception as error:
+            return crash(error)
+
+    def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report] | Solved]:
+        """States and reports of conditions; where a batch crashes, each of them is solved alone."""
         if self._batches is None:
             self._batches = Batches(self.model, self.asked, share=1 / self._beside)
         while chunk := self._batches.next_of(every):
-            problem, _, reports = self._batches.solve(chunk)
-            yield from zip(problem.states.positions, reports, strict=True)
+            try:
+                problem, _, reports = self._batches.solve(chunk)
+                states = list(problem.states.positions)
+            except Exception as error:
+                self._batches.end()
+                alone = (
+                    [crash(error)] if len(chunk) == 1 else self._batch_by_batch(iter([c])) for c in chunk
+                )
+                yield from (found for each in alone for found in each)
+            else:
+                yield from zip(states, reports, strict=True)
 
     def _under(self, values: Values, meaning: Meaning | None) -> tuple[Model, Conditions]:
         if self.source.rebuilds:
@@ -163,9 +267,29 @@ class Sampler:
             raise found
         return self.model, found
 
+    def _attempted(
+        self, model: Model, conditions: Conditions, number: int, warm: bool, solver: Solver | None
+    ) -> Solved:
+        """What a solve ends with, also where that is an error."""
+        try:
+            report, problem = self._solved(model, conditions, solver)
+            measured = self._measured(model, problem, conditions)
+        except Exception as error:
+            self._problem = None  # its arrays may be half written
+            return replace(crash(error), retries=number, warm=warm)
+        return Solved(measured, report, report.sentence, number, warm)
+
+    def _measured(self, model: Model, problem: Problem, conditions: Conditions) -> Measured:
+        """The quantities of a solved problem, with what follows its vertices, such as contacts, as it is."""
+        remembered = {}
+        if model.followers:
+            model = latest(model, problem.model)
+            (remembered,) = problem.remembered.take()
+        return Measured(model, problem.positions, conditions.force, conditions.materials, remembered)
+
     def _solved(
         self, model: Model, conditions: Conditions, solver: Solver | None = None
-    ) -> tuple[Report, np.ndarray]:
+    ) -> tuple[Report, Problem]:
         asked = self.asked
         if self.source.rebuilds:
             problem = make_problem(model, True, asked.compute)
@@ -176,7 +300,7 @@ class Sampler:
                 self._problem = self._prepared(conditions)
             problem = self._problem
         report = solve(problem, solver or asked.solver, asked.stop)
-        return report, problem.positions
+        return report, problem
 
     def _prepared(self, conditions: Conditions) -> Problem:
         """The one problem of all samples. What its solvers prepare is prepared for the scene as its file has
@@ -199,11 +323,14 @@ class Sampler:
             result = equilibrium(
                 model, asked.solver, start=self.cold, steps=4, stop=asked.stop, compute=asked.compute
             )
-        except SceneError:
+        except Exception as error:
+            crash(error)
             return before
         if not result.report.ok:
             return before
         measured = Measured(self.model, result.positions, conditions.force, conditions.materials)
-        if self.source.rebuilds:
-            measured = Measured(model, result.positions, conditions.force, None)
+        if self.source.rebuilds or model.followers:
+            state = result.state
+            remembered = {} if state is None else state.remembered
+            measured = Measured(result.model, result.positions, conditions.force, None, remembered)
         return Solved(measured, result.report, retries=before.retries + 1)

@@ -27,6 +27,12 @@ Function = Callable[[int, np.random.Generator], Any]
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 """What a quantity may be called: it becomes the name of a folder."""
 
+REFUSED = (
+    "this spec is a program: it imports and runs {name!r}. If you trust it, say so: --allow-code of `supple "
+    "dataset run`, or allow_code=True of supple.dataset(); a Python function itself needs no permission."
+)
+"""Why a spec that names Python code is not run without being asked to."""
+
 
 @dataclass(frozen=True, eq=False)
 class Spec:
@@ -50,9 +56,15 @@ class Spec:
         return self.path.stem
 
 
-def load_spec(spec: Any, function: Function | None = None) -> Spec:
+def load_spec(spec: Any, function: Function | None = None, allow_code: bool = False) -> Spec:
     """Read a spec: the path of a TOML file, or a dictionary of what would be in one, with paths relative to
-    the working folder. All mistakes are in one `SpecError`."""
+    the working folder. All mistakes are in one `SpecError`.
+
+    Args:
+        spec: Path, dictionary, or a spec that has been read.
+        function: A design of the caller's.
+        allow_code: Accept a design that names Python to import, `function = "module:name"`.
+    """
     if isinstance(spec, Spec):
         return spec
     if isinstance(spec, Mapping):
@@ -68,6 +80,8 @@ def load_spec(spec: Any, function: Function | None = None) -> Spec:
     source = _source(raw, folder, mistakes)
     if table is not None and source is not None:
         sizes = _checked(table, source, folder, function, mistakes)
+        if table.function is not None and not allow_code:
+            mistakes.add("function", REFUSED.format(name=table.function))
     _raise(mistakes)
     assert table is not None
     assert source is not None

@@ -31,7 +31,7 @@ def status(store: Store) -> dict[str, Any]:
         "worker_seconds": float(sum(account["seconds"] for account in accounts)),
         "worst_imbalance": float(columns["imbalance"][good].max()) if good.any() else None,
         "worst_distance": _largest(columns["distance"][good]),
-        "inverted": int((columns["inverted"][good] > 0).sum()),
+        "inverted": int((columns["inverted"] > 0).sum()),
         "retried": int((columns["retries"] > 0).sum()),
         "iterations": int(columns["iterations"].sum()),
         "warm_starts": gain([check for account in accounts for check in account["checks"]]),

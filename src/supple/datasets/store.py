@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from supple.datasets.arrays import chunk_file, read_array, write_json, write_shard
-from supple.datasets.errors import DatasetError
+from supple.datasets.arrays import chunk_file, read_array, write_shard
+from supple.datasets.checksums import is_sound, read_sealed, write_sealed
+from supple.datasets.errors import DamagedError, DatasetError
+from supple.datasets.ordering import split_of
 from supple.datasets.quantities import Kind
 from supple.io.replacing import is_abandoned, left_beside, put_back
 
-SCHEMA = 1
-"""Of the layout; a reader refuses stores of a later one."""
+SCHEMA = 2
+"""Of the layout; a reader refuses stores of a later one. The first had neither checksums of all files nor
+copies of the files that its scene names."""
 
 ACCOUNTS = "shards"
 """The folder of the accounts, each written when all of its shard is on disk."""
@@ -29,7 +32,13 @@ OUTCOMES = (
 )  # fmt: skip
 """What became of a sample; the first is what an array has where nothing was written."""
 
-GOOD = ("converged", "completed")
+GOOD = ("converged",)
+
+FACTS = (
+    "identity", "title", "count", "shard", "precision", "quantities", "varied", "bodies", "pins", "vertices",
+    "spec", "folder", "created", "machine", "versions",
+)  # fmt: skip
+"""What zarr.json says of every store."""
 
 COLUMNS: dict[str, Any] = {
     "outcome": np.uint8,
@@ -54,17 +63,30 @@ class Store:
         self.path = path
         put_back(path)
         try:
-            root = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
-            self.facts: dict[str, Any] = root["attributes"]["supple"]
+            text = (path / "zarr.json").read_text(encoding="utf-8")
+            self.facts: dict[str, Any] = json.loads(text)["attributes"]["supple"]
+            later = self.facts["schema"] > SCHEMA
         except FileNotFoundError:
             raise DatasetError(f"{path} is no data set: it has no zarr.json.") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DatasetError(f"{path} is no data set of supple that can be read ({error}).") from None
-        if self.facts["schema"] > SCHEMA:
+            raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
+        self.has_checksums = int(self.facts["schema"]) > 1
+        """False for stores of earlier versions, which have checksums of samples alone."""
+        self.is_sound = is_sound(text, required=self.has_checksums)
+        """True when zarr.json is as it was written."""
+        if missing := [name for name in FACTS if name not in self.facts]:
+            raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
+        if later:
             raise DatasetError(
                 f"{path} was written by supple {self.facts['versions']['supple']}; a later one than "
                 f"this is needed to read it."
             )
+
+    @property
+    def scene_folder(self) -> Path:
+        """What paths in scene.toml are relative to: the store itself; in stores of earlier versions, the
+        folder of the scene file that they were made from."""
+        return self.path if self.has_checksums else self.path.parent / self.facts["folder"]
 
     @property
     def count(self) -> int:
@@ -100,14 +122,15 @@ class Store:
     def spec(self) -> dict[str, Any]:
         return dict(self.facts["spec"])
 
-    @property
-    def labels(self) -> list[str]:
-        return [varied["label"] for varied in self.facts["varied"]]
-
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
         """(count,) or (count, size) values of each varied quantity, in the order of the ids."""
-        return {label: read_array(self.path / "inputs" / label) for label in self.labels}
+        labels = [varied["label"] for varied in self.facts["varied"]]
+        return {label: read_array(self.path / "inputs" / label) for label in labels}
+
+    def parts_of(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        """The ids that belong to train, valid and test."""
+        return split_of(ids, self.spec["seed"], self.spec["splits"])
 
     def file(self, name: str, shard: int) -> Path:
         """Where the samples of a shard have a quantity."""
@@ -123,15 +146,15 @@ class Store:
 
     def finished(self) -> list[int]:
         """Numbers of the shards whose account is there, in order."""
-        return sorted(int(file.stem) for file in (self.path / ACCOUNTS).glob("*.json") if file.stem.isdigit())
+        names = {file.name for file in (self.path / ACCOUNTS).glob("*.json")}
+        return [shard for shard in range(self.shards) if self.account_file(shard).name in names]
 
     def account(self, shard: int) -> dict[str, Any]:
-        path = self.account_file(shard)
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            return read_sealed(self.account_file(shard), required=self.has_checksums)
+        except DatasetError as error:
             raise DatasetError(
-                f"{path} is damaged ({error}). Delete it, and `supple dataset resume` solves its shard again."
+                f"{error} Delete it, and `supple dataset resume` solves its shard again."
             ) from None
 
     def publish(
@@ -143,7 +166,7 @@ class Store:
     ) -> None:
         """Write all of a shard, its account last: what is not complete is never taken for finished."""
         self._refuse_another()
-        checksums, sums = {}, {}
+        checksums, sums, ids = {}, {}, np.array(self.ids(shard))
         for name, chunks in samples.items():
             there = [k for k, chunk in enumerate(chunks) if chunk is not None]
             shape = next(kind.shape for kind in self.kinds if kind.name == name)
@@ -151,10 +174,13 @@ class Store:
             write_shard(self.file(name, shard), whole, there, self.shard)
             found = dict(zip(there, map(zlib.crc32, whole), strict=True))
             checksums[name] = [found.get(k) for k in range(len(chunks))]
-            sums[name] = _sums(whole)
+            sums[name] = {
+                part: sums_of(whole[np.isin(ids[there], own)]) for part, own in self.parts_of(ids).items()
+            }
         columns = {name: [plain(v) for v in report[name]] for name in COLUMNS}
-        write_json(
-            self.account_file(shard), {**further, "report": columns, "checksums": checksums, "sums": sums}
+        write_sealed(
+            self.account_file(shard),
+            {**further, "report": columns, "checksums": checksums, "sums_by_part": sums},
         )
 
     def _refuse_another(self) -> None:
@@ -183,7 +209,7 @@ BLOCK = 32
 """Samples that are summed up together: about what a processor's cache holds."""
 
 
-def _sums(chunks: np.ndarray) -> dict[str, Any]:
+def sums_of(chunks: np.ndarray) -> dict[str, Any]:
     """Of chunks (k, ...), for each number of their last axis, as far as it is one of coordinates: count, sum,
     sum of squares, least and greatest. Summed over samples first, along which memory is read as it lies."""
     if not len(chunks):

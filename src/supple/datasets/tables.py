@@ -179,7 +179,3 @@ class SpecTable(Table):
     splits: SplitTable = Field(
         default_factory=lambda: SplitTable.model_validate({}), description="Parts, under [splits]."
     )
-
-    def identity(self) -> dict[str, Any]:
-        """All that decides what the samples are, beside the scene and the values themselves."""
-        return self.model_dump(mode="json", exclude=set(WORDS))

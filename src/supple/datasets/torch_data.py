@@ -40,4 +40,11 @@ class Stream(IterableDataset):  # type: ignore[misc]
                 rng.shuffle(numbers)
             for begin in range(0, len(numbers), self.batch):
                 x, y = self.pairs.batch(numbers[begin : begin + self.batch])
-                yield torch.from_numpy(x), torch.from_numpy(y)
+                yield torch.from_numpy(x), _tensors(y)
+
+
+def _tensors(y: Any) -> Any:
+    """Tensors of one output, or of several by their names."""
+    if isinstance(y, dict):
+        return {name: torch.from_numpy(values) for name, values in y.items()}
+    return torch.from_numpy(y)

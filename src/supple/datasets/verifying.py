@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.arrays import Shard
-from supple.datasets.errors import DatasetError
-from supple.datasets.finishing import good_samples, reports
+from supple.datasets.errors import DamagedError, DatasetError
+from supple.datasets.finishing import good_samples, is_told, reports, wrong_reports
 from supple.datasets.shards import SAME_ENERGY, Shards
 from supple.datasets.store import Store
+from supple.datasets.wholeness import extra_files, wrong_constants
 from supple.stop import DEFAULT_DISTANCE
 from supple.words import counted
 
@@ -24,25 +25,57 @@ MARGIN = 4.0
 
 @dataclass
 class Verdict:
-    """chunks: how many were read; problems: sentences; solved: what came of samples that were solved
-    again."""
+    """Result of `verify`.
+
+    Attributes:
+        chunks: Chunks of samples that were read.
+        problems: Sentences about files that are damaged, missing or not of the store, and samples that are
+            other ones when they are solved again.
+        damaged: Shards with problems.
+        solved: Differences of the samples that were solved again.
+        missing: Samples that are not solved yet.
+        up_to_date: True where reports, splits and statistics are of all samples that are solved.
+        notes: Sentences about what is not finished or cannot be checked.
+    """
 
     chunks: int = 0
     problems: list[str] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     solved: list[dict[str, Any]] = field(default_factory=list)
+    missing: int = 0
+    up_to_date: bool = True
+    notes: list[str] = field(default_factory=list)
 
     @property
     def good(self) -> bool:
+        """True where nothing is damaged."""
         return not self.problems
+
+    @property
+    def complete(self) -> bool:
+        """True where nothing is damaged, and all samples, reports, splits and statistics are there."""
+        return self.good and not self.missing and self.up_to_date
 
 
 def verify(
     store: Store, again: int = 5, seed: int = 0, watch: Callable[[int, int], None] | None = None
 ) -> Verdict:
-    """Read all of a store and compare every chunk with its checksum; then solve some random samples again,
-    from the scene's own start, and compare positions and energies."""
+    """Compare every file of a store, and every chunk of its samples, with its checksum.
+
+    Where nothing is damaged some samples are solved again from the scene's own start, and positions and
+    energies compared.
+
+    Args:
+        store: A store, finished or not.
+        again: Samples to solve again, chosen at random.
+        seed: Seed of that choice.
+        watch: Called with the number of shards that were read, and of all that are finished.
+    """
     verdict, finished = Verdict(), store.finished()
+    if not store.is_sound:  # what it says of all others is not to be trusted
+        verdict.problems += wrong_constants(store)
+        return verdict
+    verdict.problems += wrong_constants(store)
     for done, shard in enumerate(finished, 1):
         for sentence in wrong_in_shard(store, shard, verdict):
             verdict.problems.append(sentence)
@@ -50,9 +83,40 @@ def verify(
                 verdict.damaged.append(shard)
         if watch is not None:
             watch(done, len(finished))
+    verdict.problems += (
+        f"{sentence} `supple dataset resume {store.path}` writes it again."
+        for sentence in wrong_reports(store)
+    )
+    verdict.problems += extra_files(store)
+    _note_unfinished(store, verdict)
     if again and finished and not verdict.problems and "positions" in {kind.name for kind in store.kinds}:
         _solve_again(store, again, seed, verdict)
     return verdict
+
+
+def _note_unfinished(store: Store, verdict: Verdict) -> None:
+    """Say which samples are missing, and which files have no checksums."""
+    finished = store.finished()
+    left = [shard for shard in range(store.shards) if shard not in set(finished)]
+    verdict.missing = sum(len(store.ids(shard)) for shard in left)
+    if verdict.missing:
+        verdict.notes.append(
+            f"{verdict.missing:,} of {counted(store.count, 'sample')} are missing, in "
+            f"{counted(len(left), 'shard')} that are not solved yet; `supple dataset resume {store.path}` "
+            "solves them."
+        )
+    verdict.up_to_date = is_told(store) or not finished
+    if not verdict.up_to_date:
+        verdict.notes.append(
+            "Reports, splits and statistics are not of all shards that are finished; `supple dataset resume "
+            f"{store.path}` writes them."
+        )
+    if not store.has_checksums:
+        verdict.notes.append(
+            f"{store.path} was written by an earlier supple, with checksums of its samples alone: damage to "
+            "inputs/, rest/, design.csv, scene.toml and zarr.json is not noticed. A new store of the same "
+            "spec has checksums of all files."
+        )
 
 
 def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
@@ -74,6 +138,8 @@ def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
             yield str(error)
             continue
         there = sum(checksum is not None for checksum in wanted)
+        if path.stat().st_size != found.size_of(there):
+            yield f"{path} is damaged: it has bytes that are of no sample."
         if there != good:
             yield f"{path} has {there} samples, and its report has {good} that converged."
         for place, checksum in enumerate(wanted):
@@ -119,6 +185,19 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
         )
 
 
+def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdict:
+    """Verify the store in a folder, and let its damaged shards count as not finished. A store that cannot be
+    opened because of damage has that as its problem."""
+    try:
+        store = Store(path)
+    except DamagedError as error:
+        return Verdict(problems=[str(error)])
+    verdict = verify(store, again, seed)
+    if discarding:
+        discard(store, verdict.damaged)
+    return verdict
+
+
 def discard(store: Store, shards: list[int]) -> None:
     """Let shards count as not finished, so that they are solved again."""
     for shard in shards:
@@ -131,6 +210,7 @@ def said(verdict: Verdict, path: Path, discarded: bool) -> str:
         return f"{counted(len(verdict.problems), 'problem')}, {_what_to_do(verdict.damaged, path, discarded)}"
     text = (
         f"{counted(verdict.chunks, 'chunk')} read, every checksum right"
+        + (f", {counted(verdict.missing, 'sample')} missing" if verdict.missing else "")
         if verdict.good
         else f"{counted(len(verdict.problems), 'problem')}"
     )

@@ -31,7 +31,7 @@ from supple.gradients.elements import (
 )
 from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
 from supple.gradients.polishing import Polished, polished_in_time, problem_of
-from supple.gradients.report import EXACT, GradientReport
+from supple.gradients.report import EXACT, GradientReport, NoGradientError
 from supple.gradients.system import Solved, System
 from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
@@ -192,12 +192,25 @@ class Gradient:
     @cached_property
     def rest(self) -> np.ndarray:
         """(n, 3) [1/m] by the rest positions of all vertices of solids. Masses and forces per volume change
-        with the rest shape, and pinned vertices move along with it, as motions say; other forces, attachments
-        and springs stay."""
+        with the rest shape, and pinned vertices move along with it, as motions say; other forces stay. Raises
+        NoGradientError where attachments or springs were computed from the rest shape, or where friction
+        holds vertices."""
         cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
         if cloth:
             raise ValueError(
                 f"The rest shape of cloth cannot be differentiated by yet, and the scene has {listed(cloth)}."
+            )
+        tied = {term.name: None for term in self.model.terms if term.depends_on_rest}
+        if tied:
+            raise NoGradientError(
+                f"The scene has {listed(tied)} that are computed from the rest shape, which cannot be "
+                "differentiated by yet. Attach vertices to vertices or to fixed points without keep_offset, "
+                "and give springs a rest_length."
+            )
+        if self._sticks:
+            raise NoGradientError(
+                "Vertices stick to an obstacle where they are at rest, so that the rest shape cannot be "
+                "differentiated by. Set friction=0 for this obstacle."
             )
         total = np.zeros_like(self.positions)
         for found in self._tets.values():
@@ -224,6 +237,12 @@ class Gradient:
                 return BodyGradient(self, own)
         names = listed(own.name for own in self.model.bodies)
         raise ValueError(f"of() takes a body of the scene, which has {names}; got {shown(body)}")
+
+    @property
+    def _sticks(self) -> bool:
+        """True where friction of an obstacle holds vertices."""
+        obstacles = self.model.obstacles
+        return self.report.contacts > 0 and obstacles is not None and obstacles.rough
 
     @property
     def _dt(self) -> float:

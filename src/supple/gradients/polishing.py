@@ -20,14 +20,16 @@ from supple.kernels import compilation
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.problem.materials import are_alike, materials_of
+from supple.problem.remembered import evolving_parameters
 from supple.scene.cavities import Gas
 from supple.scene.turning import Turning
 from supple.simulate import Result
 from supple.solvers import default_solver
 from supple.solvers.newton_steps.moves import line
-from supple.solvers.newton_steps.touching_twin import touching_twin
+from supple.solvers.newton_steps.touching_twin import STICKS, touching_twin
 from supple.solving import on_device, solve
 from supple.stop import Stop
+from supple.words import counted
 
 TARGET = 1e-11
 """The imbalance from which on no further Newton step is taken."""
@@ -40,6 +42,10 @@ MOST_STEPS = 12
 
 ACCURACY = 1e-9
 """Of the systems of Newton steps."""
+
+
+UNMOVED = 1e-6
+"""Slip, in parts of the mean edge, up to which a vertex counts as sticking where it is at rest."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,28 @@ def refuse_unknown(result: Result) -> None:
             "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
             "energy."
         )
+    if result.stages and (flowed := flowed_before(result)):
+        raise NoGradientError(
+            f"Elements of {listed(flowed)} flowed in earlier load steps, so that the result depends on its "
+            "path, which cannot be differentiated through yet. Solve with steps=1, or take central "
+            "differences of whole solves."
+        )
     moving = result.step is not None and math.isfinite(result.step.dt)
     viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
     if moving and viscous:
         raise NoGradientError(f"Motions of viscous bodies, {listed(viscous)}, cannot be differentiated yet.")
+
+
+def flowed_before(result: Result) -> list[str]:
+    """The names of bodies of rate-independent materials, if any of these flowed in load steps before the
+    last."""
+    first, last = (one.step.remembered if one.step else {} for one in (result.stages[0], result))
+    names = {name for name, *_ in evolving_parameters(result.model)}
+    absent = np.empty(0)
+    if all(np.array_equal(first.get(name, absent), last.get(name, absent)) for name in names):
+        return []
+    materials = ((body.name, getattr(body, "material", None)) for body in result.model.bodies)
+    return [name for name, material in materials if getattr(material, "rate_independent", False)]
 
 
 def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
@@ -178,6 +202,7 @@ def polished(problem: Problem) -> Polished:
         solve(problem, default_solver(), Stop(tolerance=1e-6))
     if problem.contacts:
         contacts, grazing = _touching(problem)
+        _refuse_sliding(problem)
         problem = touching_twin(problem)
     steps, imbalance = _newton(problem)
     if not imbalance <= NEAR:
@@ -219,6 +244,32 @@ def _direction(problem: Problem) -> np.ndarray:
     records[assembly.free, :3] = found.x
     problem.device.push(records)
     return records
+
+
+def _refuse_sliding(problem: Problem) -> None:
+    """Refuse friction on obstacles, unless every vertex that it acts on sticks where it is at rest.
+
+    Such a vertex is held at a place that depends on nothing. One that has slid is where its path has led it,
+    and its friction changes with the normal force and with the direction of the slip.
+    """
+    normals, _, forces, which = problem.contacts.found(0)
+    push = np.einsum("pni,pni->pn", normals, forces)
+    rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
+    limit = problem.contacts.coefficients(0) * push
+    u = problem.positions - problem.model.rest
+    slip = np.linalg.norm(u - np.einsum("pni,ni->pn", normals, u)[..., None] * normals, axis=2)
+    sticks = (rub < STICKS * limit) & (slip <= UNMOVED * problem.model.mean_edge)
+    slid = (limit > 0) & ~sticks
+    if slid.any():
+        assert problem.model.obstacles is not None
+        names = problem.model.obstacles.names
+        touched = listed({names[k]: None for k in which[slid] if 0 <= k < len(names)})
+        raise NoGradientError(
+            f"Friction cannot be differentiated through where vertices have slid, and "
+            f"{counted(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {touched}: the result "
+            "depends on its path. Set friction=0 for this obstacle, or take central differences of whole "
+            "solves from the same start."
+        )
 
 
 def _touching(problem: Problem) -> tuple[int, int]:

@@ -34,14 +34,14 @@ class NodePlanes(Contacts):
         planes = self.planes
         assert isinstance(planes, Planes)
         which, gap, normal, anchor, friction = self._found
-        there = slice(0, -1)
-        planes.normal[:, there, :3] = normal
-        planes.foot[:, there, :3] = -gap[..., None] * normal
+        there, count = slice(0, -1), len(which)
+        planes.normal[:count, there, :3] = normal
+        planes.foot[:count, there, :3] = -gap[..., None] * normal
         self.which[there, : len(which)] = which.T
         arrays = [planes.normal, planes.foot, self.which]
         if planes.friction:
-            planes.friction.anchor[:, there, :3] = anchor
-            planes.friction.coefficient[:, there, 0] = friction
+            planes.friction.anchor[:count, there, :3] = anchor
+            planes.friction.coefficient[:count, there, 0] = friction
             arrays += [planes.friction.anchor, planes.friction.coefficient]
         for array in arrays:
             self.device.push(array)

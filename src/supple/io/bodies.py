@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from supple.embedding import Embedding, Part, embed
+from supple.input_files import ArrayFile, InputFileError, check_regular, open_arrays
+from supple.io.errors import ResultsError
 from supple.io.replacing import replacing
 from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.measures import measures
@@ -99,7 +102,7 @@ def _read_data(folder: Path) -> dict[int, Any]:
     """For each body that has some: cell_data, point_data, and own: what else it has."""
     found: dict[int, Any] = {}
     if (folder / DATA).exists():
-        with np.load(folder / DATA) as saved:
+        with _arrays(folder / DATA) as saved:
             for key in saved:
                 number, kind, name = key.split(" ", 2)
                 found.setdefault(int(number), {}).setdefault(kind, {})[name] = saved[key]
@@ -110,6 +113,10 @@ def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBo
     """The bodies of these names, from the VTU file of any frame, skins.npz and mesh_data.npz."""
     import pyvista
 
+    try:
+        check_regular(frame)
+    except InputFileError as error:
+        raise ResultsError(f"{frame} {error}.") from None
     grid = pyvista.read(frame)
     rest = np.asarray(grid.points, float) - grid.point_data["displacement"]
     owner, kinds = np.asarray(grid.cell_data["body"]), np.asarray(grid.celltypes)
@@ -132,11 +139,28 @@ def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBo
     return bodies
 
 
+@contextmanager
+def _arrays(path: Path) -> Iterator[ArrayFile]:
+    """The arrays of skins.npz or mesh_data.npz; a ResultsError where it is damaged."""
+    try:
+        with open_arrays(path) as saved:
+            yield saved
+    except (InputFileError, KeyError) as error:
+        raise ResultsError(
+            f"{path} is damaged and cannot be read; `supple run` with --resume writes it again."
+        ) from error
+
+
 def _read_skins(folder: Path) -> dict[int, TriMesh]:
     if not (folder / SKINS).exists():
         return {}
-    with np.load(folder / SKINS) as saved:
+    with _arrays(folder / SKINS) as saved:
         numbers = [int(key.removeprefix("points_")) for key in saved if key.startswith("points_")]
         return {
-            n: TriMesh(saved[f"points_{n}"], saved[f"triangles_{n}"], saved.get(f"uv_{n}")) for n in numbers
+            n: TriMesh(
+                saved[f"points_{n}"],
+                saved[f"triangles_{n}"],
+                saved.get(f"uv_{n}"),
+            )
+            for n in numbers
         }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,25 @@ from supple.checks import a_path, closest, each, finite_rows, positive, shown
 from supple.contact import Obstacles
 from supple.evaluating import evaluation_of
 from supple.evaluation import Fields, quantities_named
-from supple.io.bodies import read_bodies
-from supple.io.errors import ResultsError
+from supple.io.bodies import DATA, SKINS, read_bodies
+from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
+from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
+from supple.io.formats.format import AddFrame
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.lock import locked
 from supple.io.obstacles import Shown
 from supple.io.results import ResultsFolder
 from supple.model import Step
+from supple.naming import naming
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled, start_of
 from supple.scene.obstacles import obstacles_of
 from supple.scene.scene import scene_of
 from supple.simulate import Frame, Result
 from supple.standing import standing_at
+
+log = logging.getLogger("supple")
 
 Watch = Callable[[int, int], None]
 """Called as watch(frames that are written, all frames) after every frame."""
@@ -57,7 +63,9 @@ def export(
     indices, shot, single = open_shot(folder)
     target = _made(folder.path if output is None else a_path(output, "a folder to write to"))
     with locked(target):
-        return _write(shot, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
+        paths = _write(shot, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
+        compact_checksums(target)
+    return paths
 
 
 def export_own(
@@ -153,16 +161,35 @@ def open_shot(folder: ResultsFolder) -> tuple[range, Shot, bool]:
     if 1 not in indices:
         raise ResultsError(f"{folder.path} has no complete frame yet; `supple run SCENE --resume` goes on.")
     names = report["scene"]["bodies"]
+    for path in (frame_path(folder.path, 1, ".vtu"), folder.path / SKINS, folder.path / DATA):
+        check_unchanged(path, "`supple run` with --resume writes it again.")
     bodies = read_bodies(folder.path, frame_path(folder.path, 1, ".vtu"), names)
     single = report["solver"].get("single_equilibrium", False)
     return indices, Shot(bodies, report["scene"]["dt"]), single
 
 
 def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[SavedFrame]:
+    checksums = read_checksums(folder)
     for done, index in enumerate(indices, start=1):
+        _check_files(folder, index, checksums)
         yield read_frame(folder, index)
         if watch is not None:
             watch(done, len(indices))
+
+
+def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
+    """Refuse a frame whose NPZ file has changed since it was written; warn where only its VTU file has, which
+    is not read."""
+    paths = frame_path(folder, index, ".npz"), frame_path(folder, index, ".vtu")
+    for path in paths if checksums is not None else ():
+        if checksums is None or path.name not in checksums.digests or checksums.is_whole(path.name):
+            continue
+        how = (
+            f"{path} is damaged: it is not what its checksum says; `supple run` with --resume writes it again"
+        )
+        if path.suffix == ".npz" and path.exists():
+            raise FrameError(f"{how}.")
+        log.warning("%s", how)
 
 
 def _made(output: Path) -> Path:
@@ -187,12 +214,10 @@ def _write(
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:
+        shots = [beside if format.obstacles else shot for format in formats]
         writers = [
-            (
-                stack.enter_context(format.writer(paths[format.name], beside if format.obstacles else shot)),
-                format,
-            )
-            for format in formats
+            (stack.enter_context(_opened(format, paths[format.name], shown_shot)), format)
+            for format, shown_shot in zip(formats, shots, strict=True)
         ]
         for frame in frames:
             any_frame = True
@@ -205,6 +230,19 @@ def _write(
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
+
+
+@contextmanager
+def _opened(format: Format, path: Path, shot: Shot) -> Iterator[AddFrame]:
+    """The writer of a format; what the system refuses, such as a full disk, is said of the export."""
+    hidden = path.with_name(f".unfinished_{path.name}")
+    with naming(path, hidden), format.writer(path, shot) as add:
+
+        def add_frame(moment: Moment) -> None:
+            with naming(path, hidden):
+                add(moment)
+
+        yield add_frame
 
 
 def _when(frame: Any, single: bool) -> float:

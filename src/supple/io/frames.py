@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from supple.evaluation import Fields
+from supple.input_files import ArrayFile, open_arrays
 from supple.io.bodies import Joined
+from supple.io.checksums import Checksums
 from supple.io.cloth_data import cloth_data
 from supple.io.errors import FrameError
 from supple.io.replacing import replacing
 from supple.meshes.files import write_meshes
 from supple.state import State
+
+PVD = "animation.pvd"
 
 OF_STATE, REMEMBERED = ("displacements", "velocities"), "history of elements: "
 """How the arrays of a `State` are called in files; what it remembers is called so since the first of them."""
@@ -80,34 +82,42 @@ def read_frame(folder: Path, index: int) -> SavedFrame:
     """A frame whose file is whole; any other is a `FrameError`."""
     path = frame_path(folder, index, ".npz")
     try:
-        with path.open("rb") as file, np.load(file) as saved:
+        with open_arrays(path) as saved:
             frame = _frame(saved)
     except PermissionError:
         raise
     except FileNotFoundError:
         raise FrameError(f"{path} is not there; `supple run` with --resume computes it again.") from None
-    except (BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError, zlib.error) as error:
+    except (KeyError, OSError, TypeError, ValueError) as error:
+        how = "goes back to the frame before it and computes it again" if index else "writes it again"
         raise FrameError(
-            f"{path} is damaged, so frame {index} cannot be read; `supple run` with --resume goes back to "
-            "the frame before it and computes it again."
+            f"{path} is damaged, so frame {index} cannot be read; `supple run` with --resume {how}."
         ) from error
     return frame
 
 
-def check_frame(folder: Path, index: int, vertices: int) -> None:
+def check_frame(folder: Path, index: int, vertices: int, checksums: Checksums | None = None) -> None:
     """Refuse a frame of so many vertices that is not whole, in either of its files."""
+    for suffix in (".npz", ".vtu") if checksums is not None else ():
+        path = frame_path(folder, index, suffix)
+        if not path.exists():
+            raise FrameError(f"{path} is not there.")
+        if checksums is not None and not checksums.is_whole(path.name):
+            raise FrameError(f"{path} is damaged: it is not what its checksum says.")
     found = len(read_frame(folder, index).positions)
     if found != vertices:
         path = frame_path(folder, index, ".npz")
         raise FrameError(f"{path} has the positions of {found} vertices; the scene has {vertices}.")
     path = frame_path(folder, index, ".vtu")
+    if not path.is_file():
+        raise FrameError(f"{path} is no file.")
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 64))
         if not file.read().rstrip().endswith(b"</VTKFile>"):
             raise FrameError(f"{path} is damaged: its end is missing.")
 
 
-def _frame(saved: Mapping[str, np.ndarray]) -> SavedFrame:
+def _frame(saved: ArrayFile) -> SavedFrame:
     """The frame of a file; a ValueError or KeyError where the file does not hold one."""
     vectors = [saved["positions"], saved["velocities"]]
     state = None
@@ -123,6 +133,12 @@ def _frame(saved: Mapping[str, np.ndarray]) -> SavedFrame:
 
 def write_pvd(folder: Path, times: Iterable[float], first: int = 1) -> None:
     """animation.pvd, which opens the frames first, first + 1, ... at their times [s] in ParaView."""
+    with replacing(folder / PVD) as path:
+        path.write_text(pvd_text(folder, times, first), encoding="utf-8")
+
+
+def pvd_text(folder: Path, times: Iterable[float], first: int = 1) -> str:
+    """What animation.pvd says: the files of frames and their times [s]."""
     entries = [
         f'    <DataSet timestep="{time!r}" part="0" file="{frame_path(folder, index, ".vtu").name}"/>'
         for index, time in enumerate(times, start=first)
@@ -135,5 +151,4 @@ def write_pvd(folder: Path, times: Iterable[float], first: int = 1) -> None:
         "  </Collection>",
         "</VTKFile>",
     ]
-    with replacing(folder / "animation.pvd") as path:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from supple.io.errors import ResultsError
+from supple.naming import naming
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,8 @@ def locked(folder: Path, beside: bool = False) -> Iterator[None]:
 def _acquire(path: Path, folder: Path) -> int:
     """A descriptor of the locked file."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        with naming(folder, path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             _lock(descriptor)
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
@@ -88,8 +90,9 @@ def _sign(descriptor: int) -> None:
         "host": platform.node(),
         "since": datetime.now(UTC).isoformat(" ", timespec="seconds"),
     }
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, json.dumps(facts).encode())
+    with suppress(OSError):  # a full disk is said of the file that is written then
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps(facts).encode())
 
 
 def _holder(path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supple.contact import Obstacles
-from supple.contact.outlines import Outline, outlines
+from supple.contact.outlines import Outline, outlines, placed
 from supple.evaluation import Fields
 from supple.io.bodies import SavedBody
 from supple.io.formats import Moment, Shot
@@ -29,15 +29,16 @@ class Shown:
             return None
         points = np.concatenate([body.mesh.points for body in shot.bodies])
         shapes = sorted(outlines(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row]))
-        rows, first, bodies = obstacles.shapes(0.0).rows, len(points), []
+        places = placed(shapes, obstacles, 0.0)
+        first, bodies = len(points), []
         for k, name in enumerate(obstacles.names):
-            mine = [each for each in shapes if obstacles.obstacle[each.row] == k]
+            mine = [i for i, each in enumerate(shapes) if obstacles.obstacle[each.row] == k]
             if mine:
-                starts = np.cumsum([0, *(len(each.points) for each in mine)])
+                starts = np.cumsum([0, *(len(places[i]) for i in mine)])
                 triangles = np.concatenate(
-                    [s + each.triangles for s, each in zip(starts[:-1], mine, strict=True)]
+                    [s + shapes[i].triangles for s, i in zip(starts[:-1], mine, strict=True)]
                 )
-                mesh = TriMesh(np.concatenate([each.placed(rows) for each in mine]), triangles)
+                mesh = TriMesh(np.concatenate([places[i] for i in mine]), triangles)
                 own = slice(first, first + int(starts[-1]))
                 bodies.append(SavedBody(name, mesh, own, None, mesh.measures))
                 first = own.stop
@@ -49,8 +50,7 @@ class Shown:
     def moment(self, moment: Moment, time: float) -> Moment:
         """A moment with the points of obstacles at a time [s], and zeros for all that is known of bodies
         only."""
-        rows = self.obstacles.shapes(time).rows
-        points = [each.placed(rows) for each in self.shapes]
+        points = placed(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
         vertices = sum(map(len, points))
         fields = Fields(

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import time
 from uuid import uuid4
 
+from supple.io.checksums import add_checksum
 from supple.naming import naming
 
 OWN = re.compile(r"\.(unfinished|replaced)_([A-Za-z0-9.-]+)_(\d+)_[0-9a-f]{8}_(.+)")
@@ -23,14 +24,17 @@ LONG_AGO = 24 * 3600.0
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write to, which takes the place of `path` once all is written."""
+    """A temporary path to write to, which takes the place of `path` once all is written; in results folders
+    with checksums its checksum is recorded first."""
     temporary = unfinished(path)
     try:
         with naming(path, temporary):
             yield temporary
+            add_checksum(path, temporary)
             os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a file system that is read only refuses this, too
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -44,6 +48,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     try:
         with naming(path, temporary):
             yield temporary
+            add_checksum(path, temporary)
             try:
                 if path.exists():
                     os.replace(path, aside)

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from supple.input_files import read_text
+from supple.io.checksums import CHECKSUMS, check_unchanged, read_checksums
 from supple.io.errors import FrameError, ResultsError
 from supple.io.frames import check_frame, frame_path
 from supple.io.lock import locked
@@ -23,6 +25,9 @@ from supple.memory import say_bytes, say_count
 SMALLEST_FRAME = 2000
 """Bytes of a frame's files without positions."""
 
+REPORT_LIMIT = 2**32
+"""Bytes of a report.json; histories of long runs have some hundred million."""
+
 PLOTS = ("residual_iterations.png", "residual_seconds.png", "energy_iterations.png", "energy_seconds.png")
 
 
@@ -31,6 +36,7 @@ class ResultsFolder:
 
     report: ClassVar[str] = "report.json"
     ours: ClassVar[tuple[str, ...]] = (
+        CHECKSUMS,
         "frame_*.vtu",
         "frame_*.npz",
         "animation.pvd",
@@ -51,7 +57,7 @@ class ResultsFolder:
 
     @property
     def has_results(self) -> bool:
-        return any(self._files())
+        return any(self.files)
 
     def create(self) -> None:
         if self.path.exists() and not self.path.is_dir():
@@ -77,7 +83,7 @@ class ResultsFolder:
 
     def clear(self) -> None:
         """Delete what a run has written here, and nothing else."""
-        for file in self._files():
+        for file in self.files:
             shutil.rmtree(file) if file.is_dir() else file.unlink()
 
     def write_report(self, report: dict[str, Any]) -> None:
@@ -88,8 +94,14 @@ class ResultsFolder:
         """What `write_report` wrote; a key that it lacks is a `ResultsError` where it is asked for."""
         path = self.path / self.report
         again = "--overwrite starts again."
+        check_unchanged(
+            path,
+            f"figures in it may be wrong. Put back a copy of it, or run the scene again with --overwrite; "
+            f"without {CHECKSUMS} it is read as it is.",
+        )
         try:
-            report = json.loads(path.read_text(encoding="utf-8"), object_hook=partial(_Entries, path))
+            text = read_text(path, REPORT_LIMIT)
+            report = json.loads(text, object_hook=partial(_Entries, path))
         except FileNotFoundError:
             raise ResultsError(f"{self.path} has frames but no {path.name}; {again}") from None
         except ValueError as error:
@@ -113,13 +125,23 @@ class ResultsFolder:
     def whole(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
         """The complete frames of so many vertices up to the first that is damaged, and what is wrong with
         that one."""
-        frames = self.complete(report)
+        frames, checksums = self.complete(report), read_checksums(self.path)
         for index in range(1, len(frames) + 1):
             try:
-                check_frame(self.path, index, vertices)
+                check_frame(self.path, index, vertices, checksums)
             except FrameError as error:
                 return frames[: index - 1], str(error)
         return frames, None
+
+    def start_damage(self, vertices: int) -> str | None:
+        """Why frame 0, the start, is to be written again; None where it is whole."""
+        try:
+            check_frame(self.path, 0, vertices, read_checksums(self.path))
+        except FrameError as error:
+            return str(error)
+        except FileNotFoundError:
+            return f"{frame_path(self.path, 0, '.vtu')} is not there."
+        return None
 
     def indices(self, report: dict[str, Any]) -> range:
         """The numbers of the complete frames, and of the start, 0, where it is there."""
@@ -131,7 +153,9 @@ class ResultsFolder:
 
         return chain(self.ours, *(format.patterns for format in FORMATS.values()))
 
-    def _files(self) -> list[Path]:
+    @property
+    def files(self) -> list[Path]:
+        """What a run and exports have written here: files, and folders of exports."""
         return [file for pattern in self._patterns() for file in sorted(self.path.glob(pattern))]
 
 
@@ -140,6 +164,7 @@ class ComparisonFolder(ResultsFolder):
 
     report = "comparison.json"
     ours = (
+        CHECKSUMS,
         "comparison.json",
         "scene.toml",
         *PLOTS,

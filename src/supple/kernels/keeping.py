@@ -4,6 +4,9 @@ Every kernel has a file for each choice of types, named by a hash of these. Numb
 loses or confuses entries when several processes compile at once, and it names classes by their modules, which
 other programs do not have. Here classes of users, such as a material in a script, are known by what they
 compute (see `identity`), and are numbered in the files rather than named.
+
+Kernels are pickles, and reading one runs what it says. Therefore folders and files are only used if the
+user, or root, owns them and nobody else can write to them; they are made so.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ import os
 import pickle
 import platform
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -54,13 +59,62 @@ def cache_directory() -> Path:
 @cache
 def can_keep() -> bool:
     """Whether kernels can be kept there. Numba's other places would not notice edits and are not used."""
+    return why_not_kept() is None
+
+
+@cache
+def why_not_kept() -> str | None:
+    """Why kernels cannot be kept in the cache folder, None if they can; a folder that others could write to
+    is warned of."""
+    folder = cache_directory()
     try:
-        cache_directory().mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
+        danger = next(filter(None, map(_danger, (folder.parents[1], folder.parent, folder))), None)
     except OSError:
-        return False
+        return f"{folder} cannot be written"
+    if danger is not None:
+        if parent_process() is None:  # workers of data sets repeat nothing
+            log.warning("Compiled kernels are neither read nor kept, since %s", danger)
+        return danger
     with suppress(OSError):
-        os.utime(cache_directory())  # it is in use
-    return os.access(cache_directory(), os.W_OK)
+        os.utime(folder)  # it is in use
+    return None if os.access(folder, os.W_OK) else f"{folder} cannot be written"
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are not there, to which nobody else can write."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            with suppress(FileExistsError):  # another process was faster
+                each.mkdir(mode=0o700)
+    if not folder.is_dir():
+        raise NotADirectoryError(folder)
+
+
+def _danger(folder: Path) -> str | None:
+    """Who else could put programs into a folder, in a sentence; None if nobody could."""
+    state = folder.stat()
+    if is_private(state):
+        return None
+    who = (
+        f"another user (uid {state.st_uid}) owns {folder}"
+        if state.st_uid not in _trusted()
+        else f"others can write to {folder} (mode {stat.S_IMODE(state.st_mode):o})"
+    )
+    return (
+        f"{who} and could put programs there that would be run. Delete it, or set XDG_CACHE_HOME to a folder "
+        "that only you can write to."
+    )
+
+
+def is_private(state: os.stat_result) -> bool:
+    """True if the user, or root, owns a file or folder and nobody else can write to it."""
+    shared = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return not hasattr(os, "geteuid") or (state.st_uid in _trusted() and not shared)
+
+
+def _trusted() -> tuple[int, int]:
+    return 0, os.geteuid()
 
 
 @cache
@@ -145,6 +199,11 @@ def _path(cache: Any, kind: str, signature: Any, codegen: Any) -> Path | None:
 
 
 @cache
+def _warn_once(sentence: str) -> None:
+    log.warning(sentence)
+
+
+@cache
 def _say_once(sentence: str) -> None:
     log.info(sentence)
 
@@ -166,8 +225,9 @@ def _write(path: Path, cache: Any, signature: Any, data: Any) -> None:
     _Pickler(content, numbers.get).dump(cache._impl.reduce(data))
     unfinished = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(content.getvalue())
+        make_private_folder(path.parent)
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content.getvalue())
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
@@ -177,7 +237,14 @@ def _write(path: Path, cache: Any, signature: Any, data: Any) -> None:
 def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
     """What has been kept in a file; None if there is nothing or nothing that can be read."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            state = os.fstat(file.fileno())
+            if not is_private(state):
+                _warn_once(
+                    f"Others could write to compiled kernels in {path.parent}, which are compiled again."
+                )
+                return None
+            content = file.read()
     except OSError:
         return None
     try:

@@ -26,6 +26,9 @@ from supple.solvers import SOLVERS, Solver
 
 KINDS = ("quasistatic", "dynamic")
 
+MOST_SWEEPS = 50
+"""End of the slider of sweeps per update."""
+
 
 class NumberField:
     """A number that is typed, such as 1e5. What was not touched is read back exactly, and what says the value
@@ -89,7 +92,9 @@ class SolverFolder:
     def __init__(self, gui: Any) -> None:
         with gui.add_folder("Solver"):
             self.first = SolverChoice(gui)
-            self.sweeps = gui.add_slider("Sweeps per update", 1, 50, 1, 5)
+            self.sweeps = gui.add_slider(
+                "Sweeps per update", 0, MOST_SWEEPS, 1, 0, hint="0 is what the scene and its solver say."
+            )
             self.precision = gui.add_dropdown("Precision", PRECISIONS)
             self._tolerance = NumberField(gui, "Rest below", "Imbalance at which the body rests; 0 is never.")
         with gui.add_folder("Compare", expand_by_default=False):
@@ -107,7 +112,9 @@ class SolverFolder:
         self.compare.value = len(settings.solvers) > 1
         self._beside = settings.solvers[1] if self.compare.value else self._beside
         self.second.show(self._beside)
-        self.sweeps.value, self.precision.value = settings.sweeps, settings.precision
+        sweeps = settings.sweeps or 0
+        self.sweeps.max = max(MOST_SWEEPS, sweeps)
+        self.sweeps.value, self.precision.value = sweeps, settings.precision
         self._tolerance.show(settings.tolerance)
 
     def read(self, before: Settings) -> Settings:
@@ -116,7 +123,7 @@ class SolverFolder:
         return replace(
             before,
             solvers=solvers,
-            sweeps=self.sweeps.value,
+            sweeps=self.sweeps.value or None,
             precision=self.precision.value,
             tolerance=self._tolerance.read(),
         )
@@ -217,7 +224,7 @@ class TimeFolder:
 
     def __init__(self, gui: Any) -> None:
         with gui.add_folder("Time"):
-            self.kind = gui.add_dropdown("Kind", KINDS, hint="Equilibria, or backward Euler steps.")
+            self.kind = gui.add_dropdown("Kind", KINDS, hint="Equilibria, or steps of a motion.")
             self._dt = NumberField(gui, "Time step [s]", "From update to update.")
         self.clicked, self.typed = [self.kind], [self._dt.control]
 

@@ -1,4 +1,4 @@
-"""What viser does not offer: refusing visitors, and a title for the browser's tab.
+"""What viser does not offer: refusing visitors and bad messages, and a title for the browser's tab.
 
 viser starts its HTTP and WebSocket server by `websockets.asyncio.server.serve(..., process_request=...)`
 while a ViserServer is made. For that moment `serve` is replaced by one that looks at every request first.
@@ -6,7 +6,9 @@ while a ViserServer is made. For that moment `serve` is replaced by one that loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from http import HTTPStatus
@@ -15,7 +17,12 @@ from unittest.mock import patch
 
 from supple.live.visitors import Visitors
 
+log = logging.getLogger("supple")
+
 TITLE = b"<title>Viser</title>"
+
+UNREADABLE = 1007
+"""Status with which a WebSocket is closed over a message that cannot be read [RFC 6455, section 7.4.1]."""
 
 
 @contextmanager
@@ -28,9 +35,12 @@ def guarded(welcome: Visitors, title: str) -> Iterator[None]:
 
     plain, passed = servers.serve, []
 
-    def serve(*args: Any, process_request: Callable[..., Any], **options: Any) -> Any:
+    def serve(
+        handler: Callable[..., Any], *args: Any, process_request: Callable[..., Any], **options: Any
+    ) -> Any:
         passed.append(True)
-        return plain(*args, process_request=_answer(process_request, welcome, title), **options)
+        answer = _answer(process_request, welcome, title)
+        return plain(_without_tracebacks(handler), *args, process_request=answer, **options)
 
     with patch.object(servers, "serve", serve):
         yield
@@ -42,17 +52,53 @@ def _answer(process_request: Callable[..., Any], welcome: Visitors, title: str) 
     def answer(connection: Any, request: Any) -> Any:
         headers = request.headers
         refusal = welcome.refusal(headers.get_all("Host"), headers.get_all("Origin"))
+        if refusal is None and not welcome.knows_token(request.path, headers.get_all("Cookie")):
+            refusal = (
+                "This page needs the token of its address. Open the whole address that `supple view` has "
+                "printed, with ?token=..."
+            )
         if refusal is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
         is_page = request.path.partition("?")[0] in ("/", "/index.html")
         if is_page and "Accept-Encoding" in headers:
             del headers["Accept-Encoding"]  # so that the title can be read; the page is small as it is
-        response = process_request(connection, request)
+        try:
+            response = process_request(connection, request)
+        except (OSError, ValueError):  # of paths that no file can have: too long, or with a zero byte
+            return connection.respond(HTTPStatus.NOT_FOUND, "There is no such page.\n")
+        if response is not None:
+            response.headers["Referrer-Policy"] = "no-referrer"
         if is_page and response is not None:
             _entitle(response, title)
+            if welcome.names_token(request.path):
+                response.headers["Set-Cookie"] = f"{welcome.cookie}; HttpOnly; SameSite=Strict; Path=/"
         return response
 
     return answer
+
+
+def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The handler of a WebSocket, which closes it over a message that cannot be read, with one line."""
+
+    async def handle(connection: Any) -> None:
+        asyncio.get_running_loop().set_exception_handler(_log_unhandled)
+        try:
+            await handler(connection)
+        except Exception as error:
+            log.warning("a browser sent what cannot be read (%s); its connection was closed", _named(error))
+            await connection.close(UNREADABLE, "this message cannot be read")
+
+    return handle
+
+
+def _log_unhandled(_: Any, context: dict[str, Any]) -> None:
+    """Log in one line what a task for a message has raised."""
+    error = context.get("exception")
+    log.warning("a message of a browser failed (%s)", _named(error) if error else context["message"])
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _entitle(response: Any, title: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from supple.contact.outlines import outlines
+from supple.contact.outlines import outlines, placed
 from supple.live.pins import Placement
 from supple.live.session import Session
 from supple.live.snapshot import Handle, Snapshot, placed_handle
@@ -98,12 +98,12 @@ class ObstacleHandles:
         obstacles = first.model.obstacles
         if obstacles is None:
             return
-        rows = obstacles.shapes(first.time).rows
         free = {int(obstacles.obstacle[body.row]) for body in obstacles.rigid}
-        for outline in outlines(obstacles, first.model.rest):
+        shown = outlines(obstacles, first.model.rest)
+        for outline, points in zip(shown, placed(shown, obstacles, first.time), strict=True):
             number = int(obstacles.obstacle[outline.row])
             if number not in self._gizmos and number not in free:
-                middle = outline.placed(rows).mean(axis=0) - self._shown[number]
+                middle = points.mean(axis=0) - self._shown[number]
                 self._gizmos[number] = self._gizmo(server, number, middle, size), middle
 
     def _gizmo(self, server: Any, number: int, middle: np.ndarray, size: float) -> Any:

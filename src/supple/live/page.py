@@ -42,6 +42,10 @@ WELCOME = (
 )
 
 
+ACTIONS = ("Play", "Pause", "Step", "Reset")
+"""Buttons, and in lower case the methods of a session that they call. Nothing else can be called by name."""
+
+
 class Page:
     """Shows a session to all browsers that connect, and passes on what users do there."""
 
@@ -58,7 +62,10 @@ class Page:
         self._stopped = threading.Event()
         self._anew = threading.Event()
         title = session.file.title
-        with redirect_stdout(StringIO()), guarded(welcome or visitors(host), title):  # viser greets
+        welcome = welcome or visitors(host)
+        self.query = welcome.query
+        """Query of the page's address, with the token without which nobody is served."""
+        with redirect_stdout(StringIO()), guarded(welcome, title):  # viser greets
             self.server: Any = viser.ViserServer(host, port, f"supple · {title}", verbose=False)
         first = session.snapshot
         self._size = float(np.ptp(first.model.rest, axis=0).max())
@@ -91,7 +98,7 @@ class Page:
         gui.main_panel.dock_right()
         self._status = gui.add_html("")
         with gui.add_folder("Run"):  # whose padding keeps the buttons clear of the scroll bar
-            buttons = gui.add_button_group("", ("Play", "Pause", "Step", "Reset"))
+            buttons = gui.add_button_group("", ACTIONS)
         buttons.on_click(lambda event: self._run(event.target.value))
         self._plot = ResidualPlot(gui, gui.add_folder("Residual", visible=False))
         bodies = session.file.scene.bodies
@@ -141,6 +148,9 @@ class Page:
         self._anew.set()
 
     def _run(self, action: str) -> None:
+        if action not in ACTIONS:  # a browser may send anything
+            log.warning("a browser asked for %.40r, which is none of %s", action, ", ".join(ACTIONS))
+            return
         self._forget_notice()
         getattr(self._session, action.lower())()
         if action == "Reset":

@@ -12,6 +12,12 @@ from supple.live.snapshot import Notice, Shape, Snapshot
 DOTS = {True: "#2a9d6f", False: "#8a9099"}
 """Colours of playing and paused."""
 
+REAL_TIME = 0.8
+"""Seconds shown per second above which a motion is as good as in real time."""
+
+SLOW = 5.0
+"""Updates per second below which the page says how long a step takes."""
+
 NOTICES = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
 
 
@@ -22,6 +28,7 @@ def status(snapshot: Snapshot, notice: Notice | None) -> str:
     lines = [
         f"<b>{dot} {escape(snapshot.status)}</b>",
         f"<span style='opacity:.7'>t = {snapshot.time:.3g} s · {snapshot.updates:,} updates{rate}</span>",
+        *_slowness(snapshot),
         *map(_figures, snapshot.shapes),
     ]
     if notice is not None:
@@ -36,10 +43,25 @@ def _figures(shape: Shape) -> str:
     name = f"<b>{escape(shape.label)}</b>"
     if not np.isfinite(shape.imbalance):
         return f"{name} · not started"
-    return (
+    figures = (
         f"{name} · imbalance {shape.imbalance:.1e} · residual {shape.residual:.1e} N · "
         f"{shape.iterations:,} iterations"
     )
+    return "<br>".join(
+        [figures, *(f"<span style='opacity:.7'>{escape(note)}</span>" for note in shape.notes)]
+    )
+
+
+def _slowness(snapshot: Snapshot) -> list[str]:
+    """A line on a motion that is shown slower than it is: nothing is left out of its steps."""
+    settings, rate = snapshot.settings, snapshot.updates_per_second
+    shown = rate * settings.dt
+    if settings.quasistatic or not rate or shown > REAL_TIME:
+        return []
+    line = f"{1 / shown:.2g} times slower than real time"
+    if rate < SLOW:
+        line += f": a step takes {1 / rate:.2g} s. Fewer sweeps per update are faster, and change the motion."
+    return [f"<span style='opacity:.7'>{line}</span>"]
 
 
 def legend(scale: Scale | None) -> str:

@@ -86,7 +86,7 @@ class Pins:
     """All that is held. A hand that grabs what a pin holds along some directions moves it across these."""
 
     def __init__(self, scene: Scene) -> None:
-        self.sets = [PinSet(pin, _name(scene, pin, i)) for i, pin in enumerate(scene.pins)]
+        self.sets = [PinSet(pin, _name(scene, pin)) for pin in scene.pins]
         self.grabs: list[Grab] = []
         self._arrange()
 
@@ -144,6 +144,6 @@ class Pins:
         return np.concatenate([np.empty(0, np.int64), *(grab.vertices for grab in self.grabs)])
 
 
-def _name(scene: Scene, pin: Pin, number: int) -> str:
-    """pin 1, with the body's name where there are several."""
-    return f"pin {number + 1}" + (f" of {pin.on.body.name}" if len(scene.bodies) > 1 else "")
+def _name(scene: Scene, pin: Pin) -> str:
+    """Name of the pin, with that of its body where there are several."""
+    return pin.name + (f" of {pin.on.body.name}" if len(scene.bodies) > 1 else "")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from supple.live.pins import PinSet
-from supple.live.settings import as_given
+from supple.live.settings import Settings, as_given, file_settings
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.materials import Grown, Material, is_per_element, material_name
@@ -31,6 +31,8 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
     """
     import tomli_w
 
+    if simulation.file.path == Path():
+        raise ValueError("only scenes of files can be saved as scene files; this one was made in Python")
     simulation.pins.prescribed(simulation.time, when="now")
     path = free_path(folder, simulation.file.path.stem, ".toml")
     state, track = path.with_suffix(".npz"), simulation.tracks[0]
@@ -52,7 +54,7 @@ def save_pictures(
     angles = math.degrees(math.atan2(x, z)), math.degrees(math.asin(np.clip(y, -0.999, 0.999)))
     paths = []
     for shape in snapshot.shapes:
-        paths.append(free_path(folder, file.path.stem, ".png"))
+        paths.append(free_path(folder, file.path.stem or file.title, ".png"))
         caption = f"{shape.label} · {shape.iterations:,} iterations · imbalance {shape.imbalance:.1e}"
         drawn = Shape(shape.positions, caption, shape.step)
         picture(
@@ -87,14 +89,14 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         "solver": {"method": now.solvers[0].name, **changed_options(now.solvers[0])},
     }
     table.pop("substeps", None)  # dt is that of a single step
-    table.pop("integrator", None)  # it is backward Euler, whatever the file says
     bodies = [*table.get("solid", []), *table.get("cloth", [])]
     for solid in bodies:
         for name in ("velocity", "angular_velocity"):
             solid.pop(name, None)
     if now.quasistatic:
-        table.pop("damping", None)
-    table["stop"] = table.get("stop", {}) | ({"tolerance": now.tolerance} if now.tolerance else {})
+        for name in ("damping", "integrator", "initial_guess"):
+            table.pop(name, None)
+    table["stop"] = table.get("stop", {}) | _limits(file, now)
     for written, body, material in zip(bodies, file.scene.bodies, now.materials, strict=True):
         key = {"solid": "material", "cloth": "membrane"}[body.kind]
         if material is not body.material:
@@ -121,6 +123,14 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     if simulation.pins.grabs:
         table["pin"] = table.get("pin", []) + _grabbed_pins(simulation)
     return _moved_paths(table, file.path.parent, folder)
+
+
+def _limits(file: SceneFile, now: Settings) -> Table:
+    """Limits of a solve that the page has set: the tolerance, of motions where it was changed, and sweeps."""
+    if not now.quasistatic and now.sweeps:
+        return {"tolerance": False, "max_iterations": now.sweeps}
+    chosen = now.quasistatic or now.tolerance != file_settings(file).tolerance
+    return {"tolerance": now.tolerance} if now.tolerance and chosen else {}
 
 
 def _parameters(table: Table, material: Material) -> Table:

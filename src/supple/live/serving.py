@@ -27,8 +27,8 @@ def serving(
     allowed: Iterable[str] = (),
     device: str = "cpu",
 ) -> Iterator[str]:
-    """Serve a live page of a scene, whose address it gives, while the block runs. What users save goes into
-    the folder. allowed: origins, such as https://example.org, whose pages may use this one."""
+    """Serve a live page of a scene, whose address with its token it gives, while the block runs. What users
+    save goes into the folder. allowed: origins, such as https://example.org, whose pages may use this one."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the live page needs {' and '.join(missing)}: pip install 'supple[view]'")
@@ -42,7 +42,7 @@ def serving(
     if play:
         session.play()
     try:
-        yield f"http://{_shown(host)}:{page.server.get_port()}"
+        yield f"http://{_shown(host)}:{page.server.get_port()}/{page.query}"
     finally:
         page.close()
         session.close()

@@ -13,23 +13,32 @@ from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Notice, Snapshot
 from supple.live.worker import Worker
-from supple.scene import SceneFile
+from supple.scene import Scene, SceneFile
+from supple.scene.files import file_without_path
+from supple.scene.scene import scene_of
 
 LAST = 10.0
 """Seconds that the last update may take."""
 
 
 class Session:
-    """A scene that computes in its own thread.
+    """A scene, or one of a file with its solver, that computes in its own thread.
 
     Commands return their number at once and are obeyed between updates, in their order. What they lead to is
     in the first `snapshot` with so many obeyed, and in notices for `listen`. Whatever goes wrong becomes a
     notice; an update that went wrong also makes the session pause.
     """
 
-    def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
-        self.file = file
-        self._simulation = Simulation(file, settings)
+    def __init__(self, scene: Scene | SceneFile, settings: Settings | None = None) -> None:
+        """Prepare a session.
+
+        Args:
+            scene: A `Scene`, or what `load_scene` returns, which also says how to solve it.
+            settings: Solver, materials, time step and precision to begin with; those of the scene unless
+                given.
+        """
+        self.file = scene if isinstance(scene, SceneFile) else file_without_path(scene_of(scene))
+        self._simulation = Simulation(self.file, settings)
         self._worker = Worker(self._simulation)
         self._ordered, self._ordering = 0, threading.Lock()
         self._thread = threading.Thread(target=self._worker.live, name="supple session", daemon=True)
@@ -44,7 +53,7 @@ class Session:
 
     def close(self) -> None:
         """End the thread after the update that it is at; one that takes long ends with the process."""
-        self._order(None)
+        self._order(None, urgent=True)
         if self._thread.is_alive():
             self._thread.join(timeout=LAST)
 
@@ -60,7 +69,7 @@ class Session:
         return self._order(lambda: self._worker.set_playing(True))
 
     def pause(self) -> int:
-        return self._order(lambda: self._worker.set_playing(False))
+        return self._order(lambda: self._worker.set_playing(False), urgent=True)
 
     def step(self) -> int:
         """Do one update, and pause."""
@@ -68,10 +77,10 @@ class Session:
 
     def reset(self) -> int:
         """Back to the start of the scene, paused, with the present settings."""
-        return self._order(self._worker.reset)
+        return self._order(self._worker.reset, urgent=True)
 
     def change(self, settings: Settings) -> int:
-        return self._order(lambda: self._simulation.change(settings))
+        return self._order(lambda: self._simulation.change(settings), urgent=True)
 
     def place(self, pin: int, placement: Placement) -> int:
         """Move, turn and stretch a pin set by hand."""
@@ -100,9 +109,12 @@ class Session:
         """Have something done with the simulation while it stands still."""
         return self._order(lambda: question(self._simulation))
 
-    def _order(self, command: Callable[[], None] | None) -> int:
-        """Have a command obeyed, None to end; returns its number."""
+    def _order(self, command: Callable[[], None] | None, urgent: bool = False) -> int:
+        """Have a command obeyed, None to end; returns its number. urgent: a step of a motion that is being
+        solved is given up for it; others wait for the end of the step."""
         with self._ordering:
             self._ordered += 1
             self._worker.commands.put(command)
+            if urgent:
+                self._worker.urgent.set()
             return self._ordered

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from supple.asking import method_of
+from supple.asking import method_of, resolved_stop
 from supple.compute import Compute
 from supple.materials import (
     MATERIALS,
@@ -17,30 +17,33 @@ from supple.materials import (
     material_name,
     membrane_materials,
 )
-from supple.scene import SceneFile
+from supple.pace import Pace, make_pace
+from supple.scene import Scene, SceneFile
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
-from supple.stop import DEFAULT_TOLERANCE
+from supple.stop import DEFAULT_TOLERANCE, Stop
 
 Velocity = tuple[float, float, float]
 """[m/s]"""
 
-SWEEPS_OF_BODIES = 50
-"""Per update of scenes with rigid bodies: these are moved after every ten of them."""
+SWEEPS, SWEEPS_OF_BODIES = 5, 50
+"""Sweeps per update of a scene on its way to an equilibrium, where neither the settings nor the solver name a
+number; of scenes with rigid bodies, which are moved after every ten sweeps."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """solvers: one, or two to compare; materials: one for each body; sweeps: iterations per update; dt [s]
-    from update to update; tolerance: imbalance at which a quasistatic scene rests, 0 for never; device: cpu
+    """solvers: one, or two to compare; materials: one for each body; sweeps: iterations per update, None for
+    what the scene and its solver say, see `steps_of` and `sweeps_to_balance`; dt [s] from update to
+    update; tolerance: imbalance at which a quasistatic scene rests, 0 for never; device: cpu
     or cuda; winds: how each of them blows in motions, see wind.py."""
 
     solvers: tuple[Solver, ...]
     materials: tuple[Material, ...]
     dt: float
     quasistatic: bool = True
-    sweeps: int = 5
+    sweeps: int | None = None
     precision: str = "float32"
     tolerance: float = DEFAULT_TOLERANCE
     device: str = "cpu"
@@ -51,7 +54,7 @@ class Settings:
             raise ValueError(f"one solver is shown, or two are compared; got {len(self.solvers)}")
         if not (0 < self.dt < math.inf):
             raise ValueError(f"the time step must be positive and finite [s], got {self.dt:g}")
-        if self.sweeps < 1:
+        if self.sweeps is not None and self.sweeps < 1:
             raise ValueError(f"sweeps per update must be at least 1, got {self.sweeps}")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
@@ -76,17 +79,29 @@ class Settings:
 def file_settings(file: SceneFile) -> Settings:
     """What a scene file asks for. Precision is float32, which is twice as fast, where all bodies have it."""
     tolerance = file.stop.tolerance
-    rigid = any(obstacle.mass is not None for obstacle in file.scene.obstacles)
     every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
         solvers=(method_of(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
-        sweeps=SWEEPS_OF_BODIES if rigid else Settings.sweeps,
         precision=Settings.precision if every else "float64",
-        tolerance=Settings.tolerance if tolerance is None else tolerance,
+        tolerance=Settings.tolerance if tolerance is None else float(tolerance),
     )
+
+
+def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[Pace, Stop]:
+    """Pace of the steps of a motion and limits of the solve of each: those of `supple run` for this file and
+    solver, with the chosen time step, and the chosen number of sweeps if there is one."""
+    pace = make_pace(file.scene, solver, settings.dt, 1, None, False)
+    chosen = None if settings.sweeps is None else Stop(max_iterations=settings.sweeps)
+    return pace, chosen or resolved_stop({}, file, solver)
+
+
+def sweeps_to_balance(settings: Settings, solver: Solver, scene: Scene) -> int:
+    """Iterations per update of a scene on its way to an equilibrium."""
+    rigid = any(obstacle.mass is not None for obstacle in scene.obstacles)
+    return settings.sweeps or solver.iterations or (SWEEPS_OF_BODIES if rigid else SWEEPS)
 
 
 def accelerations(method: str) -> tuple[str, ...]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,12 @@ import numpy as np
 from supple.live.carrying import Carried
 from supple.live.moments import LOST, Moment, is_sound, spread
 from supple.live.pins import Grab, Pins, Placement
-from supple.live.settings import Settings, file_settings
-from supple.live.track import DivergedError, Track
+from supple.live.settings import Settings, file_settings, steps_of, sweeps_to_balance
+from supple.live.track import AbandonedError, DivergedError, Track
 from supple.live.wind import Winds
 from supple.model import Model
 from supple.scene import Scene, SceneError, SceneFile, build_model
 from supple.scene.contact import contact_of
-
-log = logging.getLogger("supple")
 
 ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 
@@ -39,8 +35,6 @@ class Simulation:
                 'contact="grid" is for supple run and simulate: the live page moves vertices and no grid, so '
                 'that bodies would pass each other; take "weak" or "barrier" to see it there.'
             )
-        if file.scene.integrator != "backward_euler" and not file.scene.quasistatic:
-            log.warning("the live page moves by backward Euler, not by %s", file.scene.integrator)
         self.winds = Winds(file.scene)
         self.settings = self._sound = self.winds.known(settings or file_settings(file))
         self.pins = Pins(file.scene)
@@ -119,16 +113,31 @@ class Simulation:
             self.model = self._held_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.compute)
+                track.work_on(self.model, now.compute, self.time)
+                if not now.quasistatic:
+                    track.move_by(*steps_of(now, track.solver, self.file))
         except ValueError:
             self.stale = self.settings is not self._sound
             self.settings = self._sound
             raise
         self._sound = self.settings
 
-    def update(self, interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Go on by dt, with so many sweeps for each solver; a slow one stops early when interrupted. Where
-        one diverges all go back to the last good moment, and the reason is raised."""
+    def update(
+        self, interrupted: Callable[[], bool] = lambda: False, abandoned: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Go on by dt. A motion goes on by one step, solved as `supple run` solves it; equilibria are
+        approached by some sweeps.
+
+        Args:
+            interrupted: True ends the sweeps of a slow solver towards an equilibrium early.
+            abandoned: True gives up a step of a motion, which then has not happened.
+
+        Returns:
+            False where the step was given up.
+
+        Raises:
+            DivergedError: A solver diverged; all have gone back to the last good moment.
+        """
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
         loads = self.model.varied_at(time)
@@ -138,9 +147,14 @@ class Simulation:
             or not np.array_equal(targets, self._last_targets)
             or not np.array_equal(poses, self._last_poses)
         )
+        kept = [track.keep() for track in self.tracks]
         try:
             for track in self.tracks:
-                self._advance(track, time, targets, moved, interrupted)
+                self._advance(track, time, targets, moved, interrupted, abandoned)
+        except AbandonedError:
+            for track, there in zip(self.tracks, kept, strict=True):
+                track.undo(there, self.time)
+            return False
         except DivergedError as error:
             self._go_back()
             where = f"Went back to the last good state, at t = {self.time:.3g} s"
@@ -155,17 +169,24 @@ class Simulation:
         if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
             states = tuple((track.positions, track.bodies) for track in self.tracks)
             self._good = Moment(self.time, self.updates, states)
+        return True
 
     def _advance(
-        self, track: Track, time: float, targets: np.ndarray, moved: bool, interrupted: Callable[[], bool]
+        self,
+        track: Track,
+        time: float,
+        targets: np.ndarray,
+        moved: bool,
+        interrupted: Callable[[], bool],
+        abandoned: Callable[[], bool],
     ) -> None:
         """One solver's part of an update to a time [s]."""
-        s = self.settings
+        s, scene = self.settings, self.file.scene
         if s.quasistatic:
-            track.relax(time, moved, s.sweeps, interrupted)
+            track.relax(time, moved, sweeps_to_balance(s, track.solver, scene), interrupted)
         else:
-            winds = partial(self.winds.forces, s.winds)
-            track.advance(time, s.dt, self.file.scene.damping, s.sweeps, interrupted, winds)
+            forces = self.winds.forces(s.winds, track.positions, track.velocities, time)
+            track.advance(self.time, *steps_of(s, track.solver, self.file), forces, abandoned)
         times = spread(self.model, track.positions, targets)
         if times > LOST:
             raise DivergedError(
@@ -178,7 +199,7 @@ class Simulation:
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
             track.go_back_to(*good.states[min(i, len(good.states) - 1)], good.updates)
-            track.work_on(self.model, s.compute)
+            track.work_on(self.model, s.compute, self.time)
 
     def rest(self) -> bool:
         """Let time pass where nothing moves and all forces balance; False where there is something to do."""
@@ -198,7 +219,12 @@ class Simulation:
         return track.balance is not None and track.balance.imbalance <= self.settings.tolerance
 
     def follow_pins(self) -> None:
-        """Show the pinned vertices where they are, without solving."""
+        """Show the pinned vertices where they are, without solving. A motion whose pins are where its last
+        step has put them is left as it is."""
+        if not self.settings.quasistatic and np.array_equal(
+            self.pins.prescribed(self.time), self._last_targets
+        ):
+            return
         for track in self.tracks:
             track.follow_pins(self.time)
 

@@ -11,13 +11,14 @@ from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.track import Track
 from supple.model import Model, Step
+from supple.report import Report
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
     """What one solver has found: positions (n, 3) [m]; history (k, 2) of update numbers and the imbalance
     after them; imbalance and residual [N] are NaN before the first update; model: with rigid bodies where
-    this solver has them."""
+    this solver has them; notes: sentences on how the last step of a motion was solved."""
 
     label: str
     positions: np.ndarray
@@ -27,6 +28,7 @@ class Shape:
     history: np.ndarray
     step: Step | None
     model: Model
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,15 @@ def _shape(label: str, track: Track, model: Model) -> Shape:
         np.array(track.history).reshape(-1, 2),
         track.step,
         track.model_of(model),
+        _notes(track.report),
     )
+
+
+def _notes(report: Report | None) -> tuple[str, ...]:
+    """Sentences on a step of a motion that was not solved as asked, and the notes of its report."""
+    if report is None:
+        return ()
+    return (() if report.ok else (report.sentence,)) + tuple(report.notes)
 
 
 def _handle(pins: PinSet, time: float) -> Handle:

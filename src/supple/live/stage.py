@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.contact.outlines import Outline, outlines
+from supple.contact.outlines import Outline, outlines, placed
 from supple.live.painting import Scale, painted
 from supple.live.snapshot import Shape, Snapshot
 from supple.model import Model
@@ -54,7 +54,6 @@ class Figure:
         self._middle = corners.mean(axis=0)
         self._marks: dict[str, tuple[Any, Any]] = {}
         self._obstacles: list[Any] = []
-        self._poses: np.ndarray | None = None
         self._label = server.scene.add_label(
             f"{name}/label", "", visible=False, anchor="bottom-center", font_screen_scale=1.1
         )
@@ -92,14 +91,13 @@ class Figure:
         """Draw obstacles, translucent, where they are at a time [s]."""
         if model.obstacles is None:
             return
-        rows = model.obstacles.shapes(time).rows
-        if self._poses is not None and np.array_equal(rows, self._poses):
-            return
-        self._poses = rows
-        for k, outline in enumerate(outlines):
-            points = outline.placed(rows).astype(np.float32)
+        for k, (outline, place) in enumerate(
+            zip(outlines, placed(outlines, model.obstacles, time), strict=True)
+        ):
+            points = place.astype(np.float32)
             if k < len(self._obstacles):
-                self._obstacles[k].vertices = points
+                if not np.array_equal(self._obstacles[k].vertices, points):
+                    self._obstacles[k].vertices = points
             else:
                 triangles = outline.triangles.astype(np.uint32)
                 style = {"color": OBSTACLE, "opacity": 0.3, "side": "double", "cast_shadow": False}
@@ -214,7 +212,6 @@ class Stage:
             offset = np.array([i * SPACING * width, 0.0, 0.0])
             figure = Figure(self._server, i, self._surface, snapshot.shapes[i], offset)
             self.figures.append(figure)
-            self._poses = None
             self._bind(figure)
         self._place_cameras(snapshot.model.rest)
 

@@ -1,11 +1,14 @@
-"""Who may use the page: browsers that were pointed at it, not pages from elsewhere that reach for it."""
+"""Who may use the page: browsers that were given its address with the token, not pages from elsewhere that
+reach for it, nor other users of the machine."""
 
 from __future__ import annotations
 
 import ipaddress
+import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field
+from hashlib import sha256
+from urllib.parse import parse_qs, urlsplit
 
 from supple.live.address import is_local
 
@@ -14,10 +17,39 @@ from supple.live.address import is_local
 class Visitors:
     """hosts: names at which the page may be asked for, besides those of this machine and bare IP addresses,
     which nobody's name server can turn into this machine (DNS rebinding). origins: pages of other sites that
-    may use it."""
+    may use it. token: random, part of the address that the user is given; browsers keep it as a cookie."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+
+    @property
+    def query(self) -> str:
+        """Query of the page's address, with the token."""
+        return f"?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        """Cookie that keeps the token in a browser. Its name differs from page to page, as browsers share
+        cookies among all ports of a host."""
+        return f"{self._cookie_name}={self.token}"
+
+    @property
+    def _cookie_name(self) -> str:
+        return f"supple_{sha256(self.token.encode()).hexdigest()[:12]}"
+
+    def names_token(self, path: str) -> bool:
+        """True where the query of a request's path has the token."""
+        return self._is_token(parse_qs(path.partition("?")[2]).get("token", [""])[-1])
+
+    def knows_token(self, path: str, cookies: list[str]) -> bool:
+        """True where the query of a request's path, or one of its Cookie headers, has the token."""
+        pairs = (pair.strip().partition("=") for header in cookies for pair in header.split(";"))
+        kept = [value for name, _, value in pairs if name == self._cookie_name]
+        return self.names_token(path) or any(map(self._is_token, kept))
+
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(errors="surrogateescape"), self.token.encode())
 
     def refusal(self, hosts: list[str], origins: list[str]) -> str | None:
         """Why a request with these Host and Origin headers is refused; None where it is welcome.

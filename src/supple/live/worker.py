@@ -18,6 +18,9 @@ log = logging.getLogger("supple")
 QUICKEST, SLOWEST = 1 / 60, 1 / 10
 """Seconds from update to update, at least, where nothing takes longer."""
 
+LONG = 1.0
+"""Seconds that a step takes until the page says that it is being solved, and from then on how long."""
+
 IDLE = 1 / 30
 """Seconds between looks at the clock while there is nothing to solve."""
 
@@ -35,6 +38,8 @@ class Worker:
         self._recent: deque[float] = deque(maxlen=20)
         self.listeners: list[Callable[[Notice], None]] = []
         self.commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self.urgent = threading.Event()
+        """Set after a command for which a step of a motion is given up rather than waited for."""
         self._changed = threading.Condition()
         self.snapshot = snapshot_of(simulation, 0, 0, "Preparing the scene…", False, 0.0)
 
@@ -74,6 +79,7 @@ class Worker:
 
     def _obey(self) -> bool:
         """Obey all commands that are waiting, and wait for one where there is nothing else to do."""
+        self.urgent.clear()
         idle = not (self._playing or self._steps or self._simulation.stale)
         while True:
             try:
@@ -119,9 +125,19 @@ class Worker:
 
     def _update(self) -> None:
         began = time.perf_counter()
-        self._simulation.update(lambda: not self.commands.empty())
+        told = began
+
+        def abandoned() -> bool:
+            nonlocal told
+            now = time.perf_counter()
+            if now - told > LONG:
+                told = now
+                self._show(f"Solving a step for {now - began:.0f} s…")
+            return self.urgent.is_set()
+
+        done = self._simulation.update(lambda: not self.commands.empty(), abandoned)
         self._show("Playing." if self._playing else "Paused.")
-        if self._playing:
+        if self._playing and done:
             time.sleep(max(0.0, self._pace - (time.perf_counter() - began)))
             self._recent.append(time.perf_counter())
 

@@ -72,6 +72,10 @@ class Material(tuple):
     dissipates: ClassVar[bool] = False
     """Whether ψ is what a step loses rather than what is stored: it begins anew with every step."""
 
+    rate_independent: ClassVar[bool] = False
+    """Whether it flows within a step, whatever time that takes: ψ is then the incremental potential of the
+    step, and `evolve` takes over the flow when the next step begins."""
+
     layout: ClassVar[str] = ""
     """How many numbers each stored parameter has: what is compiled depends on it."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.materials.hencky import Hencky
 from supple.materials.isotropic import LAM, MU, POISSON, YOUNG, Isotropic
+from supple.materials.material import Material
 from supple.materials.parameters import Parameter
 from supple.materials.resting import Resting, inverse, know_what_the_base_knows, shrinking
 
@@ -28,22 +29,58 @@ FLOWED = Parameter(
 )
 
 
+LARGEST_STRAIN = 1e3
+"""Norm of a logarithmic strain that nothing reaches; its square is finite in float32, too."""
+
+
+class YieldingHencky(Material):
+    """Incremental potential of a step of von Mises plasticity, in the trial stretches of F Fₚ⁻¹.
+
+    With logarithmic strains ε, their deviator e, the norm at yield n_y = (σ_y + H ᾱ)/(√6 μ) and
+    Δᾱ = √6 μ ⟨|e| - n_y⟩/(3μ + H), the flow of the step,
+
+        ψ = μ |ε|² + λ/2 tr(ε)² - ½ (3μ + H) Δᾱ²,
+
+    which is the elastic energy after radial return, the work of hardening and the dissipation
+    (σ_y + H ᾱ) Δᾱ together [Ortiz and Stainier 1999]. Its gradient is the returned stress, its Hessian the
+    algorithmic tangent.
+    """
+
+    __slots__ = ()
+
+    parameters = stored = (MU, LAM, YIELD, HARDENING, FLOWED)
+
+    def psi(self, stretches: Any) -> Any:
+        x, y, z = (math.log(stretch) for stretch in stretches)
+        trace = x + y + z
+        mean = trace / 3.0
+        square = (x - mean) * (x - mean) + (y - mean) * (y - mean) + (z - mean) * (z - mean)
+        limit = self.yield_stress + self.hardening * self.equivalent_plastic_strain
+        at_yield = min(limit / (math.sqrt(6.0) * self.mu), LARGEST_STRAIN)
+        larger = max(square, at_yield * at_yield)
+        beyond = (larger - at_yield * at_yield) / (math.sqrt(larger) + at_yield)
+        elastic = self.mu * square + (0.5 * self.lam + self.mu / 3.0) * trace * trace
+        return elastic - 3.0 * self.mu * self.mu / (3.0 * self.mu + self.hardening) * beyond * beyond
+
+
 class PlasticHencky(Resting):
     """ψ = μ |εₑ|² + λ/2 tr(εₑ)² of the elastic logarithmic strains εₑ of Fₑ = F Fₚ⁻¹, with a plastic shape
     Fₚ, det Fₚ = 1, that flows.
 
-    Where von Mises' √(3/2) |dev τ|, τ = 2μ εₑ + λ tr(εₑ) I, is larger than σ_y + H ᾱ after a step, it returns
-    there along its radius [Simo 1992, Box 9.1], so that volumes stay. Steps let it flow whatever time they
-    take; an equilibrium has the plastic shapes of its start.
+    Where von Mises' √(3/2) |dev τ|, τ = 2μ εₑ + λ tr(εₑ) I, is larger than σ_y + H ᾱ in a step, it returns
+    there along its radius within the step [Simo 1992, Box 9.1], so that volumes stay: forces are those after
+    the return, and the energy of a step is that of `YieldingHencky`. Steps let it flow whatever time they
+    take, and so do equilibria.
     """
 
     __slots__ = ()
 
     parameters = (YOUNG, POISSON, YIELD, HARDENING, SHAPE, FLOWED)
-    stored = (MU, LAM, YIELD, HARDENING, UNFLOWED, FLOWED)
-    base = Hencky
+    stored = (*YieldingHencky.stored, UNFLOWED)
+    base = YieldingHencky
     barrier: ClassVar[bool] = True
     relaxed: ClassVar[bool] = True
+    rate_independent: ClassVar[bool] = True
 
     mu: Any
     lam: Any

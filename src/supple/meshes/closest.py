@@ -1,35 +1,30 @@
 """Closest points of a body at rest: in the tetrahedron that contains a point, else on the surface; of cloth
-always on the surface.
-
-VTK's cell locators do the searching; barycentric coordinates are computed here, in float64.
-"""
+always on the surface. Exact in float64: a tree of boxes finds the cells among which they are."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import cKDTree
 
+from supple.meshes.box_tree import BoxTree
 from supple.meshes.mesh import Mesh
-from supple.meshes.surface import neighbours
 
 _INSIDE = -1e-9
 """Smallest barycentric coordinate that counts as inside: points on a face belong to the body."""
-
-_STEPS = 20
-"""Tets to walk through, at most; nearly all walks end after one."""
 
 
 def closest_in_body(points: np.ndarray, mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (k, 4) and weights (k, 4) ≥ 0, Σ_j w_j = 1: Σ_j w_j X_j is the point of the body nearest to
     each of the points (k, 3) [m]. On the surface the fourth weight is 0, and cloth has three of them only."""
     if mesh.corners == 3:
-        vertices, weights = _on_surface(points, mesh)
-        return vertices.astype(np.int64), _sound(weights)
-    tet, weights = _containing(points, mesh)
+        triangle, weights = closest_on_triangles(points, mesh.points, mesh.surface)
+        return mesh.surface[triangle].astype(np.int64), _sound(weights)
+    tet, weights = containing_tets(points, mesh.points, mesh.cells)
     vertices = mesh.cells[tet].astype(np.int64)
-    outside = np.flatnonzero(weights.min(axis=1) < _INSIDE)
+    outside = np.flatnonzero(tet < 0)
     if len(outside):
-        corners, coordinates = _on_surface(points[outside], mesh)
-        vertices[outside] = corners[:, [0, 1, 2, 0]]
+        triangle, coordinates = closest_on_triangles(points[outside], mesh.points, mesh.surface)
+        vertices[outside] = mesh.surface[triangle][:, [0, 1, 2, 0]]
         weights[outside] = np.pad(coordinates, ((0, 0), (0, 1)))
     return vertices, _sound(weights)
 
@@ -39,43 +34,104 @@ def _sound(weights: np.ndarray) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _containing(points: np.ndarray, mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
-    """The tet (k,) that contains each point and barycentric coordinates (k, 4) in it.
+def containing_tets(
+    points: np.ndarray, vertices: np.ndarray, tets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The tetrahedron that contains each point.
 
-    Where there is none, some coordinate is negative. VTK's tets contain their points to a part in a thousand
-    only, so from each we walk through its most negative face, until no coordinate is negative.
+    Args:
+        points: Points (k, 3) [m].
+        vertices: Vertices (n, 3) [m] of the mesh.
+        tets: Tetrahedra (m, 4).
+
+    Returns:
+        Numbers (k,) of the tetrahedra, of several that in which the point is deepest, and -1 where there is
+        none; and barycentric coordinates (k, 4) in it.
     """
-    import pyvista
-
-    grid = pyvista.UnstructuredGrid({pyvista.CellType.TETRA: mesh.cells}, mesh.points)
-    tet = np.atleast_1d(grid.find_containing_cell(points))  # -1 where there is none, which is the last tet
-    weights = _barycentric(points, mesh, tet)
-    beyond = neighbours(mesh.cells)
-    walking = np.flatnonzero((tet >= 0) & (weights.min(axis=1) < _INSIDE))
-    for _ in range(_STEPS):
-        through = beyond[tet[walking], weights[walking].argmin(axis=1)]
-        walking, through = walking[through >= 0], through[through >= 0]
-        tet[walking], weights[walking] = through, _barycentric(points[walking], mesh, through)
-        walking = walking[weights[walking].min(axis=1) < _INSIDE]
-    return tet, weights
+    found, coordinates = np.full(len(points), -1), np.zeros((len(points), 4))
+    corners = vertices[tets]
+    for point, tet in BoxTree(corners).near(points, np.zeros(len(points))):
+        inside = _barycentric(points[point], corners[tet])
+        depth = inside.min(axis=1)
+        kept = np.flatnonzero(depth >= _INSIDE)
+        best = kept[_first_of_each(point[kept], -depth[kept], tet[kept])]
+        found[point[best]], coordinates[point[best]] = tet[best], inside[best]
+    return found, coordinates
 
 
-def _barycentric(points: np.ndarray, mesh: Mesh, tet: np.ndarray) -> np.ndarray:
-    """Coordinates (k, 4) of points (k, 3) in tets (k,)."""
-    corners = mesh.points[mesh.cells[tet]]
-    edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2)
-    last = np.linalg.solve(edges, (points - corners[:, 0])[..., None])[..., 0]
-    return np.column_stack([1 - last.sum(axis=1), last])
+def closest_on_triangles(
+    points: np.ndarray, vertices: np.ndarray, triangles: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The closest point of a triangle surface to each of several points.
+
+    Args:
+        points: Points (k, 3) [m].
+        vertices: Vertices (n, 3) [m] of the surface, which may be open.
+        triangles: Triangles (m, 3).
+
+    Returns:
+        Numbers (k,) of the triangles, of several that are equally close the first, and weights (k, 3) ≥ 0 of
+        their corners at the closest points.
+    """
+    found, weights = np.zeros(len(points), np.int64), np.zeros((len(points), 3))
+    corners = vertices[triangles]
+    reach, _ = cKDTree(vertices[np.unique(triangles)]).query(points)
+    for point, triangle in BoxTree(corners).near(points, np.asarray(reach)):
+        here = corners[triangle]
+        own = _closest_weights(points[point], here)
+        apart = np.einsum("pk,pki->pi", own, here) - points[point]
+        best = _first_of_each(point, np.einsum("pi,pi->p", apart, apart), triangle)
+        found[point[best]], weights[point[best]] = triangle[best], own[best]
+    return found, weights
 
 
-def _on_surface(points: np.ndarray, mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
-    """Surface triangles (k, 3) and barycentric coordinates (k, 3) of the nearest surface points."""
-    import pyvista
+def _first_of_each(point: np.ndarray, value: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """The pair of each point that has the least value, of several the first cell."""
+    order = np.lexsort((cell, value, point))
+    return order[np.diff(point[order], prepend=-1) > 0]
 
-    surface = pyvista.PolyData.from_regular_faces(mesh.points, mesh.surface)
-    triangle, nearest = surface.find_closest_cell(points, return_closest_point=True)
-    corners = mesh.points[mesh.surface[triangle]]
-    edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2)
-    across = np.swapaxes(edges, 1, 2)
-    last = np.linalg.solve(across @ edges, across @ (nearest - corners[:, 0])[..., None])[..., 0]
-    return mesh.surface[triangle], np.column_stack([1 - last.sum(axis=1), last])
+
+def _barycentric(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Coordinates (p, 4) of points (p, 3) in tetrahedra with corners (p, 4, 3); -∞ where these are flat."""
+    a, b, c = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 0)
+    r = points - corners[:, 0]
+    bc, ca, ab = np.cross(b, c), np.cross(c, a), np.cross(a, b)
+    volume = np.einsum("pi,pi->p", a, bc)
+    flat = volume == 0
+    parts = [np.einsum("pi,pi->p", r, n) / np.where(flat, 1.0, volume) for n in (bc, ca, ab)]
+    found = np.column_stack([1 - sum(parts), *parts])
+    found[flat] = -np.inf
+    return found
+
+
+def _closest_weights(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Weights (p, 3) of the corners (p, 3, 3) of triangles where these are closest to points (p, 3) [Ericson
+    2005, section 5.1.5]; of a triangle without area, at the closest point of its edges."""
+    a, b, c = np.moveaxis(corners, 1, 0)
+    n = np.cross(b - a, c - a)
+    square = np.einsum("pi,pi->p", n, n)
+    r = points - a
+    w = _ratio(np.einsum("pi,pi->p", np.cross(b - a, r), n), square)
+    v = _ratio(np.einsum("pi,pi->p", np.cross(r, c - a), n), square)
+    inner = np.column_stack([1 - v - w, v, w])
+    edges = [_on_edge(points, corners, *pair) for pair in ((0, 1), (1, 2), (2, 0))]
+    inner = np.where(((square > 0) & (inner.min(axis=1) >= 0))[:, None], inner, edges[0])
+    places = [inner, *edges]  # of slivers the edges may be closer, by rounding
+    apart = [points - np.einsum("pk,pki->pi", weights, corners) for weights in places]
+    nearest = np.argmin([np.einsum("pi,pi->p", d, d) for d in apart], axis=0)
+    return np.choose(nearest[:, None], places)
+
+
+def _on_edge(points: np.ndarray, corners: np.ndarray, start: int, end: int) -> np.ndarray:
+    """Weights (p, 3) at the closest point of an edge, between two corners."""
+    p, q = corners[:, start], corners[:, end]
+    along = q - p
+    t = _ratio(np.einsum("pi,pi->p", points - p, along), np.einsum("pi,pi->p", along, along)).clip(0, 1)
+    weights = np.zeros((len(points), 3))
+    weights[:, start], weights[:, end] = 1 - t, t
+    return weights
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a/b, and 0 where b is 0."""
+    return a / np.where(b == 0, np.inf, b)

@@ -1,4 +1,4 @@
-"""Reading and writing mesh files; with tetgen.py the only file that knows meshio."""
+"""Reading and writing mesh files; with gmsh.py, tetgen.py and vtu.py the only file that knows meshio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import a_path, finite_rows, listed, shown
-from supple.meshes import tetgen
+from supple.input_files import InputFileError, check_regular
+from supple.meshes import gmsh, tetgen, vtu
 from supple.meshes.arguments import scaling
 from supple.meshes.checks import MeshError
 from supple.meshes.data import checked_data, merged, refuse_mixed
@@ -30,9 +31,9 @@ from supple.meshes.trimesh import TriMesh
 # The modules are called directly: meshio.read() ends the process when a file cannot be read.
 _FORMATS = {
     ".mesh": ("Medit", meshio.medit),
-    ".msh": ("Gmsh", meshio.gmsh),
+    ".msh": ("Gmsh", gmsh),
     ".vtk": ("VTK", meshio.vtk),
-    ".vtu": ("VTU", meshio.vtu),
+    ".vtu": ("VTU", vtu),
     ".node": ("TetGen", tetgen),
     ".ele": ("TetGen", tetgen),
 }
@@ -75,8 +76,12 @@ def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: P
 
 def _content(path: Path) -> meshio.Mesh:
     name, module = _format(path)
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"There is no mesh file {path} (looked for {path.absolute()}).")
+    try:
+        check_regular(path)
+    except InputFileError as error:
+        raise MeshError(f"{path} {error}.") from None
     try:
         with redirect_stderr(io.StringIO()):  # meshio prints about fields it skips
             return module.read(str(path))

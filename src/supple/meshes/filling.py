@@ -19,6 +19,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from supple.checks import shown
+from supple.kernels.keeping import make_private_folder
 from supple.meshes.checks import MeshError, say_size
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
@@ -228,7 +229,7 @@ def _recall(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
 def _remember(path: Path, made: tuple[np.ndarray, np.ndarray]) -> None:
     temporary = path.with_name(f".{os.getpid()}_{path.name}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         try:
             np.savez(temporary, points=made[0], tets=made[1])
             os.replace(temporary, path)

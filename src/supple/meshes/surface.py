@@ -21,15 +21,6 @@ def boundary(tets: np.ndarray) -> np.ndarray:
     return faces[~inner]
 
 
-def neighbours(tets: np.ndarray) -> np.ndarray:
-    """(m, 4) the tet beyond the face opposite each corner of a tet; -1 where that face is on the surface."""
-    order, same = _sorted_by_vertices(tets[:, FACES].reshape(-1, 3))
-    one, other = order[:-1][same], order[1:][same]
-    beyond = np.full(4 * len(tets), -1, np.int64)
-    beyond[one], beyond[other] = other // 4, one // 4
-    return beyond.reshape(-1, 4)
-
-
 def _sorted_by_vertices(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """An order that brings equal vertex sets together, and whether each face equals its predecessor."""
     low, middle, high = np.sort(faces, axis=1).astype(np.int64).T

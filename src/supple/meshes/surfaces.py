@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from supple.checks import a_path
+from supple.input_files import InputFileError, check_regular
 from supple.meshes.checks import MeshError
 from supple.meshes.trimesh import TriMesh
 
@@ -36,8 +37,12 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
         raise MeshError(
             f"{path}: surface files end in one of {', '.join((*SURFACES, *WITH_DATA))}, not {path.suffix!r}."
         )
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"There is no surface file {path} (looked for {path.absolute()}).")
+    try:
+        check_regular(path)
+    except InputFileError as error:
+        raise MeshError(f"{path} {error}.") from None
     if with_data:
         from supple.meshes.files import read_triangles  # which knows this file
 

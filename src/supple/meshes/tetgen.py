@@ -7,6 +7,8 @@ from pathlib import Path
 import meshio
 import numpy as np
 
+from supple.input_files import check_regular
+
 write = meshio.tetgen.write
 
 
@@ -22,6 +24,7 @@ def read(name: str) -> meshio.Mesh:
 
 def _table(path: Path, columns: int) -> np.ndarray:
     """Rows of numbers, at least so many in each, below a head that begins with their count."""
+    check_regular(path)
     lines = (line.partition("#")[0].split() for line in path.read_text(encoding="utf-8").splitlines())
     head, *rows = [line for line in lines if line]
     count, given = int(head[0]), int(head[1]) + 1

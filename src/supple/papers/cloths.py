@@ -121,8 +121,8 @@ def verdict(account: Account, found: dict[str, float], what: str) -> str:
         Claim(
             "PBNG is stretchier than the converged cloth",
             found["pbng"] > found["converged"],
-            "an iteration of MPBNG takes as long as six to nine sweeps of PBNG here (paper: 3.4), so that "
-            "PBNG has more of them in equal time; what is left undone makes it lag, not stretch.",
+            "steps start at x + Δt v here, and what sweeps leave undone makes pinned cloth lag; with the "
+            "paper's start, initial_guess = 'inertial', it makes it stretch.",
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numba import types
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.contact import allowed, carried, carried_before, distance, nearest, touch_of
+from supple.contact import allowed, carried, carried_before, nearest_planes, touch_of
 from supple.contact.planes import Touch, across
 from supple.contact.shapes import FRICTION, KINETIC
 from supple.kernels import (
@@ -95,17 +95,18 @@ def _put(records, k, v, like):
 def _detect(operation, place, i):
     o, k = operation, i + offset_of(place)
     X = vector_at(o.rest, i)
-    found = nearest(o.shapes, add(X, vector_at(o.u, k)))
+    found = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
     for j in range(len(o.planes.normal)):
-        if o.which[k, j] != found[j]:  # the force was that of another
+        shape, d, n = found[j]
+        if o.which[k, j] != shape:  # the force was that of another
             _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
-        o.which[k, j] = found[j]
-        _take_plane(o, j, found[j], i, k, X)
+        o.which[k, j] = shape
+        _take_plane(o, j, shape, d, n, i, k, X)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
 
 
 @physics
-def _take_plane(operation, j, shape, i, k, X):
+def _take_plane(operation, j, shape, d, n, i, k, X):
     u, planes = vector_at(operation.u, k), operation.planes
     like = record_at(operation.u, k)[0]
     none = (0.0, 0.0, 0.0)
@@ -113,7 +114,6 @@ def _take_plane(operation, j, shape, i, k, X):
         _put(planes.normal[j], k, none, like)
         _put(planes.foot[j], k, none, like)
     else:
-        d, n = distance(operation.shapes, shape, add(X, u))
         _put(planes.normal[j], k, n, like)
         _put(planes.foot[j], k, sub(u, scale(d, n)), like)
         take_friction(planes.friction, operation, j, shape, k, X, n, like)

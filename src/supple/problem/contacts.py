@@ -7,20 +7,31 @@ Kernels see () where a model has no obstacles, and compile it to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from supple.contact import Friction, Planes
 from supple.contact.obstacles import Obstacles, between
-from supple.contact.rigid import NO_PUSH, Push, RigidMotion, together
+from supple.contact.rigid import (
+    UNTOUCHED,
+    Hold,
+    Push,
+    Response,
+    RigidMotion,
+    Touching,
+    together,
+    touching,
+)
 from supple.contact.rigid_contacts import corrections
-from supple.contact.shapes import POSE, STEP
+from supple.contact.shapes import POSE, STEP, Shapes, distances_to
 from supple.kernels import RECORD
 from supple.model import Model, unpinned
+from supple.problem.condensed import Condensed
 from supple.problem.contact_records import Clamp, Detect, Forget, Remember, Sliding
 from supple.problem.device import Device
 from supple.problem.pierced import Piercing
+from supple.problem.records import Displace
 from supple.problem.states import States
 from supple.problem.touch_sums import TouchSums
 
@@ -33,6 +44,9 @@ is done in a step at most."""
 
 GIVES_WAY = 1e-7
 """Part of an edge: a rigid body that is to move by less is where it should be."""
+
+TOUCHES = 1e-4
+"""Part of an edge: a vertex this near to a rigid body where a step begins touches it."""
 
 STILL = 1e-6, 16
 """Part of an edge, or roundings of it: what moves less in a step, relative to an obstacle, does not slide."""
@@ -47,6 +61,8 @@ class Contacts:
         self.planes: Planes | tuple[()] = ()
         self.rigid: list[RigidMotion] = []
         self.moves = 0
+        self.condensed = Condensed()
+        self.rigid_residual: float | None = 0.0
         if self.obstacles is None:
             return
         self.shapes = self.obstacles.shapes(0.0)
@@ -61,7 +77,7 @@ class Contacts:
         self.times, self.moving = (0.0, 0.0), np.zeros(len(self.shapes.rows), bool)
         """When the present step of obstacles begins and ends [s]; which of the shapes (r,) move in it as
         prescribed, frame by frame."""
-        self._way: list[np.ndarray] = []
+        self._way: list[tuple[np.ndarray, float]] = []
         self._keeps_start = self.rough or any(getattr(f, "presses", False) for _, f in model.followers)
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.resize()
@@ -141,6 +157,7 @@ class Contacts:
             self.device.on_records(Remember(self.states.u, self.start))
         self._damping = damping
         now = self.obstacles.poses(time).copy()
+        held = [_is_touched(self, motion) for motion in self.rigid] if np.isfinite(dt) else []
         for motion in self.rigid:
             if np.isfinite(dt):
                 motion.begin(dt)
@@ -149,7 +166,10 @@ class Contacts:
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
         if np.isfinite(dt):
-            self._correct([NO_PUSH] * len(self.rigid))
+            weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, held, strict=True)]
+            self._correct([UNTOUCHED] * len(self.rigid), weights)
+            self.condensed = Condensed()
+            self.rigid_residual = None if self.rigid else 0.0
         if self.obstacles.values_at is not None:
             self.device.push(self.shapes.values)
         self._back = 1 / (1 - damping) if np.isfinite(dt) else 0.0
@@ -158,13 +178,15 @@ class Contacts:
         self.moving[[motion.body.row for motion in self.rigid]] = False
         self._way, self._time = self._waypoints(self._time, end), end
 
-    def _waypoints(self, begin: float, end: float) -> list[np.ndarray]:
-        """Frames (r, 12) of all shapes on their way from one time [s] to another, so near to each other that
-        none leaves behind what it should push."""
+    def _waypoints(self, begin: float, end: float) -> list[tuple[np.ndarray, float]]:
+        """Frames (r, 12) of all shapes, and times [s], on their way from one time [s] to another, so near to
+        each other that none leaves behind what it should push."""
         assert self.obstacles is not None
-        steps = min(int(np.ceil(self.obstacles.hurry(self.shapes) / HURRY)), MOST_WAYPOINTS)
-        way = [self.obstacles.poses(t).copy() for t in np.linspace(begin, end, max(steps, 1) + 1)[1:-1]]
-        for frames in way:
+        hurry = self.obstacles.hurry(self.shapes) + self.obstacles.deformation(begin, end)
+        steps = min(int(np.ceil(hurry / HURRY)), MOST_WAYPOINTS)
+        times = np.linspace(begin, end, max(steps, 1) + 1)[1:-1].tolist()
+        way = [(self.obstacles.poses(t).copy(), t) for t in times]
+        for frames, _ in way:
             for motion in self.rigid:
                 frames[motion.body.row] = motion.frame
         return way
@@ -175,9 +197,12 @@ class Contacts:
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
-        for frames in (*self._way, end):
+        for frames, time in (*self._way, (end, self._time)):
             self.shapes.rows[:, POSE : POSE + 12] = frames
             self.device.push(self.shapes.rows)
+            if self._way and self.obstacles.values_at is not None:
+                self.shapes.values[:] = self.obstacles.values_at(time)
+                self.device.push(self.shapes.values)
             self._detect(self._free)
         self._way = []
 
@@ -207,18 +232,17 @@ class Contacts:
         self.begin_step(times[0])
         self.arrive()
 
-    def give_way(self, stiffness: np.ndarray, others: Sequence[list[Push]]) -> bool:
+    def give_way(
+        self,
+        stiffness: np.ndarray,
+        others: Sequence[list[Push]],
+        condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
+    ) -> bool:
         """Move rigid bodies to where what touches them lets them be, by the forces that were evaluated last
-        and the stiffness (n,) [N/m] of every vertex; others: what else pushes each of them. False where they
-        are there already."""
-        x = self.model.rest + self.states.vectors(self.states.u)[0].astype(float)
-        normals, _, forces, which = self.found(0)
-        pushes = []
-        for motion, further in zip(self.rigid, others, strict=True):
-            p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
-            ways = np.broadcast_to(np.eye(3), (len(v), 3, 3)) if self.rough else normals[p, v][:, None]
-            pushes.append(together(Push(x[v], -forces[p, v], ways, stiffness[v]), *further))
-        farthest = self._correct(pushes)
+        and the stiffness (n,) [N/m] of every vertex; others: what else pushes each of them. With the
+        condensed stiffness of soft bodies, these move along. False where they are there already."""
+        touched = [_touching(self, motion, stiffness) for motion in self.rigid]
+        farthest = self._correct(touched, others, condense)
         self.device.push(self.shapes.rows)
         if farthest <= GIVES_WAY * self.model.mean_edge:
             return False
@@ -226,17 +250,41 @@ class Contacts:
         self._detect(self._free)
         return True
 
-    def _correct(self, pushes: list[Push]) -> float:
+    def _correct(
+        self,
+        touched: list[Touching],
+        others: Sequence[list[Push]],
+        condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
+    ) -> float:
         """Move rigid bodies to where they are under what pushes them, out of each other and of obstacles;
-        returns how far the farthest went [m]."""
+        returns how far the farthest went [m]. Vertices that slide resist along the normal alone; one that the
+        correction would turn round, or bring within its cone of friction, sticks, and the correction is
+        computed again."""
         if not self.rigid:
             return 0.0
-        farthest = 0.0
-        for motion, step in zip(self.rigid, corrections(self.rigid, pushes, self.shapes), strict=True):
+        while True:
+            pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
+            responses = self.condensed.responses(self.rigid, touched, condense)
+            if responses[0] is not None:
+                soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touched]
+                pushes = [together(push, *further) for push, further in zip(soft, others, strict=True)]
+            steps = corrections(self.rigid, pushes, self.shapes, responses)
+            caught = [each.caught(m.centre, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
+            if not any(stops.any() for stops in caught):
+                break
+            touched = [each.stick_too(stops) for each, stops in zip(touched, caught, strict=True)]
+        farthest = worst = 0.0
+        for motion, push, step, response in zip(self.rigid, pushes, steps, responses, strict=True):
+            worst = max(worst, motion.imbalance(push, step, response))
             farthest = max(farthest, motion.correct(step))
             motion.settle(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
+        self.rigid_residual = worst
+        self.condensed.see(worst)
         self.shapes.rows[:, STEP : STEP + 12] = between(self.before, self.shapes.rows[:, POSE : POSE + 12])
+        moves = [r.moves @ s for r, s in zip(responses, steps, strict=True) if r is not None]
+        if moves:
+            _displace(self, np.sum(moves, axis=0))
         return farthest
 
     @property
@@ -286,3 +334,57 @@ def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
         )
         for body in obstacles.rigid
     ]
+
+
+def rigid_imbalance(contacts: Contacts) -> float:
+    """How far rigid bodies were from their law of motion when forces on them were last evaluated: |m (x -
+    x̂)/Δt² - F|, torques over the radius of gyration, relative to the sum of all forces' magnitudes and
+    the weight; of the worst. Infinite where a vertex is within an edge of one and no forces are known
+    yet."""
+    if contacts.rigid_residual is None:
+        normals, feet, _, which = contacts.found(0)
+        u = contacts.states.vectors(contacts.states.u)[0].astype(float)
+        gaps = np.einsum("pvi,pvi->pv", normals, u - feet)
+        near = np.isin(which, [m.body.row for m in contacts.rigid]) & (gaps < contacts.model.mean_edge)
+        contacts.rigid_residual = np.inf if near.any() else 0.0
+    return contacts.rigid_residual
+
+
+def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[list[Push]]) -> None:
+    """Measure how far rigid bodies are from balance by the forces that were evaluated last; arguments as
+    those of `Contacts.give_way`."""
+    touched = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
+    pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
+    steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
+    each = zip(contacts.rigid, pushes, steps, strict=True)
+    contacts.rigid_residual = max(motion.imbalance(push, step) for motion, push, step in each)
+
+
+def _displace(contacts: Contacts, moves: np.ndarray) -> None:
+    """Displace vertices by moves (n, 3) [m], but for what is held."""
+    records = np.zeros((len(moves) + 1, RECORD), contacts.dtype)
+    records[:-1, :3] = moves
+    states = contacts.states
+    contacts.device.on_records(Displace(states.u, records, 0), states.prescribing)
+
+
+def _is_touched(contacts: Contacts, motion: RigidMotion) -> bool:
+    """Whether a vertex touches a rigid body where a step begins."""
+    x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
+    row = contacts.shapes.rows[motion.body.row : motion.body.row + 1]
+    gaps = distances_to(Shapes(row, contacts.shapes.values), x)[0]
+    return bool((gaps < TOUCHES * contacts.model.mean_edge).any())
+
+
+def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> Touching:
+    """The vertices that push a rigid body, of stiffness (n,) [N/m] each."""
+    x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
+    normals, _, forces, which = contacts.found(0)
+    p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
+    slips = np.zeros((len(v), 3))
+    assert isinstance(contacts.planes, Planes)
+    if contacts.planes.friction:
+        contacts.device.pull(contacts.planes.friction.anchor)
+        slips = x[v] - contacts.model.rest[v] - contacts.planes.friction.anchor[p, v, :3].astype(float)
+    mu = contacts.coefficients(0)[p, v]
+    return touching(x[v], forces[p, v], normals[p, v], slips, mu, stiffness[v], v)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from supple.contact.rigid import Hold, Response
 from supple.grip import grip_of, owners, rubbing_terms
+from supple.problem.contacts import measure_rigid
 from supple.problem.measures import stiffness_of
 from supple.terms import Term
 
@@ -61,6 +64,9 @@ class Following:
         if problem.contacts.rigid:
             periods.append(GIVING_WAY)
         self._every = min(periods, default=None)
+        self.condense: Callable[[Problem, Sequence[Hold]], list[Response] | None] | None = None
+        """Finds the stiffness that rigid bodies feel of soft ones; None where displacements are not all that
+        a solver goes on from, or on a device."""
         self.beginning = True
         """Whether the present look is the one at the beginning of a step."""
         self.balanced = False
@@ -90,7 +96,10 @@ class Following:
         now; True where any moved."""
         undone, self._done = self._done, 0
         moved = self._problem.room.finish()
-        return (undone > 0 and self._give_way()) or moved
+        if undone > 0 and self._give_way():
+            measure_rigid(self._problem.contacts, *self._rigid_pushes())
+            return True
+        return moved
 
     def remember(self) -> None:
         """Know where a step begins, before anything moves."""
@@ -152,6 +161,10 @@ class Following:
         self.balanced, self.residual = balanced, residual
         return self._look(False)
 
+    def count(self, iterations: int) -> None:
+        """Know that the last iterations of a step were made, after which only `settle` looks."""
+        self._done += iterations
+
     def _look(self, beginning: bool) -> bool:
         if self._problem.copies > 1:
             raise ValueError(
@@ -172,9 +185,25 @@ class Following:
     def _give_way(self) -> bool:
         """Let rigid bodies move; True where they did."""
         problem = self._problem
-        if not problem.contacts.rigid:
+        contacts = problem.contacts
+        if not contacts.rigid:
             return False
+        stiffness, others = self._rigid_pushes()
+        if self.condense is None or problem.room:
+            return contacts.give_way(stiffness, others)
+        start = problem.u.copy()
+        moved = contacts.give_way(stiffness, others, partial(self.condense, problem))
+        if moved and not problem.balance().finite:  # soft bodies were not to follow so far
+            problem.device.assign(problem.u, start)
+            contacts.condensed.disable()
+            contacts.detect()
+        return moved
+
+    def _rigid_pushes(self) -> tuple[np.ndarray, list[list[Any]]]:
+        """The stiffness (n,) [N/m] of vertices by the forces here, and what else pushes each rigid body."""
+        problem = self._problem
         problem.balance()
         stiffness, rigid = stiffness_of(problem.measures), problem.contacts.rigid
-        others = [[f.push(problem, motion.body.row, stiffness) for f in self._pressing] for motion in rigid]
-        return problem.contacts.give_way(stiffness, others)
+        return stiffness, [
+            [f.push(problem, motion.body.row, stiffness) for f in self._pressing] for motion in rigid
+        ]

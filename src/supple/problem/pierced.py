@@ -2,9 +2,9 @@
 
 A mesh whose vertices lie on something round of radius R cuts it by e²/(8 R) and more, and something sharp by
 up to e/3, e being its edges: that is as fine as the mesh is, and vertices do feel what pushes them. Something
-has passed a face, deeper than a hundredth of its longest edge, where none of its vertices is nearer than an
-eighth of that edge, so that nothing holds the face; or where more than half of the way to the middle of the
-obstacle is inside, however many vertices touch it.
+has passed a face where none of the face's vertices is nearer than an eighth of its longest edge, so that
+nothing holds the face, and it is deeper than a hundredth of that edge or a quarter of its own thin parts; or
+where more than half of the way to the middle of the obstacle is inside, however many vertices touch it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add
 from supple.contact import distance
-from supple.contact.faces import DEPTHS, bounded, bulges, deepest, longest, thicknesses
+from supple.contact.faces import DEPTHS, bounded, bulges, deepest, longest, thicknesses, thin_parts
 from supple.kernels import copy_of, count_up, kernel, offset_of, physics
 from supple.model import Model
 from supple.problem.contact_records import vector_at
@@ -40,8 +40,8 @@ DEPTH, SHAPE, EDGE, PASSED, FIELDS = range(5)
 
 class Faces(NamedTuple):
     """Operation on triangles (t, 3) with vertices at rest (n + 1, 4) + u [m]; free (n,): 0 for vertices that
-    do not count; thick (r,) [m] of the shapes; found (copies t, FIELDS) gets what is deepest in each; count
-    (copies,): in how many there is something."""
+    do not count; thick (r,) [m] of the shapes, and thin (r,) [m] of their thin parts; found (copies t,
+    FIELDS) gets what is deepest in each; count (copies,): in how many there is something."""
 
     u: Any
     rest: Any
@@ -49,6 +49,7 @@ class Faces(NamedTuple):
     triangles: Any
     shapes: Any
     thick: Any
+    thin: Any
     found: Any
     count: Any
 
@@ -97,11 +98,13 @@ def _look(faces, place, i):
 def _depth(faces, k, a, b, c, edge):
     """(depth, passed) of the k-th shape in a face, 0 where it is no deeper than in its corners. What may have
     passed is looked for; what corners feel has the depth that it has at the middle."""
-    shapes, slight = faces.shapes, SLIGHT * edge
+    shapes, slight = faces.shapes, min(SLIGHT * edge, HALFWAY * faces.thin[k])
     middle, least = bounded(shapes, k, a.x, b.x, c.x)
     if least > -slight:
         return 0.0, 0.0
     near, held = _nearest(shapes, k, a, b, c)
+    if near <= FELT * edge:
+        slight = SLIGHT * edge
     limit, halfway = min(near, 0.0) - slight, HALFWAY * faces.thick[k]
     if held:
         return 0.0, 0.0
@@ -160,6 +163,7 @@ class Piercing:
             triangles,
             contacts.shapes,
             thick,
+            thin_parts(contacts.shapes),
             found,
             count,
         )
@@ -191,7 +195,7 @@ class Piercing:
         face = int(through[found[through, DEPTH].argmax()])
         vertex, edge = int(self._faces.triangles[face, 0]), float(found[face, EDGE])
         body = next(name for name, v in self._model.body_vertices if v.start <= vertex < v.stop)
-        finer = FINE * min(edge, float(self._faces.thick[shape[face]]))
+        finer = FINE * min(edge, float(self._faces.thin[shape[face]]))
         return depth, Passed(body, float(found[face, DEPTH]), edge, finer)
 
 

@@ -18,6 +18,7 @@ from supple.problem.balance import Balance
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
+from supple.problem.initial_guess import predict_fall
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
@@ -215,10 +216,12 @@ class Problem:
         damping: float = 0.0,
         forces: np.ndarray | None = None,
         pins: np.ndarray | None = None,
+        guess: str = "coast",
     ) -> None:
         """Set up the step that ends at a time [s]: with inertia over dt [s] from where the last one has ended
         or the velocities that were set (`States.coast`), or the equilibrium. forces (n, 3) [N] act beside the
-        model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
+        model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then;
+        guess: where a solver starts, one of `INITIAL_GUESSES`."""
         change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
         self.contacts.begin_step(time, dt, damping)
@@ -234,6 +237,7 @@ class Problem:
             self.states.coast(dt, damping, pinned)
             if self.model.drag is not None:
                 slow_down(self.states, self.model.drag * dt)
+            predict_fall(self, guess, time)
         self.contacts.arrive()
         if math.isinf(dt):
             self.room.put_back()

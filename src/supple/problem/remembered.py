@@ -34,6 +34,10 @@ PINS = "pins"
 """The name of the time [s] of their motion at which pinned vertices are, (1, 1), where contact lets them be
 late."""
 
+UNSOLVED = "unsolved"
+"""The name of the time [s] of the first frame, (1, 1), that a rule of second order has not solved: those
+after it go on from accelerations that are not those of the forces."""
+
 MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
 """How many numbers of each vertex these are."""
 
@@ -57,6 +61,9 @@ def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str,
     for name, values in remembered.items():
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
+            continue
+        if name == UNSOLVED:
+            _check_rows(UNSOLVED, (1, 1), values)
             continue
         if rubs and name == CONTACTS:
             check_contacts(model, values)
@@ -130,12 +137,24 @@ class Remembered:
 
     def forget_motions(self, name: str | None = None) -> None:
         """Look back to nothing but what is called so: a motion of another kind would go on from it as if no
-        time had passed."""
-        self.move_on([{k: v for k, v in motion.items() if k == name} for motion in self.motions()])
+        time had passed. Rules of second order keep in mind that a step was not solved."""
+        kept = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
+        self.move_on([{k: v for k, v in motion.items() if k in kept} for motion in self.motions()])
+
+    def unsolved(self) -> list[float | None]:
+        """[s] when each copy was first left unsolved by a rule of second order."""
+        return [float(m[UNSOLVED][0, 0]) if UNSOLVED in m else None for m in self.motions()]
+
+    def leave_unsolved(self, copies: Sequence[int], time: float) -> None:
+        """Keep in mind that the frame at a time [s] was not solved for some copies."""
+        mark = {UNSOLVED: np.array([[time]])}
+        self.move_on([mark | m if k in copies else m for k, m in enumerate(self.motions())])
 
     def put(self, copies: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Go on from what each copy remembers; what it lacks is as the scene has it."""
-        self.move_on([{name: known[name] for name in MOTION if name in known} for known in copies])
+        self.move_on(
+            [{name: known[name] for name in (*MOTION, UNSOLVED) if name in known} for known in copies]
+        )
         if self._problem.contacts.rigid and RIGID in copies[0]:
             self._problem.contacts.moved_by_bodies = copies[0][RIGID]
         self._problem.room.pins.late = float(copies[0][PINS][0, 0]) if PINS in copies[0] else None
@@ -163,6 +182,10 @@ class Remembered:
             pairs = zip(self._materials, u, strict=True)
             self._use([self._evolved(materials, of_copy, dt) for materials, of_copy in pairs])
 
+    def flow(self) -> None:
+        """Let elements of rate-independent materials flow where the vertices are; no time passes."""
+        self.evolve(0.0)
+
     def keep(self, materials: list[tuple]) -> list[tuple]:
         """Materials of all copies with the values that have evolved so far."""
         return [self._with(*both) for both in zip(materials, self.take(), strict=True)]
@@ -172,6 +195,8 @@ class Remembered:
             return materials
         changed = list(materials)
         for k, number in dict.fromkeys((k, number) for _, k, number, _ in self._known):
+            if dt == 0 and not getattr(changed[number], "rate_independent", False):
+                continue
             term: Any = self._problem.model.terms[k]
             new = changed[number].evolve(term.deformations(u), dt)
             changed[number] = changed[number]._replace(**new) if new else changed[number]

@@ -35,7 +35,8 @@ class Room:
     """Of the vertices of a problem; there are no balls where nobody asks for them. checked: whether somebody
     has made sure that nothing has passed anything where the vertices are; fresh: whether a step has begun
     since contacts were found last; stale: whether the vertices have left their balls on a way that was
-    found free. neighbours, around: what a follower knows of the vertices that are near to each other."""
+    found free. neighbours, around: what a follower knows of the vertices that are near to each other;
+    start_notes: its sentences on where a motion starts."""
 
     def __init__(
         self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
@@ -47,6 +48,7 @@ class Room:
         self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)
         self.neighbours: Any = None
         self.around: Any = None
+        self.start_notes: list[str] = []
         self.resize()
 
     def __bool__(self) -> bool:
@@ -108,6 +110,11 @@ class Room:
         self.fresh = True
         self.pressing.begin()
         return self.pins.aim(time, pinned, given)
+
+    def notes(self, moves: bool) -> list[str]:
+        """Sentences on the start, once and where time passes, and on pins that did not arrive."""
+        start, self.start_notes = self.start_notes if moves else [], []
+        return start + self.pins.notes()
 
     @property
     def arrived(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from supple.problem.pierced import Passed, piercing_of
+from supple.problem.pinned_overlap import PinnedOverlap, find_pinned_overlaps
 from supple.problem.touch_sums import AMOUNT, FAR, Pressed, sums_of
 from supple.words import counted
 
@@ -27,7 +28,8 @@ class Touched:
     a vertex outside, or 0. Vertices count for the obstacle that is nearest to them; what is pinned does not
     count. pierced: the depth [m] of the face that is deepest inside it between its vertices, from a hundredth
     of its edges on, 0 where none is: at the middle of faces whose vertices feel it, at the deepest point of
-    what it may have passed; passed: such a face, where there is one."""
+    what it may have passed; passed: such a face, where there is one, or
+    a pinned part of a body that a rigid body overlaps."""
 
     name: str
     contacts: int
@@ -35,7 +37,7 @@ class Touched:
     depth: float
     gap: float
     pierced: float = 0.0
-    passed: Passed | None = None
+    passed: Passed | PinnedOverlap | None = None
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,22 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
         if getattr(follower, "presses", False):
             bodies, obstacles = with_faces(follower.pressed(problem), bodies, obstacles)
     faces = piercing_of(problem.contacts).found(problem.copies, obstacles.shape[1])
+    held = find_pinned_overlaps(problem.contacts)
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]
-    each = zip(bodies.tolist(), obstacles.tolist(), faces, strict=True)
+    each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, held), strict=True)
     return [_of_copy(names, problem.contacts.obstacles.names, *found) for found in each]
+
+
+def _with_pinned(
+    faces: list[list[tuple[float, Passed | None]]], held: list[tuple[int, PinnedOverlap]]
+) -> list[list[tuple[float, Passed | PinnedOverlap | None]]]:
+    """Passed faces by copy and obstacle, with pinned parts that rigid bodies overlap."""
+    found: list[list[tuple[float, Passed | PinnedOverlap | None]]] = [list(each) for each in faces]
+    for number, inside in held:
+        depth, _ = found[0][number]
+        found[0][number] = max(depth, inside.depth), inside
+    return found
 
 
 def with_faces(pressed: Pressed, bodies: np.ndarray, obstacles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +129,7 @@ def _of_copy(
     obstacles: Sequence[str],
     on_bodies: list[Sums],
     on_obstacles: list[Sums],
-    faces: list[tuple[float, Passed | None]],
+    faces: list[tuple[float, Passed | PinnedOverlap | None]],
 ) -> ContactReport:
     """With names and sums of both, see `TouchSums`, and what obstacles are deep in."""
     touched = []

@@ -11,7 +11,10 @@ from typing import Any
 
 from supple.compare import Comparison, Trial
 from supple.compute import Compute
+from supple.input_files import read_text
 from supple.io import ResultsError
+from supple.io.checksums import check_unchanged
+from supple.io.results import REPORT_LIMIT
 from supple.report import Report
 from supple.runs.account import circumstances, report_of, restore_infinities, scene_facts
 from supple.scene import SceneFile
@@ -71,8 +74,9 @@ def picture_name(label: str) -> str:
 def read_comparison(folder: Path) -> dict[str, Any]:
     """The account in a results folder of `supple compare`."""
     path = folder / "comparison.json"
+    check_unchanged(path, "figures in it may be wrong. Compare again with --overwrite.")
     try:
-        account = json.loads(path.read_text(encoding="utf-8"))
+        account = json.loads(read_text(path, REPORT_LIMIT))
         account["scene"], account["trials"]
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path} is not a comparison of supple; `supple compare` writes one.") from error

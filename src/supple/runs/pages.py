@@ -44,7 +44,7 @@ def _page_of_run(run: SavedRun) -> Page:
     frames, totals, scene = account["frames"], account["totals"], account["scene"]
     last, several = frames[-1], len(frames) > 1
     film, remarks = None, []
-    if (folder / "film.mp4").exists():
+    if (folder / "film.mp4").is_file():
         film = film_uri(folder / "film.mp4")
         remarks += [] if film else ["The film is too large for this page; it is film.mp4 beside the results."]
     warning = inversion_warning(frames)

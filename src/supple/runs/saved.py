@@ -18,6 +18,7 @@ from supple.evaluating import evaluation_of
 from supple.evaluation import Evaluation, Fields
 from supple.integrating import RULES, Rule
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
+from supple.io.checksums import start_checksums
 from supple.io.replacing import replacing
 from supple.model import Model, Step, coasted
 from supple.problem.remembered import RIGID
@@ -39,9 +40,11 @@ SCENE = "scene.toml"
 
 
 def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
-    """Delete old results and put a copy of the scene file there, which may itself be such a copy."""
+    """Delete old results, start the checksums of new ones and put a copy of the scene file there, which may
+    itself be such a copy."""
     text = file.path.read_bytes()
     folder.clear()
+    start_checksums(folder.path)
     with replacing(folder.path / SCENE) as path:
         path.write_bytes(text)
 
@@ -108,7 +111,7 @@ class SavedRun:
         if frames > 1:
             parts.append(f"frame {index} of {frames}, {frame['time']:.3g} s")
         if not frame["ok"]:
-            parts.append(frame["outcome"].replace("_", " "))
+            parts.append(frame.get("ending", frame["outcome"].replace("_", " ")))
         return " · ".join(parts)
 
     def time(self, index: int) -> float:

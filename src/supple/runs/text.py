@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from supple.report import Outcome
 from supple.words import counted
 
 
@@ -18,10 +19,21 @@ def solver_name(account: dict[str, Any]) -> str:
 
 def outcome(frames: list[dict[str, Any]]) -> str:
     """The sentence that holds for all frames, or how many frames each sentence holds for."""
-    counts = Counter(frame["sentence"] for frame in frames)
-    if len(counts) == 1:
+    if len(frames) == 1:
         return frames[0]["sentence"]
+    kinds = [(frame["outcome"], frame["sentence"], frame["inverted"]) for frame in frames]
+    most = {name: max(n for other, _, n in kinds if other == name) for name, *_ in kinds}
+    counts = Counter(_of_several(name, sentence, n > 0, most[name]) for name, sentence, n in kinds)
+    if len(counts) == 1:
+        return next(iter(counts))
     return "\n".join(f"{counted(count, 'frame')}: {sentence}" for sentence, count in counts.most_common())
+
+
+def _of_several(name: str, sentence: str, is_inverted: bool, most: int) -> str:
+    """The sentence of a frame, with the largest number of inverted elements in place of its own."""
+    if not is_inverted:
+        return sentence
+    return Outcome[name.upper()].sentence(f"up to {counted(most, 'inverted element')}")
 
 
 def has_inverted(frames: list[dict[str, Any]]) -> bool:

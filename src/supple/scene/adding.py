@@ -68,6 +68,7 @@ def cloth(
     rest: Any,
     render: Any,
     *motion: Any,
+    regions: Any = (),
 ) -> Cloth:
     """What `Scene.add_cloth` adds to bodies. All that is wrong is said at once."""
     if not isinstance(mesh, TriMesh):
@@ -98,6 +99,11 @@ def cloth(
         )
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
+    parts = attempt(lambda: resolved(regions, mesh, str(name or "cloth"))) or ()
+    for region in parts:
+        attempt(lambda r=region: refuse_unsuited(r.material))
+    if fabric and parts:
+        wrong.append("a fabric is of one material; cloth with regions is of membranes.")
     if fabric:
         wrong += _not_woven(bending, mesh.points[mesh.triangles] if rest is None else corners)
     if wrong:
@@ -114,6 +120,7 @@ def cloth(
         bending,
         corners,
         fabric,
+        regions=parts,
     )
 
 

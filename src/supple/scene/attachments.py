@@ -21,12 +21,14 @@ class Attachment:
 
     vertices (k, s) numbered through the whole scene, weights (k, s), target (k, 3) [m], and stiffness (k, 6)
     [N/m], K as xx yy zz xy xz yz. Slots that are not used repeat the first vertex with weight 0.
+    depends_on_rest: whether weights or targets were computed from the rest positions.
     """
 
     vertices: np.ndarray
     weights: np.ndarray
     target: np.ndarray
     stiffness: np.ndarray
+    depends_on_rest: bool = False
 
 
 def attachment(
@@ -58,6 +60,7 @@ def attachment(
         np.column_stack([np.ones(len(a)), -weights]),
         target,
         _stiffness(len(a), stiffness, normal, tangent_stiffness),
+        depends_on_rest=keep_offset or b is None or isinstance(b, Body),
     )
 
 
@@ -87,7 +90,8 @@ def attachment_at(
     if keep_offset:
         target = target + start - end
     used = np.where(weights != 0, vertices, vertices[:, :1])
-    return Attachment(used, weights, target, _stiffness(len(given), stiffness, normal, tangent_stiffness))
+    K = _stiffness(len(given), stiffness, normal, tangent_stiffness)
+    return Attachment(used, weights, target, K, depends_on_rest=True)
 
 
 def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet | Body]:

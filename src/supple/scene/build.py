@@ -137,9 +137,21 @@ def _changing(scene: Scene) -> list[Any]:
     return [*scene.inflations, *scene.cables, *scene.turning]
 
 
+def _alone(scene: Scene) -> str:
+    """A sentence for scenes in which nothing but rigid bodies would move."""
+    if all(obstacle.mass is None for obstacle in scene.obstacles):
+        return ""
+    return (
+        " Obstacles with a mass move only beside a body with vertices that are not pinned; a small block "
+        "that nothing touches will do."
+    )
+
+
 def _check(scene: Scene) -> None:
     if not scene.bodies:
-        raise SceneError("The scene has no bodies; add one with add_solid(mesh, material) or add_cloth.")
+        raise SceneError(
+            f"The scene has no bodies; add one with add_solid(mesh, material) or add_cloth.{_alone(scene)}"
+        )
     scene.check()
     named = {part.name: part for body in scene.bodies for part in body.parts}
     for each in scene.varied:
@@ -162,7 +174,9 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     _check(scene)
     pinned, held, prescribed = pins_of(scene)
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
-        raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
+        raise SceneError(
+            f"All vertices are pinned, so there is nothing to solve for; pin fewer vertices.{_alone(scene)}"
+        )
     _refuse_contradictions(scene, prescribed)
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
@@ -296,5 +310,6 @@ def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:
         target=np.concatenate([a.target for a in scene.attachments]),
         stiffness=np.concatenate([a.stiffness for a in scene.attachments]),
         rest=rest,
+        depends_on_rest=any(a.depends_on_rest for a in scene.attachments),
     )
     return (term,)

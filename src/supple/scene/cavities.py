@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from supple.meshes.edges import Edges
+from supple.meshes.measures import areas
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import number, shown
 from supple.scene.errors import SceneError
@@ -21,6 +23,9 @@ LOOKS = 50
 
 CLOSE = 1e-6
 """Part of the absolute pressure of a gas that it may differ by from what its volume says."""
+
+FLAT = 0.01
+"""Volume of a chamber in parts of that of the ball with the same surface below which it is flat."""
 
 ATMOSPHERE = 101325.0
 """[Pa]"""
@@ -136,6 +141,8 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
             f"Gas in a cavity of {name!r} has an absolute pressure of {outside + pascals:g} Pa, ambient and "
             "pressure together; it must be positive."
         )
+    if sealed and chosen.body.kind == "cloth":
+        _refuse_flat(chosen.body, triangles)
     return Cavity(
         chosen.body,
         triangles,
@@ -145,3 +152,16 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
         outside,
         number(exponent, "exponent of a gas", above=0),
     )
+
+
+def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
+    """Refuse gas in flat cloth: it holds hardly any, so that the walls open, its pressure falls far below
+    that outside, and the walls turn inside out."""
+    volume = abs(volume_within(body.points, triangles))
+    ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
+    if volume < FLAT * ball:
+        raise SceneError(
+            f"The gas that is sealed in {body.name!r} at rest is {volume:.3g} m³, which is next to nothing: "
+            f"a ball with such walls has {ball:.3g} m³. It cannot inflate them. Blow flat cloth up by a "
+            "pressure that stays (sealed=False), or seal it in a shape of about the volume it is to have."
+        )

@@ -12,6 +12,7 @@ from supple.meshes.measures import areas
 from supple.meshes.mesh import lumped
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.regions import Portion, densities
 from supple.terms import (
     Fabric,
     FabricElasticity,
@@ -53,17 +54,18 @@ class Cloth(Body):
 
     @property
     def masses(self) -> np.ndarray:
-        n = self.mesh.n_vertices
-        return lumped(self.mesh.cells, self.rest_measures, self.density, n, "triangles", 2)
+        n, density = self.mesh.n_vertices, densities(self.regions, self.density, self.n_cells)
+        return lumped(self.mesh.cells, self.rest_measures, density, n, "triangles", 2)
 
     @property
     def volume(self) -> float:
         return self.thickness * float(self.rest_measures.sum())
 
     @staticmethod
-    def elasticity(bodies: Sequence[Cloth], rest: np.ndarray, material: Any) -> Term:
-        thickness = np.repeat([body.thickness for body in bodies], [body.mesh.n_cells for body in bodies])
-        triangles = np.concatenate([body.cells for body in bodies])
+    def elasticity(parts: Sequence[Cloth | Portion], rest: np.ndarray, material: Any) -> Term:
+        bodies: list[Any] = [part.body if isinstance(part, Portion) else part for part in parts]
+        thickness = np.repeat([body.thickness for body in bodies], [part.n_cells for part in parts])
+        triangles = np.concatenate([part.cells for part in parts])
         if bodies[0].fabric is not None:
             if not isinstance(material, FabricMembrane):
                 raise SceneError(
@@ -74,7 +76,8 @@ class Cloth(Body):
             return FabricElasticity.from_mesh(uv, triangles, bodies[0].fabric, rest, material)
         if all(body.rest is None for body in bodies):
             return TriangleElasticity.from_mesh(rest, triangles, material, thickness)
-        corners = np.concatenate([body.rest_corners for body in bodies])
+        chosen = [part.numbers if isinstance(part, Portion) else slice(None) for part in parts]
+        corners = np.concatenate([body.rest_corners[own] for body, own in zip(bodies, chosen, strict=True)])
         return PatternElasticity.from_pattern(rest, triangles, material, thickness, corners)
 
     @property

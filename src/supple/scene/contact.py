@@ -87,10 +87,12 @@ class Contact:
     largest Young's modulus. refresh: sweeps after which they are found anew within a step; they are when a
     step begins, and before a state counts as balanced. "barrier": nothing ever passes anything. What is
     nearer than the thickness pushes, infinitely where it touches; unless given, it is 5 % of the mean edge,
-    and the stiffness that edge times Young's modulus of the softer body. friction: Coulomb's coefficient μ
-    between all bodies, 0 for none; what sticks does so for ever. kinetic: μ of what slides, that of what
-    sticks unless given. pairs: `Rub`s of bodies that differ from it. push_apart: with a barrier, which must
-    begin where nothing intersects, have what does pushed apart first, by its elasticity and without loads.
+    and the stiffness 30 times that edge times Young's modulus of the softer body. Bodies that start nearer
+    to each other have their gap as thickness, at least a tenth of the one given. friction: Coulomb's
+    coefficient μ between all bodies, 0 for none; what sticks does so for ever. kinetic: μ of what slides,
+    that of what sticks unless given. pairs: `Rub`s of bodies that differ from it. push_apart: with a barrier,
+    which must begin where nothing intersects, have what does pushed apart first, by its elasticity and
+    without loads.
     "grid": motions are those of a regular grid that carries all bodies, solids only, which so stick to each
     other [PXPBD section 5.5]. spacing [m]: the edge of its cells, the mean edge of all tetrahedra unless
     given; cfl: the part of it that anything may move in a step, of which a frame has as many as it takes.

@@ -62,6 +62,11 @@ class SceneFile:
         return None if self.start is None else self.start.velocities(model, self.folder)
 
 
+def file_without_path(scene: Scene) -> SceneFile:
+    """A scene made in Python as that of a file that says nothing of how to solve or show it."""
+    return SceneFile(Path(), "scene", scene, Solver(), Stop(), None, View(), Path())
+
+
 def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:
     """Read a scene file. All mistakes in it are reported at once, in one `SceneFileError`.
 

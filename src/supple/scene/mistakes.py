@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from supple.checks import SHORTEST, closest, shown
 from supple.scene.errors import SceneFileError
+from supple.words import shorten_words
 
 T = TypeVar("T")
 Location = tuple[int | str, ...]
@@ -26,7 +27,8 @@ class Mistakes:
         self.lines: list[str] = []
 
     def add(self, field: str, sentence: str) -> None:
-        self.lines.append(f"{self.path}: {field}: {sentence}" if field else f"{self.path}: {sentence}")
+        text = shorten_words(f"{field}: {sentence}" if field else sentence)
+        self.lines.append(f"{self.path}: {text}")
 
     def attempt(self, field: str, make: Callable[[], T]) -> T | None:
         """What `make` returns; where it raises, that is a mistake of this field, and there is None."""

@@ -11,6 +11,7 @@ import numpy as np
 from supple.checks import floats
 from supple.contact import Obstacles, Shapes, distances_to
 from supple.contact import shapes as kinds
+from supple.contact.obstacles import Surface
 from supple.contact.rigid import Rigid
 from supple.meshes import TriMesh
 from supple.scene.checks import Vector, number, shown, sound_name, vector
@@ -124,12 +125,24 @@ def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """t -> the distances at the points of all grids at a time [s]."""
+    """t -> the trees of all meshes at a time [s]."""
 
     shapes: tuple[Shape, ...]
 
     def __call__(self, t: float) -> np.ndarray:
         return np.concatenate([*(shape.values_at(t) for shape in self.shapes), np.zeros(1)])
+
+
+@dataclass(frozen=True, eq=False)
+class Surfaces:
+    """t -> the meshes of shapes that have one at a time [s], by row; first_row: of each shape."""
+
+    shapes: tuple[Shape, ...]
+    first_row: tuple[int, ...]
+
+    def __call__(self, t: float) -> dict[int, Surface]:
+        meshes = ((row, shape.surface_at(t)) for row, shape in zip(self.first_row, self.shapes, strict=True))
+        return {row: mesh for row, mesh in meshes if mesh is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +191,14 @@ def obstacles_of(scene: Scene) -> Obstacles | None:
     names = tuple(obstacle.name for obstacle in scene.obstacles)
     shapes = tuple(obstacle.shape for obstacle in scene.obstacles)
     deforms = Values(shapes) if any(isinstance(shape, SurfaceSequence) for shape in shapes) else None
-    first_row = np.cumsum([0, *map(len, rows)])
+    first_row = tuple(int(row) for row in np.cumsum([0, *map(len, rows[:-1])]))
     rigid = tuple(
-        _rigid(obstacle, int(row), scene.gravity)
-        for obstacle, row in zip(scene.obstacles, first_row, strict=False)
+        _rigid(obstacle, row, scene.gravity)
+        for obstacle, row in zip(scene.obstacles, first_row, strict=True)
         if obstacle.mass is not None
     )
-    return Obstacles(names, np.concatenate(rows), numbers, Poses(tuple(scene.obstacles)), deforms, rigid)
+    poses, surfaces = Poses(tuple(scene.obstacles)), Surfaces(shapes, first_row)
+    return Obstacles(names, np.concatenate(rows), numbers, poses, deforms, rigid, surfaces)
 
 
 def refuse_resting(scene: Scene) -> None:

@@ -61,8 +61,9 @@ class Reader:
             self._ramp("gravity_ramp", table.gravity_ramp),
             contact or "none",
             table.integrator,
+            table.initial_guess,
         )
-        self._refuse_idle("substeps", "damping", "integrator")
+        self._refuse_idle("substeps", "damping", "integrator", "initial_guess")
 
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):

@@ -13,7 +13,7 @@ from supple.materials import Material, is_per_element
 from supple.meshes import Mesh
 from supple.scene.checks import number, shown, sound_name
 from supple.scene.errors import SceneError
-from supple.terms import Term, TetElasticity
+from supple.terms import Term
 
 if TYPE_CHECKING:
     from supple.scene.bodies import Body
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Tetrahedra of a solid that are of another material than the rest of it, for `Scene.add_solid`.
+    """Cells of a body that are of another material than the rest of it: tetrahedra of a solid, for
+    `Scene.add_solid`, or triangles of cloth, for `Scene.add_cloth`.
 
-    where: a function of the centres (m, 3) [m] of all tetrahedra at rest that gives a mask, a mask (m,), the
-    numbers of tetrahedra, or a field of the mesh with the value or values that it has there,
-    `{"region": 3}`. density [kg/m³]: that of the solid unless given. Arrays among the parameters of its
-    material have an entry for each tetrahedron of the region, or for each of the whole solid.
+    where: a function of the centres (m, 3) [m] of all cells at rest that gives a mask, a mask (m,), the
+    numbers of cells, or a field of the mesh with the value or values that it has there, `{"region": 3}`.
+    density [kg/m³], of cloth [kg/m²]: that of the body unless given. Arrays among the parameters of its
+    material have an entry for each cell of the region, or for each of the whole body.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Portion:
 
     @property
     def cells(self) -> np.ndarray:
-        """(k, 4) vertices, numbered through the whole scene."""
+        """(k, 4), of cloth (k, 3), vertices, numbered through the whole scene."""
         return self.body.cells[self.numbers]
 
     @property
@@ -63,7 +64,7 @@ class Portion:
 
     def elasticity(self, parts: Sequence[Any], rest: np.ndarray, material: Any) -> Term:
         """The term of portions of one kind."""
-        return TetElasticity.from_mesh(rest, np.concatenate([part.cells for part in parts]), material)
+        return self.body.elasticity(parts, rest, material)
 
     def __repr__(self) -> str:
         return f"<Portion {self.name!r}: {self.n_cells} cells, {shown(self.material)}>"
@@ -88,7 +89,7 @@ def portions_of(body: Body) -> tuple[Portion, ...]:
 
 def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
     """Regions with the numbers of their cells, and materials for these alone; what is wrong is refused.
-    known: the name of the solid."""
+    known: the name of the body."""
     if isinstance(regions, Region) or not isinstance(regions, Sequence):
         raise SceneError(f"regions are a list of supple.Region(name, where, material); got {shown(regions)}.")
     owner = np.full(mesh.n_cells, -1)
@@ -108,19 +109,20 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
         if len(taken):
             raise SceneError(
                 f"Regions {done[owner[taken[0]]].name!r} and {name!r} of {known!r} share {len(taken)} "
-                f"tetrahedra, for example {taken[0]}; a tetrahedron is of one material."
+                f"{cells_of(mesh)}, for example {taken[0]}; each is of one material."
             )
         owner[cells] = len(done)
         density = region.density
         if density is not None:
-            density = number(density, f"density [kg/m³] of region {name!r}", above=0)
-        material = of_cells(region.material, name, cells, mesh.n_cells)
+            unit = "kg/m³" if mesh.corners == 4 else "kg/m²"
+            density = number(density, f"density [{unit}] of region {name!r}", above=0)
+        material = of_cells(region.material, name, cells, mesh.n_cells, cells_of(mesh))
         done.append(replace(region, where=cells, density=density, material=material))
     return tuple(done)
 
 
 def densities(regions: Sequence[Region], density: float, count: int) -> Any:
-    """One number [kg/m³], or one for each of so many cells where regions have their own."""
+    """One number [kg/m³], of cloth [kg/m²], or one for each of so many cells where regions have their own."""
     if all(region.density is None for region in regions):
         return density
     values = np.full(count, density)
@@ -155,14 +157,14 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
         raise SceneError(
             f"where of region {name!r} must be a field with its value such as {{'region': 3}}, a function of "
-            f"centres (m, 3), a mask for each of the {mesh.n_cells} tetrahedra or their numbers; "
+            f"centres (m, 3), a mask for each of the {mesh.n_cells} {cells_of(mesh)} or their numbers; "
             f"got {shown(where)}."
         )
     if not chosen.size:
-        raise SceneError(f"Region {name!r} has no tetrahedra.")
+        raise SceneError(f"Region {name!r} has no {cells_of(mesh)}.")
     if chosen.min() < 0 or chosen.max() >= mesh.n_cells:
         raise SceneError(
-            f"Tetrahedra are numbered from 0 to {mesh.n_cells - 1}; region {name!r} names "
+            f"{cells_of(mesh).capitalize()} are numbered from 0 to {mesh.n_cells - 1}; region {name!r} names "
             f"{chosen.min()} to {chosen.max()}."
         )
     return np.unique(chosen.astype(np.int64))
@@ -185,14 +187,19 @@ def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
     return np.isin(found, wanted)
 
 
-def of_cells(material: Any, name: str, cells: np.ndarray, count: int) -> Any:
+def cells_of(mesh: Mesh) -> str:
+    """What the cells of a mesh are called in sentences."""
+    return "tetrahedra" if mesh.corners == 4 else "triangles"
+
+
+def of_cells(material: Any, name: str, cells: np.ndarray, count: int, called: str = "tetrahedra") -> Any:
     """A material whose arrays have an entry for each cell of a region, given so or for all cells of its
-    solid."""
+    body; called: what these are."""
     lengths = {len(value) for value in material if is_per_element(value)} - {len(cells)}
     if not lengths <= {count}:
         raise SceneError(
             f"A material of region {name!r} has one number, or one for each of its {len(cells)} "
-            f"tetrahedra or of the {count} of the whole solid; it has {min(lengths - {count})}."
+            f"{called} or of the {count} of the whole body; it has {min(lengths - {count})}."
         )
     return _rows(material, cells) if lengths else material
 

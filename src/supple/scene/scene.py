@@ -45,6 +45,8 @@ class Scene(Loaded, WithObstacles, WithTies):
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
     integrator: the rule of these steps, "backward_euler", or of second order "bdf2" and "trapezoidal";
+    initial_guess: where solvers start in a step, "adaptive", "inertial" (x + Δt v + Δt² g) or "coast"
+    (x + Δt v);
     contact: how bodies see each other and themselves, "none", "weak", "barrier", "grid" or a `Contact` with
     its options.
     """
@@ -58,6 +60,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     gravity_ramp: AnyRamp | None = None
     contact: Contact | Method = "none"
     integrator: Literal["backward_euler", "bdf2", "trapezoidal"] = "backward_euler"
+    initial_guess: Literal["adaptive", "inertial", "coast"] = "adaptive"
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
@@ -86,6 +89,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.gravity_ramp = check_ramp(self.gravity_ramp)
         self.contact = contact_of(self.contact)
         chosen(self.integrator, "integrator", ("backward_euler", "bdf2", "trapezoidal"))
+        chosen(self.initial_guess, "initial_guess", ("adaptive", "inertial", "coast"))
 
     def __getstate__(self) -> dict[str, Any]:
         further = [picklable(make, "a term of one's own", "function") for make in self.further]
@@ -142,6 +146,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         render: TriMesh | None = None,
         velocity: Vector = (0.0, 0.0, 0.0),
         angular_velocity: Vector = (0.0, 0.0, 0.0),
+        regions: Sequence[Region] = (),
     ) -> Cloth:
         """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
         with a density [kg/m²], 0.2 unless given, and a thickness [m], by which the material's energy is
@@ -151,12 +156,14 @@ class Scene(Loaded, WithObstacles, WithTies):
         The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
         `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
         of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
-        name, render and velocities as for solids.
+        name, render and velocities as for solids. regions: triangles that are of other membranes, such as
+        `Region("seam", lambda X: X[:, 0] < 0.01, StVK(...))`; thickness and bending are those of the cloth.
         """
         motion = velocity, angular_velocity
         made = adding.cloth(
-            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion
-        )
+            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion,
+            regions=regions,
+        )  # fmt: skip
         self.bodies.append(made)
         return made
 

@@ -44,6 +44,10 @@ class SceneTable(Table):
         "backward_euler",
         description="The rule of steps: first order and damped, or second order and damped less or not.",
     )
+    initial_guess: Literal["adaptive", "inertial", "coast"] = Field(
+        "adaptive",
+        description="Start of a step: free bodies fall, x + Δt v + Δt² g for all, or x + Δt v.",
+    )
     damping: Annotated[Number, Field(ge=0, lt=1)] = Field(
         0.0,
         description="The part of every velocity lost in each step of a dynamic scene, from 0 to below 1.",

@@ -31,6 +31,11 @@ class Shape(ABC):
         """Distances [m] at the points of its grid at a time [s], of one that deforms."""
         return self.values
 
+    def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """Points (p, 3) [m] in the frame of its row and triangles (t, 3) of its mesh at a time [s], if it has
+        one; the triangles are the same at all times."""
+        return None
+
 
 def _frame(z: Any) -> np.ndarray:
     """Three orthonormal rows, the last of which is along z."""

@@ -17,12 +17,14 @@ from supple.terms import PointSprings, Springs, Term
 @dataclass(frozen=True, eq=False)
 class SpringSet:
     """Springs of energy ½ k (l - L)²: vertices (m, 2) numbered through the whole scene, or (m, 1) where they
-    lead to fixed points (m, 3) [m]; stiffness k (m,) [N/m]; rest_length L (m,) [m]."""
+    lead to fixed points (m, 3) [m]; stiffness k (m,) [N/m]; rest_length L (m,) [m]; depends_on_rest: whether
+    the lengths are distances at rest."""
 
     vertices: np.ndarray
     points: np.ndarray | None
     stiffness: np.ndarray
     rest_length: np.ndarray
+    depends_on_rest: bool = False
 
 
 def spring_set(
@@ -43,7 +45,8 @@ def spring_set(
             f"so that with a rest_length of {length[pushed[0]]:g} m it would push them apart nowhere; "
             "move one of them, or give it no length."
         )
-    return SpringSet(vertices, points, _for_each("stiffness [N/m]", stiffness, len(a), SMALLEST), length)
+    stiff = _for_each("stiffness [N/m]", stiffness, len(a), SMALLEST)
+    return SpringSet(vertices, points, stiff, length, rest_length is None)
 
 
 def _paired(a: VertexSet, b: VertexSet) -> np.ndarray:
@@ -87,8 +90,10 @@ def spring_terms(springs: list[SpringSet], rest: np.ndarray) -> tuple[Term, ...]
     between = [each for each in springs if each.points is None]
     to_points = [each for each in springs if each.points is not None]
     points = np.concatenate([np.empty((0, 3)), *(each.points for each in to_points)])
-    made: list[Term] = [Springs(*_joined(between), rest)] if between else []
-    made += [PointSprings(*_joined(to_points), rest, points=points)] if to_points else []
+    first, second = (any(each.depends_on_rest for each in sets) for sets in (between, to_points))
+    made: list[Term] = [Springs(*_joined(between), rest, depends_on_rest=first)] if between else []
+    if to_points:
+        made.append(PointSprings(*_joined(to_points), rest, points=points, depends_on_rest=second))
     return tuple(made)
 
 

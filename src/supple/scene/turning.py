@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,6 +75,10 @@ class Turning:
     index: int
     load: FollowingTraction
     every: int | None = LOOKS
+    caveat: ClassVar[str] = (
+        "the distance to the equilibrium takes tractions that follow their surface as fixed: it may be far "
+        "too small where the load is large or the tolerance loose; compare with a tighter tolerance"
+    )
 
     def follow(self, problem: Any, time: float) -> Term | None:
         load, term = self.load, problem.model.terms[self.index]

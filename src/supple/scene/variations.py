@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,35 @@ def conditions(
         _start(model, variation),
         float(variation.time),
         _gravity(scene, variation),
+        partial(_conditions_at, scene, model, variation),
+    )
+
+
+def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float) -> Conditions:
+    """Conditions at a fraction of all loads and motions of a variation: motions and ramps are at that part of
+    their time, constant loads and positions of pins at that part of the way."""
+    time = part * (variation.time if np.isfinite(variation.time) else model.duration)
+    there, begin = replace(variation, time=time), model.prescribed(0.0)
+    pins: dict[Vertices, Any] = {}
+    for chosen, target in variation.pins.items():
+        if callable(target):
+            pins[chosen] = target
+        else:
+            on = _in_scene(scene, chosen)
+            first = begin[np.searchsorted(model.pinned, on.vertices)]
+            pins[chosen] = first + part * (np.asarray(target, float) - first)
+    constant = model.force
+    if variation.forces:
+        constant = constant + forces_on(scene, model, variation.forces)
+    if variation.gravity is not None and scene.gravity_ramp is None:
+        change = np.array(vector(variation.gravity, "gravity")) - np.array(scene.gravity)
+        constant = constant + model.mass[:, None] * change
+    return Conditions(
+        pins_at(scene, model, pins, time),
+        _force(scene, model, there) - (1 - part) * constant,
+        _materials(scene, model, there),
+        None,
+        time,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model, unpinned
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
 from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
 from supple.solvers.newton_steps.newton_pcg import NewtonPCG
@@ -35,6 +35,9 @@ BESIDE_OBSTACLES = 10
 TOGETHER = 4
 """How many times as many sweeps pay for several states at once, which share them."""
 
+
+RIGID_CORRECTIONS = 10
+"""Corrections of rigid bodies in a solve after which sweeps begin to be timed without regard to them."""
 
 GROWN = 10.0
 """Bodies that what acts on them has made so many times as large as they were, or are held, grow without
@@ -149,6 +152,7 @@ class DescentRun(Run):
         self._sweeps_only = True
         self._endless = ""
         self._version = problem.layout.version
+        self._rigid_moves, self._dropped = problem.contacts.moves, 0
         if options.ahead == 0:
             self._turn_to_newton()
 
@@ -161,6 +165,9 @@ class DescentRun(Run):
         newton = self._newton
         known = isinstance(newton, NewtonPCG) and newton.problem is not self.problem and not self._swept_since
         return newton.problem if known and newton is not None else None
+
+    def start_at(self, balances: Balances) -> None:
+        self._sweeping.start_at(balances)
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Iterations that are asked for without a tolerance are sweeps."""
@@ -223,14 +230,25 @@ class DescentRun(Run):
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Sweep on as long as that promises to arrive soon."""
+        if isinstance(self._newton, BesideObstacles):
+            return self._newton.observe(balance)
         if self._newton is not None:
             return False
+        self._drop_forecast()
         moved = self._sweeping.observe(balance, copy)
         self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
         slow = self._forecast.remaining > self._ahead
         if slow and not self._sweeps_only and self._allowance.allows_newton:
             self._turn_to_newton()
         return moved
+
+    def _drop_forecast(self) -> None:
+        """Forget the rate where rigid bodies have moved since the last look, which raises the imbalance:
+        their first few corrections say nothing of how fast sweeps are."""
+        moves = self.problem.contacts.moves
+        if moves != self._rigid_moves and self._dropped < RIGID_CORRECTIONS:
+            self._forecast, self._dropped = Forecast(self._forecast.aim), self._dropped + 1
+        self._rigid_moves = moves
 
     def _see_stencils(self) -> None:
         """Go on where stencils were exchanged: what was known is of other forces."""

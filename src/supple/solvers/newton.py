@@ -26,6 +26,7 @@ import numpy as np
 
 from supple.checks import check_iterations, flag, listed, one_of, whole_number
 from supple.linear import Assembly, NotPositive
+from supple.linear.condensed import condense_stiffness
 from supple.linear.pattern import count_blocks
 from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_solver
 from supple.model import Model
@@ -111,6 +112,8 @@ class NewtonRun(Run):
     def __init__(self, options: Newton, problem: Problem) -> None:
         self.options, self.problem = options, problem
         self._of_twin: NewtonRun | None = None
+        if problem.contacts.rigid and problem.device.name == "cpu":
+            problem.following.condense = condense_stiffness
         self._refuse_unable()
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None

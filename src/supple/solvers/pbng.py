@@ -33,6 +33,7 @@ from supple.algebra.matrix3 import add, scale
 from supple.checks import check_iterations, flag, one_of
 from supple.contact import respond
 from supple.kernels import divide, do, gather, least_share
+from supple.linear.condensed import condense_stiffness
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Balances, Problem
@@ -162,6 +163,9 @@ class PBNGRun(Run):
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem, self.options = problem, options
         self._since_detection = 0
+        self.acceleration = begin_acceleration(None, problem)
+        if problem.contacts.rigid and problem.device.name == "cpu":
+            problem.following.condense = condense_stiffness
         self._see_stencils()
 
     def _see_stencils(self) -> None:
@@ -170,10 +174,17 @@ class PBNGRun(Run):
         self._version, self._moves = p.layout.version, p.contacts.moves
         acceleration = acceleration_of(self.options.acceleration)
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
+        caution = self.acceleration.caution
         self.acceleration = begin_acceleration(acceleration, p)
+        self.acceleration.resume(caution)
         self.links = rows_of_links(p) if self.options.links else p.shared("no links", no_links)
         shape = p.copies, *p.loads.rows.inertia.shape
         self._rejected = p.shared("rejected", lambda: p.zeros(shape))
+
+    @property
+    def _exchanged(self) -> bool:
+        """Whether stencils or rigid bodies have changed since the last look at them."""
+        return (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves)
 
     @property
     def colours(self) -> int:
@@ -198,7 +209,7 @@ class PBNGRun(Run):
     def advance(self, count: int) -> None:
         """Sweep that many times. Where stencils were exchanged, or rigid bodies moved, what is known of
         earlier sweeps is no guide to the next."""
-        if (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves):
+        if self._exchanged:
             self._see_stencils()
         if self.problem.room:
             self._sweep_in_balls(count)
@@ -245,6 +256,11 @@ class PBNGRun(Run):
         sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records, deforms)
         phases = count * (len(deforms) + self.colours + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
+
+    def start_at(self, balances: Balances) -> None:
+        if self._exchanged:
+            self._see_stencils()
+        self.acceleration.start_at(balances)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -41,6 +41,9 @@ class Solver(ABC):
     only_with: ClassVar[dict[str, tuple[str, str]]] = {}
     """Options that do nothing unless another has some value: option → (the other, its value)."""
 
+    takes_guess: ClassVar[bool] = True
+    """Whether a step may start anywhere; otherwise the method has a start of its own, from û."""
+
     iterations: int | None = None
     """Iterations per step when a call sets no other limit."""
     damping: float = 0.0
@@ -147,6 +150,9 @@ class Run(ABC):
     def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""
         return []
+
+    def start_at(self, balances: Balances) -> None:  # noqa: B027
+        """Take note of the balances of all copies where a solve starts."""
 
     def aim(  # noqa: B027
         self, tolerance: float | None, max_iterations: int | None, budget: float | None

@@ -153,11 +153,19 @@ class Barriers(Elemental):
         np.add.at(total, self.vertices[found.some], force)
         return total
 
+    def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        return self.forces(positions)
+
     def complementarity(self, positions: np.ndarray) -> float:
         """Σ λ d, pushes times gaps [J]."""
+        push, distance, _ = self.pushes(positions)
+        return float((push * distance).sum())
+
+    def pushes(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """λ [N], d [m] and h [m] of those that push, (s,) each."""
         found = self.near(positions)
         gaps = np.einsum("ma,mai->mi", found.weights, positions[self.vertices[found.some]])
-        return float((found.push * np.sqrt((gaps**2).sum(axis=1))).sum())
+        return found.push, np.sqrt((gaps**2).sum(axis=1)), self.reach[found.some]
 
     def near(self, positions: np.ndarray) -> Near:
         """Those that push, at positions (n, 3) [m]."""
@@ -184,7 +192,8 @@ class Barriers(Elemental):
                 exact[:, k, k] += (slope / self.lengths[some])[:, None, None] * np.eye(3)
         blocks[some] = exact
         if self.rubs is not None:
-            self._add_friction(blocks, self.positions + np.asarray(u)[:, :3].astype(float))
+            displacements = np.asarray(u)[: len(self.positions), :3]  # the last record is padding
+            self._add_friction(blocks, self.positions + displacements.astype(float))
         return blocks
 
     def _add_friction(self, blocks: np.ndarray, positions: np.ndarray) -> None:

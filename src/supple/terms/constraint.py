@@ -41,13 +41,15 @@ class ConstraintRows(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Constraint(Elemental):
     """½ Σ k C²: vertices (m, k); stiffness (m,); rest (m, fields): what C needs; positions (n, 3) at zero
-    displacement [m]; capacity: how many there is room for where they come and go."""
+    displacement [m]; capacity: how many there is room for where they come and go; depends_on_rest: whether
+    `rest` was measured at the rest positions."""
 
     vertices: np.ndarray
     stiffness: np.ndarray
     rest: np.ndarray
     positions: np.ndarray
     capacity: int | None = None
+    depends_on_rest: bool = False
 
     kind: ClassVar[type[ConstraintRows]]
     """What kernels get."""

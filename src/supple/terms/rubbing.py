@@ -101,6 +101,12 @@ class RubbingContacts(Elemental):
         found = self.response(u)
         return found.push[:, None] * self.numbers[:, NORMAL:SLIP] - found.holds[:, None] * found.slip
 
+    def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        total = np.zeros(positions.shape)
+        on_points = self.forces(positions - rest)
+        np.add.at(total, self.vertices, self.weights[:, :, None] * on_points[:, None])
+        return total
+
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """wᵃ wᵇ (k n nᵀ + s (I - n nᵀ)), with k = 0 where nothing pushes, and s = μ λ/|o| where it slides:
         the bound of a visit, for every kind. Coulomb's law has no second derivatives of an energy."""

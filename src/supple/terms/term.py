@@ -127,6 +127,10 @@ class Term(Protocol):
         """(m, k) vertex ids of the stencils."""
 
     @property
+    def depends_on_rest(self) -> bool:
+        """Whether it ties points by numbers, such as weights or lengths, measured at the rest positions."""
+
+    @property
     def capacity(self) -> int | None:
         """How many stencils there is room for where they may come and go, see `Problem.refresh`; None where
         they stay."""
@@ -164,6 +168,10 @@ class Term(Protocol):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
 
+    def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
+        """(n, 3) [N] of contacts on vertices at positions (n, 3) [m], at rest at (n, 3); None for terms that
+        are no contacts."""
+
     def bare(self) -> Bare:
         """What it is without what follows from the rest positions, which are stored once."""
 
@@ -193,6 +201,10 @@ class Elemental:
         return None
 
     @property
+    def depends_on_rest(self) -> bool:
+        return False
+
+    @property
     def stiffnesses(self) -> np.ndarray:
         return np.empty(0)
 
@@ -216,6 +228,9 @@ class Elemental:
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         return np.empty((0, 2, 3))
+
+    def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
+        return None
 
     def bare(self) -> Self:
         return self

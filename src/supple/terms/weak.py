@@ -32,7 +32,7 @@ class WeakConstraints(Elemental):
     vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
     unused slots have weight 0. target (m, 3) [m]; stiffness (m, 6) [N/m] symmetric as xx yy zz xy xz yz;
     rest (n, 3) positions at zero displacement [m]; capacity: how many there is room for where they come and
-    go.
+    go; depends_on_rest: whether weights or targets were computed from the rest positions.
     """
 
     vertices: np.ndarray
@@ -41,6 +41,7 @@ class WeakConstraints(Elemental):
     stiffness: np.ndarray
     rest: np.ndarray
     capacity: int | None = None
+    depends_on_rest: bool = False
 
     name: ClassVar[str] = "weak constraints"
     ties: ClassVar[bool] = True

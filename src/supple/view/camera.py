@@ -9,16 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Angles = tuple[float, float]
-"""Azimuth and elevation [degrees] of the camera: (0, 0) looks along -z, (90, 0) along -x; y is up."""
-
-CAMERAS: dict[str, Angles] = {
-    "corner": (32.0, 20.0),
-    "front": (0.0, 4.0),
-    "side": (90.0, 4.0),
-    "back": (180.0, 4.0),
-    "top": (0.0, 89.0),
-}
+from supple.scene.tables.showing import CAMERAS as CAMERAS
+from supple.scene.tables.showing import Angles as Angles
 
 OPENING = math.radians(24)
 """Vertical opening angle."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from supple.contact import shapes as kinds
 from supple.contact.obstacles import Obstacles
-from supple.contact.outlines import outlines
+from supple.contact.outlines import outlines, placed
 from supple.view.camera import Camera
 from supple.view.light import shade
 
@@ -29,12 +29,11 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
         return found[0]
     low, high = seen.min(axis=0), seen.max(axis=0)
     size = float((high - low).max())
-    rows = obstacles.shapes(time).rows
-    for outline in outlines(obstacles, seen, time):
-        points = outline.placed(rows)
+    shown = outlines(obstacles, seen, time)
+    for outline, points in zip(shown, placed(shown, obstacles, time), strict=True):
         gap = np.maximum(points.min(axis=0) - high, low - points.max(axis=0)).max()
         small = np.ptp(points, axis=0).max() <= LARGEST * size
-        if small and gap <= FARTHEST * size and rows[outline.row, kinds.KIND] != kinds.PLANE:
+        if small and gap <= FARTHEST * size and obstacles.rows[outline.row, kinds.KIND] != kinds.PLANE:
             found.append(points)
     return np.concatenate(found)
 

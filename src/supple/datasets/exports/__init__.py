@@ -3,6 +3,7 @@ card how to open what its `write` has written."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import Any
 from supple.checks import closest
 from supple.datasets.card import card_of_export
 from supple.datasets.errors import DatasetError
+from supple.datasets.files import COPIES
 from supple.datasets.opened import Dataset
 from supple.io.replacing import replacing_folder
 
@@ -65,6 +67,8 @@ def export_dataset(
         (unfinished / "scene.toml").write_text(
             (data.path / "scene.toml").read_text(encoding="utf-8"), encoding="utf-8"
         )
+        if (data.path / COPIES).is_dir():
+            shutil.copytree(data.path / COPIES, unfinished / COPIES)
         module.write(unfinished, data, watch or (lambda done, samples: None))
     return folder
 

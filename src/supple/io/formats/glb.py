@@ -10,7 +10,7 @@ import logging
 import shutil
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -56,8 +56,9 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         with replacing(path) as temporary:
             _pack(temporary, tree, packed)
     finally:
-        raw.unlink(missing_ok=True)
-        packed.unlink(missing_ok=True)
+        for part in (raw, packed):
+            with suppress(OSError):  # a folder to which nothing can be written has none
+                part.unlink(missing_ok=True)
 
 
 class _Surface:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.embedding import Skin, skin_of
+from supple.io.checksums import delete_with_checksum
 from supple.io.formats.colours import srgb
 from supple.io.formats.format import AddFrame, Format, Moment, Shot, Writer
 from supple.io.formats.names import distinct, file_name
@@ -29,7 +30,7 @@ def _sequence(suffix: str, encode: Encode) -> Writer:
         skins = [skin_of(body) for body in shot.bodies]
         path.mkdir(parents=True, exist_ok=True)
         for old in path.glob(f"*_[0-9][0-9][0-9][0-9]*{suffix}"):
-            old.unlink()
+            delete_with_checksum(old)
 
         def add(frame: Moment) -> None:
             for number, (name, body, skin) in enumerate(zip(names, shot.bodies, skins, strict=True)):

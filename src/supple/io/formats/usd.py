@@ -3,6 +3,8 @@ volume."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -30,7 +32,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
     names = distinct((body.name for body in shot.bodies), Tf.MakeValidIdentifier)
     skins = [skin_of(body) for body in shot.bodies]
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, _naming_full_disk(path):
         stage = Usd.Stage.CreateNew(str(temporary))
         _set_stage(stage, shot.dt)
         surfaces = [_surface(stage, f"/World/{n}/{n}", s) for n, s in zip(names, skins, strict=True)]
@@ -61,6 +63,20 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
             stage.Save()
 
         yield add
+
+
+@contextmanager
+def _naming_full_disk(path: Path) -> Iterator[None]:
+    """USD raises errors of its own where the disk is full."""
+    from pxr import Tf
+
+    try:
+        yield
+    except Tf.ErrorException as error:
+        full = os.strerror(errno.ENOSPC)
+        if full not in str(error):
+            raise
+        raise OSError(errno.ENOSPC, full, str(path)) from error
 
 
 def _set_stage(stage: Any, dt: float) -> None:

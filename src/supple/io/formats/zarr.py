@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,9 @@ from supple.io.bodies import joined
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.replacing import replacing_folder
 
+LONGEST_WRITE = 30.0
+"""Seconds that an interrupted export waits for what is being written."""
+
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
@@ -20,7 +24,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
     import zarr
 
     rest = joined(shot.bodies)
-    with replacing_folder(path) as temporary:
+    with replacing_folder(path) as temporary, _finished_writes():
         group = zarr.open_group(temporary, mode="w")
         n = len(rest.points)
         positions = group.create_array("positions", shape=(0, n, 3), chunks=(1, n, 3), dtype="f8")
@@ -46,6 +50,24 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
             index.append(np.array([frame.index]))
 
         yield add
+
+
+@contextmanager
+def _finished_writes() -> Iterator[None]:
+    """Wait, where an export is interrupted, for the writes that Zarr's thread has begun: they would make the
+    deleted folder again."""
+    from zarr.core.sync import sync
+
+    async def wait_for_others() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=LONGEST_WRITE)
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        sync(wait_for_others())
+        raise
 
 
 ZARR = Format(

@@ -33,7 +33,8 @@ class Contact(Table):
     )
     stiffness: Positive | None = Field(
         None,
-        description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times.",
+        description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times, "
+        "barrier 30 times.",
     )
     refresh: Annotated[StrictInt, Field(ge=1)] = Field(
         10, description="Sweeps after which weak contacts are found anew within a step."

@@ -11,7 +11,7 @@ from supple.meshes import load_surface
 from supple.scene.paths import located
 from supple.scene.shapes import SHAPES, Shape
 from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
-from supple.scene.tables.base import Choice, Count, Length, Number, Point, Table, Vector
+from supple.scene.tables.base import Choice, Length, Number, Point, Table, Vector
 
 INSIDE = "Whether bodies are inside it."
 
@@ -44,13 +44,11 @@ class RoundTable(Table):
 
 class SurfaceTable(Table):
     file: StrictStr = Field(description="A closed surface, .obj, .stl, .ply or .off.")
-    cells: Count = Field(64, description="Cells of the grid of distances along its longest side.")
 
 
 class SequenceTable(Table):
     files: list[StrictStr] = Field(min_length=2, description="Closed surfaces, one for each time.")
     times: list[Number] = Field(description="When it is each of them [s], in order.")
-    cells: Count = Field(32, description="Cells of the grid of distances along its longest side.")
 
 
 class ShapeTable(Choice):
@@ -70,7 +68,7 @@ class ShapeTable(Choice):
         given: dict[str, Any] = value.given()
         if kind == "sequence":
             meshes = [load_surface(located(folder, file)) for file in value.files]
-            return SurfaceSequence(meshes, value.times, value.cells)
+            return SurfaceSequence(meshes, value.times)
         if kind == "surface":
-            return SurfaceShape(load_surface(located(folder, value.file)), value.cells)
+            return SurfaceShape(load_surface(located(folder, value.file)))
         return SHAPES[kind](**given)

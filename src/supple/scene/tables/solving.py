@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StrictStr
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StrictStr, ValidatorFunctionWrapHandler
+from pydantic.functional_validators import WrapValidator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -63,18 +64,38 @@ class Solver(Table):
         return dict(self.model_extra or {})
 
 
+def _limit_or_false(value: Any, validate: ValidatorFunctionWrapHandler) -> float | bool:
+    """A limit, or false for none; errors are those of the limit alone."""
+    return False if value is False else validate(value)
+
+
+class _FalseToo:
+    """The JSON schema of a limit that may also be false."""
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [handler(core_schema), {"const": False, "type": "boolean"}]}
+
+
+LimitOrFalse = Annotated[Number, Field(gt=0, lt=1), WrapValidator(_limit_or_false), _FalseToo()]
+"""A tolerance between 0 and 1, or false where it is switched off."""
+
+
 class Stop(Table):
     """When a solve ends: whichever comes first."""
 
-    tolerance: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
-        default=None, description="Stop when the imbalance is below this, between 0 and 1."
+    tolerance: LimitOrFalse | None = Field(
+        default=None,
+        description="Stop when the imbalance is below this, between 0 and 1; 1e-4 unless given, also beside "
+        "other limits; false for no tolerance.",
     )
     max_iterations: Count | None = Field(
         default=None, description="Stop after so many iterations, at least 1."
     )
     time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
-    distance: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+    distance: LimitOrFalse | None = Field(
         default=None,
         description="Where the imbalance is reached, every body must also be this close to the equilibrium, "
-        "relative to its size; 1e-4 in quasistatic scenes unless given.",
+        "relative to its size; 1e-4 in quasistatic scenes unless given; false where the imbalance is enough.",
     )

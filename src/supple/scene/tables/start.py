@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import Field, StrictStr
 
+from supple.input_files import ArrayFile, InputFileError, open_arrays
 from supple.model import Model
 from supple.scene.errors import SceneError
 from supple.scene.tables.base import Choice, Coordinate, Index, Table
@@ -58,37 +59,41 @@ class Start(Choice):
 
 def _saved_velocities(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
     """The velocities in an NPZ file, whose positions have been read; None where it has none."""
-    with np.load(path) as saved:
-        if "velocities" not in saved:
-            return None
-        velocities = np.array(saved["velocities"], float)
-    if velocities.shape != shape or not np.isfinite(velocities).all():
-        raise SceneError(
-            f"start.file: the velocities in {path} must be finite and of shape {shape}, as the positions are."
-        )
-    return velocities
+    with _arrays(path) as saved:
+        return _vectors(path, saved, "velocities", shape) if "velocities" in saved else None
 
 
 def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """The positions in an NPZ file, one row for each vertex of the scene."""
+    with _arrays(path) as saved:
+        if "positions" not in saved:
+            raise SceneError(f"start.file: {path} has no `positions`.")
+        return _vectors(path, saved, "positions", shape)
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[ArrayFile]:
+    """The arrays of an NPZ file; what cannot be read is refused with its name."""
     try:
-        with path.open("rb") as file, np.load(file) as saved:
-            positions = np.array(saved["positions"], float)
+        with open_arrays(path) as saved:
+            yield saved
     except OSError as error:
         raise SceneError(f"start.file: {path} cannot be read: {error.strerror or error}.") from None
-    except KeyError:
-        raise SceneError(f"start.file: {path} has no `positions`.") from None
-    except (ValueError, TypeError, EOFError, BadZipFile, zlib.error):
+    except InputFileError as error:
+        raise SceneError(f"start.file: {path} {error}.") from None
+
+
+def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """One array of an NPZ file as finite float64; its shape is compared before it is read."""
+    found = saved.shape(name)
+    if found != shape:
         raise SceneError(
-            f"start.file: {path} is no NPZ file with numbers as `positions`, or it is damaged."
-        ) from None
-    if positions.shape != shape:
-        raise SceneError(
-            f"start.file: {path} must have positions of shape {shape}, one row for each vertex of the scene; "
-            f"they have shape {positions.shape}."
+            f"start.file: {path} must have {name} of shape {shape}, one row for each vertex of the scene; "
+            f"they have shape {found}."
         )
-    bad = int(np.count_nonzero(~np.isfinite(positions).all(axis=1)))
+    vectors = np.array(saved[name], float)
+    bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
     if bad:
         where = counted(bad, "vertex", "vertices")
-        raise SceneError(f"start.file: {path} has positions that are NaN or infinite, of {where}.")
-    return positions
+        raise SceneError(f"start.file: {path} has {name} that are NaN or infinite, of {where}.")
+    return vectors

@@ -42,6 +42,14 @@ class AccelerationRun(ABC):
         """Records that are u, and must be where something else than sweeps has changed that."""
         return ()
 
+    @property
+    def caution(self) -> Any:
+        """How far a run with other stencils is to accelerate, for its `resume`."""
+        return None
+
+    def resume(self, caution: Any) -> None:  # noqa: B027
+        """Accelerate no further than a run before this one, whose stencils were exchanged, did last."""
+
     @abstractmethod
     def ahead(self, iterations: int) -> Any:
         """What `accelerate` needs for the next sweeps, with `phases`: how many follow a sweep."""
@@ -49,6 +57,9 @@ class AccelerationRun(ABC):
     def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""
         return []
+
+    def start_at(self, balances: Balances) -> None:  # noqa: B027
+        """Take note of the balances of all copies where a solve starts."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led to another u."""

@@ -79,6 +79,9 @@ class AndersonRun(AccelerationRun):
         self.problem, self._window = problem, window
         self.restarts = np.zeros(problem.copies, int)
         self._least = np.full(problem.copies, np.inf)
+        self._start_residual: np.ndarray | None = None
+        self._resumed, self._plain_left = np.zeros((2, problem.copies), int)
+        self._plain_looks = np.ones(problem.copies, int)
         self._best, self._memory = problem.shared(
             f"Anderson memory of {window} sweeps", lambda: _new_memory(problem, window)
         )
@@ -95,6 +98,21 @@ class AndersonRun(AccelerationRun):
         times = counted(int(self.restarts[copy]), "time")
         why = "residual" if self.problem.following.rough else "energy"
         return [f"Anderson acceleration started over {times} because the {why} rose"]
+
+    @property
+    def caution(self) -> tuple[np.ndarray, ...] | None:
+        if not self._confined_friction:
+            return None
+        return self._memory.window.copy(), self._resumed, self._plain_left, self._plain_looks
+
+    def resume(self, caution: tuple[np.ndarray, ...] | None) -> None:
+        if caution is not None and self._confined_friction:
+            self._memory.window[:], self._resumed, self._plain_left, self._plain_looks = caution
+            self.problem.device.push(self._memory.window)
+
+    @property
+    def _confined_friction(self) -> bool:
+        return bool(self.problem.room) and self.problem.following.rough
 
     @property
     def follows(self) -> tuple[np.ndarray, ...]:
@@ -117,19 +135,33 @@ class AndersonRun(AccelerationRun):
         """Remember the best u, or go back to it and start over; True when it went back."""
         if self.problem.following.rough:
             return self._observe_friction(balance, copy)
-        return bool(self._observe_energies(np.array([balance.finite]), np.array([copy]))[0])
+        residual = np.array([balance.residual])
+        return bool(self._observe_energies(np.array([balance.finite]), residual, np.array([copy]))[0])
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
         if self.problem.following.rough:
             return super().observe_all(balances, active)
         moved = np.zeros(self.problem.copies, bool)
-        moved[active] = self._observe_energies(balances.finite[active], active)
+        moved[active] = self._observe_energies(balances.finite[active], balances.residual[active], active)
         return moved
 
-    def _observe_energies(self, finite: np.ndarray, copies: np.ndarray) -> np.ndarray:
-        """(k,) which of these copies went back; finite (k,): whether their forces are."""
+    def start_at(self, balances: Balances) -> None:
+        """Know the residuals where the solve starts, or where stencils were exchanged; without friction not
+        with barrier contact and followers, which change the energy on the way."""
+        if not self.problem.room and not self.problem.model.followers:
+            self._start_residual = balances.residual.copy()
+        elif self._confined_friction:
+            self._least[:] = balances.residual
+
+    def _observe_energies(self, finite: np.ndarray, residual: np.ndarray, copies: np.ndarray) -> np.ndarray:
+        """(k,) which of these copies went back; finite (k,): whether their forces are; residual (k,) [N]."""
         measures, window = self.problem.measures, self._memory.window
-        energy, least = measures.energies_seen()[copies], self._least[copies]
+        energy = measures.energies_seen()[copies]
+        if self._start_residual is not None:
+            if (residual > self._start_residual[copies]).any():
+                self._least = self._start_energies()
+            self._start_residual = None
+        least = self._least[copies]
         risen = ~(finite & (energy <= least))
         if risen.any():
             allowed = np.broadcast_to(measures.energy_roundings(), self._least.shape)[copies]
@@ -148,6 +180,16 @@ class AndersonRun(AccelerationRun):
             self._start_over(copy)
         return risen
 
+    def _start_energies(self) -> np.ndarray:
+        """(copies,) E(u) [J] where the solve started, infinite where it is not finite."""
+        p = self.problem
+        here = p.zeros(p.u.shape)
+        p.device.assign(here, p.u)
+        p.device.assign(p.u, self._best)
+        energies = p.measures.energies()
+        p.device.assign(p.u, here)
+        return np.where(np.isfinite(energies), energies, np.inf)
+
     def _start_over(self, copy: int) -> None:
         """With half the window."""
         known, window = self._memory.known, self._memory.window
@@ -159,13 +201,31 @@ class AndersonRun(AccelerationRun):
         self.restarts[copy] += 1
 
     def _observe_friction(self, balance: Balance, copy: int) -> bool:
-        """Start over where the residual has risen much."""
-        window = self._memory.window
-        if not balance.residual <= RISEN * self._least[copy]:
-            self._least[copy] = balance.residual
+        """Start over where the residual has risen much; with barrier contact from the u where it was least,
+        with plain sweeps for a number of looks that doubles each time."""
+        window, confined = self._memory.window, self._confined_friction
+        plain = confined and window[copy] == 0
+        risen = not balance.residual <= RISEN * self._least[copy] and not plain
+        if risen:
             self._start_over(copy)
+        elif plain:
+            self._plain_left[copy] -= 1
+            if self._plain_left[copy] <= 0:
+                self._resize(copy, max(1, self._resumed[copy]))
         elif window[copy] < self._window:
-            window[copy] += 1
-            self.problem.device.push(window)
-        self._least[copy] = min(balance.residual, self._least[copy])
+            self._resize(copy, window[copy] + 1)
+        if risen and confined:
+            self._resumed[copy], self._plain_left[copy] = window[copy], self._plain_looks[copy]
+            self._plain_looks[copy] *= 2
+            self._resize(copy, 0)
+            for array in (self.problem.u, self._memory.x):
+                self.problem.device.assign(array, self._best, copy)
+            return True
+        if risen or plain or balance.residual <= self._least[copy]:
+            self._least[copy] = balance.residual
+            self.problem.device.assign(self._best, self.problem.u, copy)
         return False
+
+    def _resize(self, copy: int, window: int) -> None:
+        self._memory.window[copy] = window
+        self.problem.device.push(self._memory.window)

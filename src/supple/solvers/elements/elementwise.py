@@ -73,6 +73,7 @@ class ElementOptions(Solver):
         check_iterations(self.iterations)
 
     any_term: ClassVar[bool] = False
+    takes_guess: ClassVar[bool] = False
     only_with: ClassVar[dict[str, tuple[str, str]]] = {
         "cluster_size": ("ordering", "clusters"),
         "pseudo_damping": ("pseudo_time", "dynamics"),

@@ -4,6 +4,8 @@ A step is made by another problem, in which vertices that obstacles push are hel
 that stick wholly, while friction acts on those that slide as it did before the step. Then vertices are put
 out of obstacles, and who is pushed is found anew. That ends where nothing changes any more, which is in
 balance. Where the residual did not fall, sweeps follow instead: they are what finds a far away active set.
+Descent sweeps twice as long after every further step in a row that is rejected, so that the linear systems of
+rejected steps never cost much more than the sweeps between them.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from supple.problem import Problem
+from supple.problem import Balance, Problem
 from supple.solvers.newton_steps.moves import present
 from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solvers.pbng import PBNG
+from supple.solvers.solver import Run
 from supple.words import counted
 
 SWEEPS = 10
@@ -60,10 +63,33 @@ class BesideObstacles:
         self.problem, self.tolerance, self._make = problem, tolerance, make
         self.at_saddle = False
         self._steps = self._swept = 0
+        self._rejected = self._pause = 0
+        self._sweeping: Run | None = None
 
     def step(self) -> None:
-        done = step_beside_obstacles(self.problem, lambda twin: self._make(twin, self.tolerance).step)
-        self._steps, self._swept = self._steps + 1, self._swept + (not done)
+        """A Newton step, or sweeps after rejected ones: those of 0, 2, 4, 8 ... further steps."""
+        self._steps += 1
+        if self._pause:
+            self._sweep()
+            return
+        self._sweeping = None
+        if step_beside_obstacles(self.problem, lambda twin: self._make(twin, self.tolerance).step):
+            self._rejected = 0
+            return
+        self._swept += 1
+        self._rejected += 1
+        self._pause = 2 ** (self._rejected - 1) if self._rejected > 1 else 0
+
+    def _sweep(self) -> None:
+        if self._sweeping is None:
+            self._sweeping = PBNG().begin(self.problem)
+        self._sweeping.advance(SWEEPS)
+        self._pause -= 1
+        self._swept += 1
+
+    def observe(self, balance: Balance) -> bool:
+        """Show the residual to the sweeps between Newton steps; True where they start over from elsewhere."""
+        return self._sweeping is not None and self._sweeping.observe(balance)
 
     def notes(self) -> list[str]:
         notes = [f"{counted(self._steps, 'Newton step')} beside obstacles"]

@@ -118,7 +118,18 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
     stable = not direction.filtered or direction.adrift
     stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
+    if not stable and problem.contacts and problem.contacts.rough:
+        stable = _held_by_friction(problem, copy)
     return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
+
+
+def _held_by_friction(problem: Problem, copy: int) -> bool:
+    """Whether the energy falls in no direction in which vertices with friction rest: any that slide cost work
+    of first order in their way, and a negative curvature gains work of second order."""
+    twin = touching_twin(problem, copy, sliding=False)
+    linear = twin.shared("linearisation", lambda: Linearisation(twin))
+    direction = linear.direction(ACCURACY, 0.0, probe=True)
+    return not direction.filtered or direction.adrift or _hardly(direction, linear)
 
 
 FLAT = 1e-9

@@ -168,12 +168,16 @@ class NewtonPCG:
         self.at_saddle, self._stuck, self._residual = False, False, None
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
-        """Also down along ±p, from where the step has led."""
+        """Also down along ±p, from where the step has led; p = 0 leads nowhere."""
         here, energy = present(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
         states = self.problem.states
-        downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0
-        move, _, most = self._path(downhill * self._edge / np.abs(p).max() * p)
+        ways = states.vectors(p)
+        size = float(np.abs(ways).max())
+        if size == 0:
+            return reached
+        downhill = 1.0 if float((states.vectors(states.net) * ways).sum()) >= 0 else -1.0
+        move, _, most = self._path(downhill * self._edge / size * p)
         t = min(CURVATURE_TURN / most, self._farthest / self._edge) if most > 0 else 1.0
         lower = first_lower(self.problem, move, start, energy, t)
         if lower is None:

@@ -16,9 +16,10 @@ STICKS = 1 - 1e-6
 """Part of what friction can hold below which a vertex does not slide."""
 
 
-def touching_twin(problem: Problem, copy: int = 0) -> Problem:
+def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Problem:
     """Another problem in float64 on the CPU, at the u of a copy: vertices that obstacles push are held along
-    the normals, and those that stick wholly; there are no obstacles, but their forces act."""
+    the normals, and those that stick wholly; there are no obstacles, but their forces act. sliding: False
+    holds vertices that slide with friction wholly, too."""
     problem.measures.balances()
     model, layout = problem.model, problem.layout
     if layout.varied:
@@ -31,7 +32,7 @@ def touching_twin(problem: Problem, copy: int = 0) -> Problem:
     push = np.einsum("pni,pni->pn", normals, forces)
     rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
     for n, λ, t, limit in zip(normals, push, rub, mu * push, strict=True):
-        sticks = (λ > 0) & (limit > 0) & (t < STICKS * limit)
+        sticks = (λ > 0) & (limit > 0) & ((t < STICKS * limit) | (not sliding))
         N[λ > 0] += n[λ > 0, :, None] * n[λ > 0, None, :]
         N[sticks] += np.eye(3)
     values, vectors = np.linalg.eigh(N)

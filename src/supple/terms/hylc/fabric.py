@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.checks import a_path, shown
+from supple.input_files import InputFileError, read_text
 from supple.materials import Material, Parameter
 
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
@@ -22,6 +23,10 @@ VARIABLE = "SUPPLE_DATA"
 
 class FabricError(ValueError):
     """What is wrong in a file of a fabric."""
+
+
+class MissingFabricError(FabricError, FileNotFoundError):
+    """The file of a fabric is not there."""
 
 
 class FabricMembrane(Material):
@@ -60,8 +65,10 @@ def load_fabric(file: str | Path) -> Fabric:
     folder hylc/materials."""
     path = _found(file)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as mistake:
+        data = json.loads(read_text(path))
+    except InputFileError as mistake:
+        raise FabricError(f"{path} {mistake}") from None
+    except (OSError, ValueError, RecursionError) as mistake:
         raise FabricError(f"{path} cannot be read as JSON: {mistake}") from None
     try:
         return fabric_of(data, path.stem)
@@ -72,8 +79,8 @@ def load_fabric(file: str | Path) -> Fabric:
 def _found(file: str | Path) -> Path:
     given = Path(os.path.expandvars(a_path(file, "the file of a fabric, or its name,")))
     if given.suffix or given.exists():
-        if not given.is_file():
-            raise FabricError(f"there is no file {given}")
+        if not given.exists():
+            raise MissingFabricError(f"there is no file {given}")
         return given
     folder = os.environ.get(VARIABLE)
     places = [Path(folder) / sub / f"{given}.json" for sub in ("", "hylc/materials")] if folder else []
@@ -81,9 +88,10 @@ def _found(file: str | Path) -> Path:
         if place.is_file():
             return place
     where = f"in the folder {folder}" if folder else f"since the variable {VARIABLE} names no folder"
-    raise FabricError(
+    raise MissingFabricError(
         f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {VARIABLE} to the "
-        f"folder that has {given}.json"
+        f"folder that has {given}.json; HYLC's fabrics are published with Sperl et al. 2020, Homogenized "
+        "Yarn-Level Cloth"
     )
 
 

@@ -1,0 +1,42 @@
+"""supple verify: whether the files of a results folder are what was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.speech import DONE, NOT_CONVERGED, Json, Quiet, answer, note, refusing, say
+
+
+def verify(
+    results: Annotated[
+        Path,
+        typer.Argument(help="A results folder of `supple run` or `supple compare`.", show_default=False),
+    ],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare every file of a results folder with its checksum, and name each damaged, missing or unexpected
+    file.
+
+    Exit code 0: every file is as it was written. 1: some are not, or the run has no checksums. 2: there is no
+    results folder. Data sets have `supple dataset verify`.
+    """
+    with refusing(json):
+        from supple.io.verification import summarize_verification, verify_results
+
+        found = verify_results(results)
+        code = DONE if found.good else NOT_CONVERGED
+        if json:
+            answer(vars(found) | {"good": found.good, "exit_code": code})
+        else:
+            for sentence in found.problems:
+                note(sentence)
+            if not quiet:
+                if found.foreign:
+                    note(f"not supple's, and not verified: {', '.join(found.foreign)}")
+                say(f"{results}: {summarize_verification(found)}")
+    if code:
+        raise typer.Exit(code)

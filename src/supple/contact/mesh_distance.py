@@ -1,0 +1,183 @@
+"""Signed distance of a point from a closed triangle mesh.
+
+A traversal of a tree of bounding boxes finds the closest point of all triangles, exactly. Its sign is that of
+the angle-weighted pseudonormal of the closest face, edge or vertex [Bærentzen and Aanæs 2005, Signed distance
+computation using the angle weighted pseudonormal], which is right at convex and concave edges alike.
+
+`triangle_tree.py` writes the numbers that kernels read here. Memory: some 0.3 kB per triangle.
+"""
+
+from __future__ import annotations
+
+import math
+
+from supple.kernels import physics
+
+COUNT, LEVELS, SECOND, WEIGHT, TINY, PART, EDGE, HEADER = 0, 1, 2, 3, 4, 5, 6, 8
+"""Fields of the header of a tree: number of triangles; levels of boxes below the root; distance to the header
+of a second tree in `values`, and its weight, 0 for none; length [m] that rounding makes of 0; length [m] of
+parts of space in which the distance has few kinks; mean edge [m]; and the size of the header."""
+
+BOX = 6
+"""Numbers of a box: the least and the largest x, y, z [m]."""
+
+CORNERS, NORMALS = 9, 21
+"""Numbers of a triangle: first, for all triangles, the corners a, b, c [m]; then, for all, the pseudonormals
+of its seven features: 0 the face; 1, 2, 3 the edges ab, bc, ca; 4, 5, 6 the corners a, b, c."""
+
+SLACK = 0.1
+"""What distances of points outside the bounding box may be too large by, in parts of their distance from it:
+triangles that are nearer by less need not be found. Inside of the box, and on it, they are exact."""
+
+FAR = 1e300
+"""A squared distance that nothing has: finite, since a card's kernels need not know infinity."""
+
+
+@physics
+def boxes_at(first):
+    """Where the box of node 1, the root, begins, less one box: that of node i is `BOX` i further."""
+    return first + HEADER - BOX
+
+
+@physics
+def triangles_at(values, first):
+    """Where the triangles of a tree begin."""
+    return first + HEADER + BOX * ((2 << int(values[first + LEVELS])) - 1)
+
+
+@physics
+def squared_distance_of_box(values, at, x, y, z):
+    p = max(max(values[at] - x, x - values[at + 3]), 0.0)
+    q = max(max(values[at + 1] - y, y - values[at + 4]), 0.0)
+    r = max(max(values[at + 2] - z, z - values[at + 5]), 0.0)
+    return p * p + q * q + r * r
+
+
+@physics
+def _dot(ax, ay, az, bx, by, bz):
+    return ax * bx + ay * by + az * bz
+
+
+@physics
+def closest_of_triangle(values, at, x, y, z):
+    """(s, feature, v, w): the squared distance of a point from a triangle, the feature that is closest, and
+    the weights of the corners b and c at the closest point [Ericson 2005, section 5.1.5]."""
+    ax, ay, az = values[at], values[at + 1], values[at + 2]
+    ux, uy, uz = values[at + 3] - ax, values[at + 4] - ay, values[at + 5] - az
+    vx, vy, vz = values[at + 6] - ax, values[at + 7] - ay, values[at + 8] - az
+    px, py, pz = x - ax, y - ay, z - az
+    d1, d2 = _dot(ux, uy, uz, px, py, pz), _dot(vx, vy, vz, px, py, pz)
+    uu, uv, vv = _dot(ux, uy, uz, ux, uy, uz), _dot(ux, uy, uz, vx, vy, vz), _dot(vx, vy, vz, vx, vy, vz)
+    d3, d4, d5, d6 = d1 - uu, d2 - uv, d1 - uv, d2 - vv
+    feature, v, w = 0, 0.0, 0.0
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    if d1 <= 0.0 and d2 <= 0.0:
+        feature = 4
+    elif d3 >= 0.0 and d4 <= d3:
+        feature, v = 5, 1.0
+    elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        feature, v = 1, d1 / (d1 - d3)
+    elif d6 >= 0.0 and d5 <= d6:
+        feature, w = 6, 1.0
+    elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        feature, w = 3, d2 / (d2 - d6)
+    elif va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        w = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        feature, v = 2, 1.0 - w
+    else:
+        v, w = vb / (va + vb + vc), vc / (va + vb + vc)
+        nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+        height = _dot(px, py, pz, nx, ny, nz)
+        return height * height / _dot(nx, ny, nz, nx, ny, nz), 0, v, w
+    rx, ry, rz = px - v * ux - w * vx, py - v * uy - w * vy, pz - v * uz - w * vz
+    return _dot(rx, ry, rz, rx, ry, rz), feature, v, w
+
+
+@physics
+def closest_triangle(values, first, x, y, z):
+    """(number of the closest triangle, feature, squared distance from the bounding box): depth first, the
+    nearer child first. The tree is complete: the children of node i are 2i and 2i + 1, so that bits tell the
+    way back."""
+    count, levels = int(values[first + COUNT]), int(values[first + LEVELS])
+    boxes, triangles = boxes_at(first), triangles_at(values, first)
+    node, level, pending = 1, 0, 0
+    outside = squared_distance_of_box(values, boxes + BOX, x, y, z)
+    slack = SLACK * math.sqrt(outside)
+    best, limit, closest, feature = FAR, FAR, 0, 0
+    while True:
+        deeper = False
+        if level < levels:
+            left = squared_distance_of_box(values, boxes + 2 * BOX * node, x, y, z)
+            right = squared_distance_of_box(values, boxes + 2 * BOX * node + BOX, x, y, z)
+            turn = 1 if right < left else 0
+            if min(left, right) < limit:
+                pending = 2 * pending + (1 if max(left, right) < limit else 0)
+                node, level, deeper = 2 * node + turn, level + 1, True
+        else:
+            leaf = node - (1 << levels)
+            for m in range((leaf * count) >> levels, ((leaf + 1) * count) >> levels):
+                s, of, _, _ = closest_of_triangle(values, triangles + CORNERS * m, x, y, z)
+                if s < best:
+                    best, limit, closest, feature = s, s, m, of
+            if slack > 0.0 and best < FAR:
+                reach = max(math.sqrt(best) - slack, 0.0)
+                limit = reach * reach
+        while not deeper:
+            while level > 0 and pending & 1 == 0:
+                pending, node, level = pending >> 1, node >> 1, level - 1
+            if level == 0:
+                return closest, feature, outside
+            pending, node = pending - 1, node ^ 1
+            deeper = squared_distance_of_box(values, boxes + BOX * node, x, y, z) < limit
+
+
+@physics
+def _from_tree(values, first, x, y, z):
+    """(d, n) of the mesh of one tree."""
+    closest, feature, outside = closest_triangle(values, first, x, y, z)
+    triangles = triangles_at(values, first)
+    at = triangles + CORNERS * closest
+    normal = triangles + CORNERS * int(values[first + COUNT]) + NORMALS * closest + 3 * feature
+    nx, ny, nz = values[normal], values[normal + 1], values[normal + 2]
+    px, py, pz = x - values[at], y - values[at + 1], z - values[at + 2]
+    if feature == 0:
+        height = _dot(px, py, pz, nx, ny, nz)
+        side = -1.0 if outside > 0.0 and height < 0.0 else 1.0
+        return side * height, side * nx, side * ny, side * nz
+    s, _, v, w = closest_of_triangle(values, at, x, y, z)
+    rx = px - v * (values[at + 3] - values[at]) - w * (values[at + 6] - values[at])
+    ry = py - v * (values[at + 4] - values[at + 1]) - w * (values[at + 7] - values[at + 1])
+    rz = pz - v * (values[at + 5] - values[at + 2]) - w * (values[at + 8] - values[at + 2])
+    side = 1.0 if outside > 0.0 or _dot(rx, ry, rz, nx, ny, nz) >= 0.0 else -1.0
+    length = math.sqrt(s)
+    if length > values[first + TINY]:
+        return side * length, side * rx / length, side * ry / length, side * rz / length
+    return side * length, nx, ny, nz
+
+
+@physics
+def distance_of_mesh(values, first, x, y, z):
+    """(d, n): the signed distance [m] of a point, negative inside, and its gradient. Between two meshes with
+    other triangles, which have a tree each, distances go over evenly."""
+    weight = values[first + WEIGHT]
+    at, share, d, nx, ny, nz = first, 1.0 - weight, 0.0, 0.0, 0.0, 0.0
+    for _ in range(2 if weight > 0.0 else 1):
+        e, mx, my, mz = _from_tree(values, at, x, y, z)
+        d, nx, ny, nz = d + share * e, nx + share * mx, ny + share * my, nz + share * mz
+        at, share = first + int(values[first + SECOND]), weight
+    if weight > 0.0:
+        length = math.sqrt(nx * nx + ny * ny + nz * nz)
+        if length == 0.0:
+            return d, 1.0, 0.0, 0.0
+        return d, nx / length, ny / length, nz / length
+    return d, nx, ny, nz
+
+
+@physics
+def distance_of_bounds(values, first, x, y, z):
+    """The distance [m] of a point from the bounding box of a mesh, or from the nearer of two; 0 inside."""
+    s = squared_distance_of_box(values, boxes_at(first) + BOX, x, y, z)
+    if values[first + WEIGHT] > 0.0:
+        second = first + int(values[first + SECOND])
+        s = min(s, squared_distance_of_box(values, boxes_at(second) + BOX, x, y, z))
+    return math.sqrt(s)

@@ -1,0 +1,63 @@
+"""Whether all files of a store are there, as they were written, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from supple.datasets.checksums import CHECKSUMS, read_sealed, wrong_files
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import REPORT, is_told, report_files
+from supple.datasets.store import Store
+
+CARD = "README.md"
+
+TEMPORARY = (".unfinished_", ".nfs")
+"""Beginnings of names of files that are being written, or that somebody still reads."""
+
+
+def wrong_constants(store: Store) -> Iterator[str]:
+    """Sentences about files that are there from the beginning, and have changed since or are missing."""
+    if not store.is_sound:
+        yield f"{store.path / 'zarr.json'} is damaged or was edited: its checksum is wrong."
+    if store.has_checksums:
+        try:
+            yield from wrong_files(store.path, _constants(store))
+        except DatasetError as error:
+            yield str(error)
+
+
+def _constants(store: Store) -> dict[str, str]:
+    """Checksums of these files, by their names."""
+    found: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
+    return found
+
+
+def refuse_changed(store: Store) -> None:
+    """Refuse to solve samples of another scene, spec or design than those that a store has."""
+    card = store.path / CARD
+    problems = [sentence for sentence in wrong_constants(store) if not sentence.startswith(f"{card} ")]
+    if problems:
+        raise DatasetError(
+            f"{problems[0]} Its samples would be of another scene, spec or design than those that are there: "
+            f"put back what was in it, or make a new data set. `supple dataset verify {store.path}` names "
+            "all files that have changed."
+        )
+
+
+def extra_files(store: Store) -> Iterator[str]:
+    """Sentences about files that are not of a store."""
+    try:
+        known = {*_constants(store), CHECKSUMS, "zarr.json"}
+    except DatasetError:  # which is said by others
+        return
+    for shard in range(store.shards):
+        own = (store.account_file(shard), store.journal_file(shard))
+        paths = (*own, *(store.file(kind.name, shard) for kind in store.kinds))
+        known |= {path.relative_to(store.path).as_posix() for path in paths}
+    known |= {REPORT, *report_files(store)}
+    free = () if is_told(store) and store.has_checksums else ("report/", "splits/", "stats/")
+    for path in sorted(store.path.rglob("*")):
+        name = path.relative_to(store.path).as_posix()
+        if name in known or name.startswith(free) or path.name.startswith(TEMPORARY) or path.is_dir():
+            continue
+        yield f"{path} is no file of the data set: remove it."

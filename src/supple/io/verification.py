@@ -1,0 +1,113 @@
+"""Verification of a results folder against its checksums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from supple.io.checksums import CHECKSUMS, Checksums, read_checksums
+from supple.io.errors import ResultsError
+from supple.io.lock import NAME
+from supple.io.results import ComparisonFolder, ResultsFolder
+from supple.words import counted
+
+
+@dataclass
+class Verification:
+    """What `verify_results` found.
+
+    Attributes:
+        files: How many files were read.
+        damaged: Files that differ from their checksums, relative to the folder.
+        missing: Files that have a checksum and are not there.
+        unexpected: Files that are named as supple's own and have no checksum.
+        foreign: Other files without a checksum, such as a user's notes; they are no problem.
+        problems: A sentence for each file that is damaged, missing or unexpected.
+    """
+
+    files: int = 0
+    damaged: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        return not self.problems
+
+
+def verify_results(folder: Path) -> Verification:
+    """Read every file of a results folder and compare it with its checksum.
+
+    Raises:
+        ResultsError: The folder is none of `supple run` or `supple compare`.
+    """
+    results = _results_folder(folder)
+    checksums, found = read_checksums(folder), Verification()
+    if checksums is None:
+        found.problems.append(
+            f"{folder} has no {CHECKSUMS}: the run was written by an earlier version of supple, or the file "
+            "was deleted, so its files cannot be verified."
+        )
+        return found
+    for line in checksums.broken:
+        found.problems.append(f"{folder / CHECKSUMS} is damaged: line {line} is no checksum.")
+    for name in sorted(checksums.digests):
+        _verify_file(checksums, name, found)
+    own = {path.relative_to(folder).as_posix() for path in results.files}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() or name in checksums.digests or name in (CHECKSUMS, NAME) or _is_unfinished(name):
+            continue
+        if name in own or any(name.startswith(f"{folder_name}/") for folder_name in own):
+            found.unexpected.append(name)
+            found.problems.append(f"{path} is unexpected: it has no checksum.")
+        else:
+            found.foreign.append(name)
+    return found
+
+
+def _verify_file(checksums: Checksums, name: str, found: Verification) -> None:
+    path = checksums.folder / name
+    if not path.exists():
+        found.missing.append(name)
+        found.problems.append(f"{path} is missing.")
+        return
+    found.files += 1
+    try:
+        whole = checksums.is_whole(name)
+    except OSError as error:
+        found.damaged.append(name)
+        found.problems.append(f"{path} cannot be read: {error.strerror or error}.")
+        return
+    if not whole:
+        found.damaged.append(name)
+        found.problems.append(f"{path} is damaged: it is not what its checksum says.")
+
+
+def summarize_verification(found: Verification) -> str:
+    """One line: how many files are whole, or how many are not."""
+    if found.good:
+        return f"{counted(found.files, 'file')} read, every checksum right"
+    return counted(len(found.problems), "problem")
+
+
+def _results_folder(folder: Path) -> ResultsFolder:
+    """The folder of a run or a comparison; refuses everything else, data sets with the command for them."""
+    if not folder.is_dir():
+        raise ResultsError(f"there is no results folder {folder}; `supple run SCENE` makes one.")
+    if (folder / ComparisonFolder.report).exists():
+        return ComparisonFolder(folder)
+    if (folder / ResultsFolder.report).exists() or read_checksums(folder) is not None:
+        return ResultsFolder(folder)
+    if (folder / "zarr.json").exists():
+        raise ResultsError(f"{folder} is a data set; `supple dataset verify {folder}` verifies it.")
+    raise ResultsError(
+        f"{folder} has no report.json, so it is no results folder of `supple run` or `supple compare`."
+    )
+
+
+def _is_unfinished(name: str) -> bool:
+    """True for what a process that was killed left behind, which the next command removes."""
+    return name.startswith((".unfinished_", ".replaced_")) or "/.unfinished_" in name

@@ -1,0 +1,97 @@
+"""Condensed stiffness of soft bodies at the rigid bodies that they touch.
+
+A correction s (6,) of a rigid body moves the vertices that touch it along the directions in which contact
+holds them, J s, and the other vertices to where forces balance again. With the Hessian H of all free
+vertices and springs κ in these directions, which are stiff beside H,
+
+    K = Jᵀ κ J - Jᵀ κ (H + κ)⁻¹ κ J    and    Φ = (H + κ)⁻¹ κ J
+
+are the stiffness (6, 6) that the rigid body feels and the displacements per unit correction: a static
+condensation. The stiffness of the touching vertices alone is larger by orders of magnitude where friction
+holds a soft body, since its other vertices follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import bsr_matrix, csc_matrix
+from scipy.sparse.linalg import splu
+
+from supple.contact.rigid import Hold, Response
+from supple.linear.assembly import Assembly
+from supple.linear.conjugate_gradients import conjugate_gradients
+from supple.problem import Problem
+
+SPRING = 10.0
+"""Stiffness of the springs that hold vertices to rigid bodies, in parts of that of the vertices."""
+
+LARGEST_FACTORED = 6_000
+"""Unknowns up to which the system is factorised; beyond that, conjugate gradients."""
+
+ACCURACY, ITERATIONS = 1e-3, 2_000
+"""Relative accuracy of conjugate gradients, which make K no less than it is, and their limit."""
+
+
+def condense_stiffness(problem: Problem, holds: Sequence[Hold]) -> list[Response] | None:
+    """Condensed stiffness and response of soft bodies to corrections of rigid bodies.
+
+    Args:
+        problem: On the CPU, with one copy of its state.
+        holds: The vertices that touch each rigid body.
+
+    Returns:
+        One response for each rigid body; None where the Hessian is singular or infinite.
+    """
+    name = f"condensation of stencils {problem.layout.version}"
+    assembly: Assembly = problem.shared(name, lambda: Assembly(problem))
+    place = np.full(problem.model.vertices, -1)
+    place[assembly.free] = np.arange(len(assembly.free))
+    springs, columns = np.zeros((len(assembly.free), 3, 3)), []
+    for hold in holds:
+        own, blocks = place[hold.vertices], SPRING * hold.stiffness[:, None, None] * hold.projections
+        loads = np.zeros((len(assembly.free), 3, 6))
+        np.add.at(springs, own[own >= 0], blocks[own >= 0])
+        np.add.at(loads, own[own >= 0], (blocks @ hold.directions)[own >= 0])
+        columns.append(assembly.unheld(loads.reshape(-1, 6)))
+    solutions = _solve_held(problem, assembly, springs, np.concatenate(columns, axis=1))
+    if solutions is None:
+        return None
+    found = []
+    for k, hold in enumerate(holds):
+        x = solutions[:, 6 * k : 6 * k + 6]
+        free = place[hold.vertices] >= 0
+        blocks = SPRING * hold.stiffness[:, None, None] * hold.projections
+        blocks = np.where(free[:, None, None], blocks, 0.0)
+        stiffness = np.einsum("kai,kab,kbj->ij", hold.directions, blocks, hold.directions) - columns[k].T @ x
+        moves = np.zeros((problem.model.vertices, 3, 6))
+        moves[assembly.free] = x.reshape(-1, 3, 6)
+        found.append(Response(0.5 * (stiffness + stiffness.T), moves))
+    return found
+
+
+def _solve_held(
+    problem: Problem, assembly: Assembly, springs: np.ndarray, loads: np.ndarray
+) -> np.ndarray | None:
+    """(3 f, c) solutions of (H + springs) x = loads."""
+    H = assembly.hessian("projected")
+    count = len(springs)
+    diagonal = bsr_matrix((springs, np.arange(count), np.arange(count + 1)), shape=H.shape)
+    A = (H + diagonal).tobsr((3, 3))
+    if not np.isfinite(A.data).all() or not loads.any():
+        return None if loads.any() else np.zeros_like(loads)
+    try:
+        if assembly.size <= LARGEST_FACTORED:
+            options = {"SymmetricMode": True}
+            factors = splu(csc_matrix(A), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+            x = factors.solve(loads)
+        else:
+            threads = problem.device.threads
+            x = np.zeros_like(loads)
+            for k in np.flatnonzero(loads.any(axis=0)):
+                b = np.ascontiguousarray(loads[:, k])
+                x[:, k] = conjugate_gradients(A, b, ACCURACY, ITERATIONS, threads)[0]
+    except (RuntimeError, np.linalg.LinAlgError):  # singular
+        return None
+    return x if np.isfinite(x).all() else None

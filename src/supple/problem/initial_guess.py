@@ -1,0 +1,152 @@
+"""Initial guess of an implicit step: where a solver starts beside û = uₙ + Δt vₙ, to which inertia pulls.
+
+    coast      u = û
+    inertial   u = û + Δt² g, the x̂ of [PBNG section 6]
+    adaptive   û + ΣF/Σk of every body that moves freely, û of all others
+
+A body without pins, connectors and obstacles in its way accelerates as a whole by its external forces F,
+k = m/τ² being its inertia: sweeps hardly find a common translation, and this start has it. A body at rest
+on a support starts at û, since Δt² g would push it into the support.
+Where bodies see each other, those whose boxes are within an edge of each other are one group: it moves as a
+whole where nothing supports any of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from supple.contact.shapes import distances_to
+from supple.kernels import RECORD
+from supple.problem.records import Displace
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+ALIKE = 1e-9
+"""Relative difference of the drifts of neighbors up to which they move as one."""
+
+INITIAL_GUESSES = ("adaptive", "inertial", "coast")
+
+
+def predict_fall(problem: Problem, guess: str, time: float) -> None:
+    """Move the start of a step from û by what external forces do to bodies in it.
+
+    Args:
+        problem: Problem whose step has begun, with u = û.
+        guess: One of `INITIAL_GUESSES`.
+        time: End of the step [s].
+    """
+    if guess == "coast":
+        return
+    drift = body_drifts(problem, guess, time)
+    if guess == "adaptive":
+        drift[:, supported_bodies(problem)[owners(problem)]] = 0
+        drift = without_touched(problem, drift)
+        drift = without_neighbors(problem, drift)
+    if not drift.any():
+        return
+    records = np.zeros((len(drift), problem.model.vertices + 1, RECORD), problem.dtype)
+    records[:, :-1, :3] = drift
+    states = problem.states
+    problem.device.on_records(
+        Displace(states.u, records.reshape(-1, RECORD), int(len(drift) > 1)), states.prescribing
+    )
+
+
+def owners(problem: Problem) -> np.ndarray:
+    """(n,) the number of the body of each vertex."""
+    owner = np.zeros(problem.model.vertices, int)
+    for number, (_, vertices) in enumerate(problem.model.body_vertices):
+        owner[vertices] = number
+    return owner
+
+
+def body_drifts(problem: Problem, guess: str, time: float) -> np.ndarray:
+    """(copies or 1, n, 3) [m] ΣF/Σk of bodies without pins; gravity alone of bodies with pins."""
+    model, inertia = problem.model, problem.loads.inertia
+    force = problem.loads.force.reshape(-1, model.vertices, 3)
+    drift = np.zeros_like(force)
+    held = np.zeros(model.vertices, bool)
+    held[model.pinned] = True
+    gravity = model.gravity.fraction(time) * model.gravity.vector
+    for _, own in model.body_vertices:
+        total = inertia[own].sum()
+        if total > 0 and not held[own].any():
+            drift[:, own] = (force[:, own].sum(axis=1) / total)[:, None]
+        elif total > 0 and guess == "inertial":
+            drift[:, own] = (model.mass[own].sum() / total) * gravity
+    return drift
+
+
+def supported_bodies(problem: Problem) -> np.ndarray:
+    """(bodies,) bool: pinned, or joined to other bodies or to fixed points by a term."""
+    model, owner = problem.model, owners(problem)
+    supported = np.zeros(len(model.body_vertices), bool)
+    supported[owner[model.pinned]] = True
+    for term in model.terms:
+        if not term.ties:
+            continue
+        stencils = np.asarray(term.vertices)
+        real = (stencils >= 0) & (stencils < model.vertices)
+        bodies = np.where(real, owner[np.where(real, stencils, 0)], -1)
+        first = bodies.max(axis=1, initial=-1)
+        joins = ((bodies != first[:, None]) & real).any(axis=1)
+        if term.ties and term.capacity is None and term.vertices.shape[1] != 2:
+            joins[:] = True  # attachments to points, cables and the like
+        found = bodies[joins]
+        supported[found[found >= 0]] = True
+    return supported
+
+
+def without_touched(problem: Problem, drift: np.ndarray) -> np.ndarray:
+    """The drift of bodies that would not reach an obstacle by it; 0 of those that would."""
+    if problem.contacts.obstacles is None or not drift.any():
+        return drift
+    positions, shapes = problem.states.positions, problem.contacts.shapes
+    drift = np.broadcast_to(drift, positions.shape).copy()
+    for copy, x in enumerate(positions):
+        for _, own in problem.model.body_vertices:
+            if drift[copy, own].any():
+                gap = distances_to(shapes, x[own] + drift[copy, own])[0]
+                if (gap < np.linalg.norm(drift[copy, own], axis=1)).any():
+                    drift[copy, own] = 0
+    return drift
+
+
+def without_neighbors(problem: Problem, drift: np.ndarray) -> np.ndarray:
+    """The drift of groups of neighboring bodies that move alike, in scenes with contact between bodies; 0 of
+    the others. Only positions count, from which a motion goes on bit by bit, and not the contacts that the
+    step before has found."""
+    model = problem.model
+    if not drift.any() or not any(not model.terms[k].loads for k, _ in model.followers):
+        return drift
+    drift = np.broadcast_to(drift, problem.states.positions.shape).copy()
+    bodies = [own for _, own in model.body_vertices]
+    for x, moves in zip(problem.states.positions, drift, strict=True):
+        of_bodies = np.stack([moves[own][0] for own in bodies])
+        group = neighbor_groups([(x[own], x[own] + moves[own]) for own in bodies], model.mean_edge)
+        for number in np.unique(group):
+            members = np.flatnonzero(group == number)
+            common = of_bodies[members].mean(axis=0)
+            apart = np.abs(of_bodies[members] - common).max()
+            alike = apart <= ALIKE * np.abs(common).max() and of_bodies[members].any(axis=1).all()
+            for member in members:
+                moves[bodies[member]] = common if alike else 0.0
+    return drift
+
+
+def neighbor_groups(places: list[tuple[np.ndarray, ...]], margin: float) -> np.ndarray:
+    """(bodies,) numbers of groups of bodies whose bounding boxes are within a margin [m] of each other.
+
+    Args:
+        places: For each body, positions (n, 3) [m] that its box has to hold.
+        margin: Gap between boxes below which bodies are neighbors.
+    """
+    low = np.stack([np.min([x.min(axis=0) for x in each], axis=0) for each in places])
+    high = np.stack([np.max([x.max(axis=0) for x in each], axis=0) for each in places])
+    gaps = np.maximum(low[:, None] - high[None], low[None] - high[:, None]).max(axis=2)
+    return np.asarray(connected_components(csr_matrix(gaps < margin), directed=False)[1])

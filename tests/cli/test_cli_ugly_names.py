@@ -1,0 +1,73 @@
+"""Titles, names and paths of users with terminal markup in them, in all commands that print them."""
+
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from cli_scenes import SAG, supple, write_scene
+
+from supple.cli.compare_table import print_comparison
+from supple.cli.speech import errors, note
+from supple.live import serving
+
+TITLE = "t[/x]t [red]:smile:"
+FOLDER = "run[seed=3][/b]"
+
+
+@pytest.fixture
+def scene(tmp_path):
+    text = SAG.replace("'Sagging block'", f"'{TITLE}'").replace('name = "block"', 'name = "a[red] [b]"')
+    return write_scene(tmp_path, text, "scene[1][red].toml")
+
+
+def shown(*arguments, exit_code=0):
+    """Everything that a command prints."""
+    result = supple(*arguments)
+    assert result.exit_code == exit_code, result.output
+    return result.output
+
+
+def test_every_command_prints_titles_names_and_paths_as_they_are(scene):
+    ran = shown("run", scene, "--output", FOLDER, "--no-picture")
+    assert TITLE in ran
+    assert FOLDER in ran
+    assert scene in ran
+    assert TITLE in shown("inspect", scene)
+    assert "a[red] [b]" in shown("inspect", scene)
+    assert f"{FOLDER}/positions.npz" in shown("export", FOLDER, "--to", "npz")
+    assert f"{FOLDER}/picture.png" in shown("render", FOLDER, "--size", "160x160")
+    assert f"{FOLDER}/report.html" in shown("report", FOLDER)
+    solvers = "pbng:acceleration=none,newton"
+    compared = shown("compare", scene, "--solvers", solvers, "--no-pictures", "--output", "c[/x]")
+    assert "Results are in c[/x]." in compared
+    assert FOLDER in shown("run", scene, "--output", FOLDER, exit_code=2), "refused: results are there"
+    assert "no[/x].toml" in shown("inspect", "no[/x].toml", exit_code=2)
+
+
+def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
+    @contextmanager
+    def nothing(*arguments, **options):
+        yield "http://127.0.0.1:8080"
+
+    monkeypatch.setattr(serving, "serving", nothing)
+    monkeypatch.setattr(import_module("supple.cli.view"), "_wait", lambda: None)
+    assert f"{TITLE} is live at http://127.0.0.1:8080." in shown("view", scene)
+
+
+def test_sentences_about_folders_show_them_as_they_are(capsys):
+    for done in (0, 1, 2):
+        import_module("supple.cli.run")._say_interrupted("Interrupted", done, 2, Path(FOLDER))
+    note(f"about {FOLDER}")
+    errors.print(TITLE)
+    said = capsys.readouterr().err
+    assert said.count(FOLDER) == 5
+    assert TITLE in said
+
+
+def test_a_solver_that_was_not_run_is_named_as_it_is(capsys):
+    trial = {"label": "a[/x]", "error": "no [/y]", "precision": "float64"}
+    print_comparison({"trials": [trial], "precision": "float64"}, Path(FOLDER))
+    said = capsys.readouterr().out
+    assert "a[/x] was not run: no [/y]." in said
+    assert f"Results are in {FOLDER}." in said

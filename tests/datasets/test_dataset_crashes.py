@@ -1,0 +1,247 @@
+"""Errors that nobody expects end one sample, not the set, and are told with the sample that they are of."""
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+from dataset_scenes import sample_bytes, solved, spec_of
+from typer.testing import CliRunner
+
+import supple
+from supple.cli import app
+from supple.datasets import on_ray
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import finish
+from supple.datasets.making import make_store
+from supple.datasets.on_ray import run_ray
+from supple.datasets.pool import _sendable
+from supple.datasets.shards import Shards
+from supple.datasets.solving import Sampler
+from supple.datasets.spec import load_spec
+from supple.datasets.status import status
+from supple.datasets.verifying import verify
+from supple.equilibria import Batches
+
+
+def failing(monkeypatch, chosen, error=None, name="_solved"):
+    """Solves fail for those of the conditions of which `chosen(force)` is true."""
+    real = getattr(Sampler, name)
+
+    def solve(self, model, conditions, *rest):
+        if chosen(conditions):
+            raise error or ValueError("operands could not be broadcast together with shapes (54,3) (55,3)")
+        return real(self, model, conditions, *rest)
+
+    monkeypatch.setattr(Sampler, name, solve)
+    monkeypatch.setattr("supple.datasets.solving.equilibrium", lambda *given, **options: 1 / 0)
+
+
+def heavy(conditions):
+    return conditions.force[:, 1].sum() < -150
+
+
+def test_a_sample_that_crashes_is_told_and_the_others_are_solved(tmp_path, monkeypatch):
+    whole = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"start": "cold"})
+    failing(monkeypatch, heavy)
+    store = solved(tmp_path, "set.zarr", count=8, shard=4, solve={"start": "cold"})
+    data, others = supple.data.open(store.path), supple.data.open(whole.path)
+    crashed = np.flatnonzero(data.outcomes == "crashed")
+    assert 0 < len(crashed) < 8
+    assert np.array_equal(np.flatnonzero(data["g"] < -6), crashed)
+    assert np.array_equal(np.setdiff1d(np.arange(8), crashed), data.ids)
+    assert np.array_equal(data["positions"][data.ids], others["positions"][data.ids])
+    assert np.isnan(data["positions"][crashed]).all()
+    figures = status(store)
+    assert figures["outcomes"]["crashed"] == len(crashed)
+    for sample in crashed:
+        sentence = figures["failures"][str(sample)]
+        assert "ValueError: operands could not be broadcast" in sentence
+        assert "test_dataset_crashes.py, line" in sentence
+    assert verify(store, again=0).complete
+
+
+def test_a_crash_from_one_start_is_tried_from_the_next(tmp_path, monkeypatch):
+    calls = []
+
+    def warm(conditions):
+        calls.append(1)
+        return conditions.start is not cold and len(calls) % 2
+
+    store = make_store(load_spec(spec_of(tmp_path, count=8, shard=8)), tmp_path / "set.zarr")
+    shards = Shards(store)
+    cold = shards.sampler.cold
+    failing(monkeypatch, warm)
+    shards.run(0)
+    finish(store)
+    data = supple.data.open(store.path)
+    assert len(data.ids) == 8
+    assert data["retries"].any()
+
+
+@pytest.mark.parametrize("where", ["contact", "force"])
+def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypatch, where):
+    spec = load_spec(spec_of(tmp_path, count=4, shard=4, store={"quantities": ["positions", "von_mises"]}))
+    shards = Shards(make_store(spec, tmp_path / "set.zarr"))
+    if where == "contact":
+        monkeypatch.setattr("supple.evaluating.evaluation_of", lambda *given: 1 / 0)
+    else:
+        monkeypatch.setattr("supple.datasets.source.AtOnce.conditions", lambda *given: 1 / 0)
+        monkeypatch.setattr("supple.datasets.source.Source.conditions", lambda *given: 1 / 0)
+    shards.run(0)
+    finish(shards.store)
+    assert list(supple.data.open(shards.store.path).outcomes) == ["crashed"] * 4
+
+
+def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
+    """As on a GPU, where several samples are solved at once; the CPU refuses batches of two by itself."""
+    sampler = Shards(
+        make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
+    ).sampler
+    values = [{"g": g, "young": 1e4, "angle": 0.2} for g in (-1.0, -10.0, -2.0, -3.0, -4.0)]
+    alone = [sampler.solve(each, [None]) for each in values]
+    chunks, real = [], Batches.solve
+
+    def solve(self, chunk):
+        chunks.append(len(chunk))
+        if any(map(heavy, chunk)):
+            raise RuntimeError("the third launch failed")
+        return real(self, chunk)
+
+    monkeypatch.setattr(Batches, "solve", solve)
+    monkeypatch.setattr(Batches, "next_of", lambda self, every: list(islice(every, 2)))
+    monkeypatch.setattr("supple.datasets.solving.equilibrium", lambda *given, **options: 1 / 0)
+    found = list(sampler.solve_all(values, [None] * 5))
+    assert chunks == [2, 1, 1, 2, 1, 1, 1]
+    assert [each.crashed for each in found] == [False, True, False, False, False]
+    assert "the third launch failed" in found[1].sentence
+    for each, other in zip(found, alone, strict=True):
+        if each.ok:
+            assert np.abs(each.measured.positions - other.measured.positions).max() < 3e-4
+
+
+def test_where_nothing_can_be_solved_that_is_said(tmp_path, monkeypatch):
+    failing(monkeypatch, lambda conditions: True)
+    store = solved(tmp_path, count=3, shard=3)
+    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert "3 samples: 3 crashed" in said.stdout
+    assert "no sample could be solved" in said.stderr
+    assert "sample 0: " in said.stderr
+    assert CliRunner().invoke(app, ["dataset", "resume", str(store.path), "--quiet"]).exit_code == 1
+
+
+def test_errors_of_the_system_are_of_no_sample(tmp_path, monkeypatch):
+    """Memory that is not there, and disks."""
+    store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
+    for error in (MemoryError(), OSError(5, "Input/output error")):
+        with monkeypatch.context() as patch:
+            failing(patch, lambda conditions: True, error)
+            with pytest.raises(type(error)):
+                Shards(store).run(0)
+    assert not store.finished()
+    Shards(store).run(0)
+    assert sample_bytes(store) == sample_bytes(solved(tmp_path, "whole.zarr", count=3, shard=3))
+
+
+def test_errors_beside_solves_name_the_shard_or_say_that_nothing_can_be_solved(tmp_path, monkeypatch):
+    store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
+    shards = Shards(store)
+    with monkeypatch.context() as patch:
+        patch.setattr("supple.datasets.shards.Neighbours", lambda count: [][count])
+        with pytest.raises(RuntimeError, match=r"set\.zarr: shard 0 cannot be solved: IndexError") as caught:
+            shards.run(0)
+    assert "shard 0 cannot be solved" in str(_sendable(caught.value))
+    monkeypatch.setattr("supple.datasets.solving.move_together", lambda *given: int("x"))
+    with pytest.raises(DatasetError, match=r"set\.zarr: none of its samples can be solved: invalid literal"):
+        Shards(store)
+
+
+class DeadRay:
+    """A cluster whose raylet goes while it solves."""
+
+    class exceptions:  # noqa: N801
+        class RayError(Exception):
+            pass
+
+        class RayTaskError(RayError):
+            pass
+
+        class WorkerCrashedError(RayError):
+            pass
+
+        class OutOfMemoryError(RayError):
+            pass
+
+        class LocalRayletDiedError(RayError):
+            pass
+
+    def __init__(self, where):
+        self.where = where
+
+    def is_initialized(self):
+        return True
+
+    def remote(self, **options):
+        return lambda function: self
+
+    def fails(self, where):
+        if self.where == where:
+            raise self.exceptions.LocalRayletDiedError("The task's local raylet died.")
+        return ["task"], []
+
+    def remote_call(self, path, shard):
+        return "task"
+
+    def wait(self, tasks, num_returns):
+        return self.fails("wait")
+
+    def get(self, task):
+        return self.fails("get")
+
+    def cancel(self, task, force):
+        raise RuntimeError("no cluster")
+
+
+@pytest.mark.parametrize("where", ["wait", "get"])
+def test_a_ray_cluster_that_is_gone_is_told_as_that(tmp_path, monkeypatch, where):
+    store = make_store(load_spec(spec_of(tmp_path, count=2, shard=1)), tmp_path / "set.zarr")
+    dead = DeadRay(where)
+    dead.remote = lambda *given, **options: (lambda function: dead) if options else "task"
+    tasks = iter("ab")
+    dead.remote = lambda *given, **options: (lambda function: dead) if options else next(tasks)
+    dead.wait = lambda waiting, num_returns: (dead.fails("wait") and waiting[:1], waiting[1:])
+    monkeypatch.setitem(__import__("sys").modules, "ray", dead)
+    with pytest.raises(DatasetError, match=r"Ray cluster.* is gone .*raylet died.*dataset resume") as caught:
+        run_ray(store.path, [0, 1], None, lambda ids: None, store)
+    assert "defect" not in str(caught.value)
+    assert on_ray.run_ray is run_ray
+
+
+def test_the_real_errors_of_ray_are_those_that_are_caught():
+    exceptions = pytest.importorskip("ray").exceptions
+    for name in ("LocalRayletDiedError", "NodeDiedError", "OwnerDiedError", "RaySystemError"):
+        error = getattr(exceptions, name)
+        assert issubclass(error, exceptions.RayError)
+        assert not issubclass(error, exceptions.RayTaskError | exceptions.WorkerCrashedError)
+
+
+def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
+    """As data sets of earlier versions have them, which counted them as converged."""
+    store = solved(tmp_path, count=4, shard=4)
+    account = store.account(0)
+    positions = list(supple.data.open(store.path)["positions"][:])
+    account["report"]["inverted"][2] = 5
+    columns = {
+        name: [float(v) if isinstance(v, str) else v for v in column]
+        for name, column in account["report"].items()
+    }
+    store.publish(0, {"positions": positions}, columns, account)
+    finish(store)
+    data = supple.data.open(store.path)
+    assert list(data.ids) == [0, 1, 3]
+    assert not any(2 in data.split(part) for part in ("train", "valid", "test"))
+    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert "1 sample with inverted elements" in said.stderr
+    assert "1 sample in no part and no export" in said.stderr
+    figures = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
+    assert (figures["good"], figures["inverted"]) == (3, 1)

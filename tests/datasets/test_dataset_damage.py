@@ -1,0 +1,340 @@
+"""Every file of a store has a checksum: what is damaged, edited, missing or strange is named, what is solved
+afterwards is of the same scene, and what is not finished is told apart from that."""
+
+import json
+import shutil
+import threading
+
+import numpy as np
+import pytest
+from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of, write_box
+from typer.testing import CliRunner
+
+import supple
+from supple.cli import app
+from supple.datasets import arrays
+from supple.datasets.checksums import CHECKSUMS, is_sound, sealed_text
+from supple.datasets.errors import DatasetError
+from supple.datasets.files import sha256_of
+from supple.datasets.finishing import finish, is_told
+from supple.datasets.making import make_store
+from supple.datasets.merging import merge
+from supple.datasets.running import Share, run_store
+from supple.datasets.shards import Shards
+from supple.datasets.spec import load_spec
+from supple.datasets.store import Store
+from supple.datasets.verifying import discard, verify
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished store of a scene that names a file, whose last shard is not full."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_box(folder / "below.obj", top=-0.2)
+    obstacle = '[[obstacle]]\nshape = { surface = { file = "below.obj" } }\n\n[[force]]'
+    (folder / "beside.toml").write_text(SCENE.replace("[[force]]", obstacle, 1))
+    return solved(folder, count=5, shard=3, scene=str(folder / "beside.toml"))
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    shutil.copytree(whole.path, tmp_path / "copy.zarr")
+    return Store(tmp_path / "copy.zarr")
+
+
+def files(store):
+    return sorted(path for path in store.path.rglob("*") if path.is_file())
+
+
+def go_on(store):
+    """As `run_store`, in this process."""
+    shards = Shards(store)
+    for shard in set(range(store.shards)) - set(store.finished()):
+        shards.run(shard)
+    finish(store)
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["dataset", *map(str, arguments)])
+
+
+def test_a_sound_store_is_complete(whole):
+    verdict = verify(whole, again=0)
+    assert (verdict.problems, verdict.notes, verdict.missing) == ([], [], 0)
+    assert verdict.complete
+
+
+@pytest.mark.parametrize("where", [0.0, 0.5, 1.0])
+def test_one_bit_of_any_file_is_noticed(copy, where):
+    assert len(files(copy)) > 80
+    for path in files(copy):
+        content = path.read_bytes()
+        damaged = bytearray(content or b"!")  # a part of the samples may have none
+        damaged[int(where * (len(content) - 1))] ^= 2
+        path.write_bytes(damaged)
+        try:
+            problems = verify(Store(copy.path), again=0).problems
+        except DatasetError as error:  # zarr.json itself cannot be read
+            problems = [str(error)]
+        assert any(str(path) in text or path == copy.path / "zarr.json" for text in problems), path
+        path.write_bytes(content)
+    assert verify(copy, again=0).complete
+
+
+def test_any_file_that_is_missing_is_noticed(copy):
+    for path in files(copy):
+        if path == copy.path / "zarr.json":
+            continue
+        content = path.read_bytes()
+        path.unlink()
+        verdict = verify(copy, again=0)
+        account = path.parent.name == "shards"
+        assert not verdict.complete
+        assert account or any(str(path) in text for text in verdict.problems), path
+        assert not account or verdict.missing in (2, 3)
+        path.write_bytes(content)
+    assert verify(copy, again=0).complete
+
+
+def test_files_that_are_not_of_the_store_are_named(copy):
+    folders = {path.parent for path in files(copy)}
+    assert len(folders) > 20
+    for folder in folders:
+        strange = folder / "strange.json"
+        strange.write_text("{}")
+        (problem,) = verify(copy, again=0).problems
+        assert str(strange) in problem
+        assert "no file of the data set" in problem
+        strange.unlink()
+    (copy.path / "shards" / "000007.json").write_text("{}")
+    assert "000007.json" in verify(copy, again=0).problems[0]
+    assert copy.finished() == [0, 1]
+
+
+def test_the_command_ends_with_1_and_names_the_file(copy):
+    path = copy.path / "inputs" / "young" / "c" / "0"
+    content = bytearray(path.read_bytes())
+    content[11] ^= 1
+    path.write_bytes(content)
+    said = command("verify", copy.path, "--again", 0, "--json")
+    assert said.exit_code == 1
+    assert json.loads(said.stdout)["problems"] == [f"{path} is damaged or was edited: its checksum is wrong."]
+    (copy.path / "zarr.json").write_text("{")
+    assert command("verify", copy.path).exit_code == 1
+
+
+def test_a_store_that_is_not_finished_says_what_is_missing(copy):
+    discard(copy, [0])
+    verdict = verify(copy, again=0)
+    assert verdict.good
+    assert not verdict.complete
+    assert verdict.missing == 3
+    assert "3 of 5 samples are missing, in 1 shard" in verdict.notes[0]
+    said = command("verify", copy.path, "--again", 0)
+    assert said.exit_code == 1
+    assert "3 samples missing" in said.stdout
+    go_on(copy)
+    assert command("verify", copy.path, "--again", 0).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("scene.toml", "density = 100", "density = 200"),
+        ("zarr.json", '"tolerance": null', '"tolerance": 1e-2'),
+        ("design.csv", "0,", "0,-"),
+        ("files/below.obj", "v ", "v 1"),
+    ],
+)
+def test_nothing_is_solved_for_a_store_that_was_edited(copy, name, old, new):
+    before = sample_bytes(copy)
+    discard(copy, [0])
+    text = (copy.path / name).read_text()
+    assert old in text
+    (copy.path / name).write_text(text.replace(old, new, 1))
+    refused = rf"{name} is damaged or was edited.*another scene, spec or design"
+    with pytest.raises(DatasetError, match=refused):
+        run_store(Store(copy.path), Share(), workers=1)
+    with pytest.raises(DatasetError, match=refused):
+        Shards(Store(copy.path))
+    said = command("resume", copy.path, "--quiet")
+    assert said.exit_code == 2
+    assert "edited" in said.stderr
+    with pytest.raises(DatasetError, match=refused):
+        merge(copy.path.with_name("merged.zarr"), [copy.path])
+    (copy.path / name).write_text(text)
+    go_on(Store(copy.path))
+    assert sample_bytes(copy) == before
+
+
+def test_inputs_that_are_damaged_are_refused_and_the_card_may_be_edited(copy):
+    discard(copy, [1])
+    card = copy.path / "README.md"
+    card.write_text("My data")
+    path = copy.path / "inputs" / "g" / "c" / "0"
+    content = path.read_bytes()
+    path.write_bytes(bytes(8) + content[8:])
+    with pytest.raises(DatasetError, match="inputs/g/c/0 is damaged"):
+        run_store(copy, Share(), workers=1)
+    path.write_bytes(content)
+    go_on(copy)
+    assert verify(copy, again=0).problems == [f"{card} is damaged or was edited: its checksum is wrong."]
+
+
+@pytest.mark.parametrize("name", ["report/energy/c/0", "splits/train/c/0", "stats/positions/mean/zarr.json"])
+def test_reports_that_are_damaged_are_written_again(copy, name):
+    before = (copy.path / name).read_bytes()
+    (copy.path / name).write_bytes(before[:-1] + b"!")
+    (problem,) = verify(copy, again=0).problems
+    assert name in problem
+    assert "writes it again" in problem
+    run_store(copy, Share(), workers=1)
+    assert (copy.path / name).read_bytes() == before
+    assert verify(copy, again=0).complete
+
+
+def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
+    """Wherever it comes, and the next run writes them."""
+    before = {path: path.read_bytes() for path in files(copy)}
+    account = copy.account_file(1)
+    account.unlink()  # so that there is something to change
+    real, calls, moment = arrays.replacing, 0, 0
+
+    def killed(path):
+        nonlocal calls
+        calls += 1
+        if calls == moment:
+            raise KeyboardInterrupt
+        return real(path)
+
+    monkeypatch.setattr(arrays, "replacing", killed)
+    shutil.copytree(copy.path, copy.path.with_name("counted.zarr"))
+    finish(Store(copy.path.with_name("counted.zarr")))
+    total = calls
+    assert total > 50
+    for moment in (1, 2, 3, total // 4, total // 2, total - 4, *range(total - 2, total + 1)):
+        calls = 0
+        with pytest.raises(KeyboardInterrupt):
+            finish(copy)
+        verdict = verify(Store(copy.path), again=0)
+        assert verdict.good, moment
+        assert not verdict.up_to_date
+        assert "Reports, splits and statistics are not" in verdict.notes[-1]
+    monkeypatch.undo()
+    account.write_bytes(before[account])
+    run_store(Store(copy.path), Share())
+    assert verify(Store(copy.path), again=0).complete
+    assert {path: path.read_bytes() for path in files(copy)} == before
+
+
+def test_several_processes_that_end_together_leave_a_sound_store(copy):
+    """Each writes reports of all shards that it sees, while others publish."""
+    account = copy.account_file(0)
+    hidden = account.with_suffix(".aside")
+    account.rename(hidden)
+    threads = [threading.Thread(target=finish, args=(Store(copy.path),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    hidden.rename(account)
+    for thread in threads:
+        thread.join()
+    if not is_told(copy):
+        finish(copy)
+    assert verify(Store(copy.path), again=0).good
+
+
+def test_checksums_of_json_are_of_all_of_its_text():
+    text = sealed_text({"checksum": "0" * 64, "a": "0" * 64, "b": [1.5, None]})
+    assert json.loads(text)["a"] == "0" * 64
+    assert is_sound(text)
+    for at in range(len(text)):
+        assert not is_sound(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :])
+    assert is_sound("{}", required=False)
+
+
+def test_merged_and_grown_stores_have_their_own_checksums(copy, whole, tmp_path):
+    merged = merge(tmp_path / "merged.zarr", [copy.path])
+    assert verify(merged, again=1).complete
+    assert "merged.zarr" in (merged.path / "README.md").read_text()
+    scene = str(whole.path.parent / "beside.toml")
+    spec = load_spec(spec_of(whole.path.parent, count=7, shard=3, scene=scene))
+    grown = make_store(spec, copy.path, grow=True)
+    assert verify(grown, again=0).good
+    go_on(grown)
+    assert verify(grown, again=0).complete
+
+
+def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, whole, tmp_path):
+    shutil.rmtree(copy.path / "inputs")
+    scene = str(whole.path.parent / "beside.toml")
+    spec = load_spec(spec_of(whole.path.parent, count=5, shard=3, scene=scene))
+    fresh = make_store(spec, tmp_path / "fresh.zarr")
+    assert verify(merge(fresh.path, [copy.path]), again=1).complete
+    assert sample_bytes(fresh) == sample_bytes(whole)
+    root = copy.path / "zarr.json"
+    root.write_text(root.read_text().replace("float64", "float32", 1))
+    with pytest.raises(DatasetError, match=r"zarr\.json is damaged or was edited.*Nothing is merged"):
+        merge(fresh.path, [copy.path])
+
+
+def make_old(store, named=()):
+    """What earlier versions wrote: no checksums but of samples, and the folder of the scene."""
+    (store.path / CHECKSUMS).unlink()
+    (store.path / "report" / CHECKSUMS).unlink()
+    root = json.loads((store.path / "zarr.json").read_text())
+    del root["attributes"]["checksum"]
+    root["attributes"]["supple"] |= {"schema": 1, "folder": str(store.path.parent.resolve())}
+    root["attributes"]["supple"]["files"] = {path.name: sha256_of(path) for path in named}
+    (store.path / "zarr.json").write_text(json.dumps(root))
+    for shard in store.finished():
+        account = json.loads(store.account_file(shard).read_text())
+        parts = account.pop("sums_by_part")
+        account["sums"] = {name: {"count": 0} for name in parts}
+        del account["checksum"]
+        store.account_file(shard).write_text(json.dumps(account))
+    return Store(store.path)
+
+
+def test_stores_of_earlier_versions_are_read_resumed_merged_and_grown(tmp_path):
+    new = solved(tmp_path, count=5, shard=3)
+    stats = {name: values["mean"] for name, values in supple.data.open(new.path).stats.items()}
+    before = sample_bytes(new)
+    store = make_old(new)
+    data = supple.data.open(store.path)
+    for name, mean in stats.items():
+        np.testing.assert_allclose(data.stats[name]["mean"], mean, rtol=1e-13)
+    verdict = verify(store, again=1)
+    assert verdict.complete
+    assert "written by an earlier supple" in verdict.notes[0]
+    discard(store, [1])
+    go_on(store)
+    assert sample_bytes(store) == before
+    assert verify(Store(store.path), again=0).complete
+    discard(store, [1])
+    scene = (store.path / "scene.toml").read_text()
+    (store.path / "scene.toml").write_text(scene.replace("density = 100", "density = 200"))
+    with pytest.raises(DatasetError, match=r"scene\.toml, inputs/ or the spec .* are not those"):
+        Shards(Store(store.path))
+    (store.path / "scene.toml").write_text(scene)
+    fresh = make_store(load_spec(spec_of(tmp_path, count=5, shard=3)), tmp_path / "fresh.zarr")
+    assert merge(fresh.path, [store.path]).finished() == [0]
+    assert verify(Store(fresh.path), again=0).good
+    grown = make_store(load_spec(spec_of(tmp_path, count=6, shard=3)), store.path, grow=True)
+    assert grown.finished() == [0]
+    go_on(grown)
+    assert verify(Store(grown.path), again=0).complete
+
+
+def test_stores_of_earlier_versions_say_where_their_files_should_be(tmp_path):
+    write_box(tmp_path / "below.obj", top=-0.2)
+    obstacle = '[[obstacle]]\nshape = { surface = { file = "below.obj" } }\n\n[[force]]'
+    scene = tmp_path / "beside.toml"
+    scene.write_text(SCENE.replace("[[force]]", obstacle, 1))
+    new = solved(tmp_path, count=2, shard=2, vary=VARY[:1], scene=str(scene))
+    store = make_old(new, named=[tmp_path / "below.obj"])
+    shutil.rmtree(store.path / "files")
+    (store.path / "scene.toml").write_text(scene.read_text())
+    assert Shards(store).sampler.model.vertices == 12
+    (tmp_path / "below.obj").unlink()
+    with pytest.raises(DatasetError, match=r"below\.obj[\s\S]*earlier supple, which left the files"):
+        Shards(Store(store.path))

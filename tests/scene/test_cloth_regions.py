@@ -1,0 +1,114 @@
+"""Regions of cloth: triangles of other membranes."""
+
+import numpy as np
+import pytest
+from fabrics import invented
+
+import supple
+from supple.terms.hylc.fabric import fabric_of
+
+SOFT = supple.PlaneStressStVK(young=1e4, poisson=0.0)
+STIFF = supple.PlaneStressStVK(young=4e4, poisson=0.0)
+LENGTH, FORCE, THICKNESS = 1.0, 1.0, 1e-3
+
+
+def strip(material, regions=(), rest=None, cells=(8, 1), **options):
+    """Pulled along x by a force; its sides stay where they are across."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    mesh = supple.sheet(cells, (LENGTH, 0.25), plane="xz")
+    cloth = scene.add_cloth(mesh, material, thickness=THICKNESS, rest=rest, regions=regions, **options)
+    scene.pin(cloth.where(lambda X: X[:, 0] <= 0))
+    scene.pin(cloth, axes="yz")
+    scene.add_force(cloth.where(lambda X: X[:, 0] >= LENGTH), (FORCE, 0, 0))
+    return scene, cloth
+
+
+def half(X):
+    return X[:, 0] > LENGTH / 2
+
+
+def stretch(material, part):
+    """Of a strip with ν = 0: E (λ² - 1)/2 λ times the section balances the force."""
+    tension = FORCE / (0.25 * THICKNESS * material.given()["young"])
+    return part * next(
+        x.real for x in np.roots([0.5, 0, -0.5, -tension]) if abs(x.imag) < 1e-12 and x.real > 0
+    )
+
+
+@pytest.mark.parametrize("solver", ["newton", "pbng"])
+@pytest.mark.parametrize("rest", [None, "plane"])
+def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
+    flat = None if rest is None else supple.sheet((8, 1), (LENGTH, 0.25), plane="xz")
+    scene, cloth = strip(SOFT, [supple.Region("stiff", half, STIFF)], flat)
+    result = supple.equilibrium(scene, solver, tolerance=1e-9, max_iterations=20_000)
+    end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
+    assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(STIFF, 0.5), rel=1e-6)
+    middle = result.positions[np.isclose(cloth.points[:, 0], LENGTH / 2), 0].mean()
+    assert middle == pytest.approx(stretch(SOFT, 0.5), rel=1e-6)
+
+
+def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
+    whole, _ = strip(STIFF)
+    scene, cloth = strip(SOFT, [supple.Region("all", np.ones(16, bool), STIFF)])
+    same = supple.equilibrium(scene, "newton", tolerance=1e-10).positions
+    np.testing.assert_allclose(
+        same, supple.equilibrium(whole, "newton", tolerance=1e-10).positions, atol=1e-9
+    )
+    assert [part.name for part in cloth.parts] == ["cloth0/all"]
+    by_cell = supple.PlaneStressStVK(
+        young=np.where(half(cloth.mesh.points[cloth.mesh.cells].mean(axis=1)), 4e4, 1e4), poisson=0.0
+    )
+    two, _ = strip(SOFT, [supple.Region("stiff", half, STIFF)])
+    each, _ = strip(by_cell)
+    found = [supple.equilibrium(s, "newton", tolerance=1e-10).positions for s in (two, each)]
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_masses_forces_and_evaluations_know_regions():
+    scene, cloth = strip(SOFT, [supple.Region("stiff", half, STIFF, density=0.6)])
+    assert cloth.masses.sum() == pytest.approx(0.25 * (0.5 * 0.2 + 0.5 * 0.6))
+    scene.vary(cloth.region("stiff"), "young", supple.Ramp([0, 1], [1, 0.5]))
+    scene.add_body_force(cloth.region("stiff"), (0, 0, 0.1))
+    result = supple.equilibrium(scene, tolerance=1e-9)
+    softer = supple.PlaneStressStVK(young=2e4, poisson=0.0)
+    end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
+    assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(softer, 0.5), rel=1e-6)
+    stresses = result.evaluate().von_mises
+    assert stresses.shape == (16,)
+    assert np.isfinite(stresses).all()
+    assert supple.inspect(scene)
+
+
+def test_regions_move_and_are_drawn(tmp_path):
+    scene, _ = strip(SOFT, [supple.Region("stiff", half, STIFF)])
+    *_, frame = supple.simulate(scene, "pbng", quasistatic=False, frames=3, dt=0.01)
+    assert frame.report.ok
+    supple.save_frames(scene, [frame], "obj", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("regions", "sentence"),
+    [
+        ({"seam": STIFF}, "Regions are a list of supple.Region"),
+        (
+            [supple.Region("a", [0, 1], STIFF), supple.Region("b", [1], STIFF)],
+            "share 1 triangles, for example 1",
+        ),
+        ([supple.Region("a", [16], STIFF)], "Triangles are numbered from 0 to 15"),
+        ([supple.Region("a", lambda X: X[:, 0] > 9, STIFF)], "Region 'a' has no triangles"),
+        ([supple.Region("a", [0], "stiff")], "needs a material"),
+        ([supple.Region("a", [0], STIFF, density=-1)], r"Density \[kg/m²\] of region 'a'"),
+        (
+            [supple.Region("a", [0, 1], supple.PlaneStressStVK(young=[1e4] * 3, poisson=0.0))],
+            "of its 2 triangles",
+        ),
+    ],
+)
+def test_what_is_no_region_of_cloth_is_refused(regions, sentence):
+    with pytest.raises(supple.SceneError, match=sentence):
+        strip(SOFT, regions)
+
+
+def test_fabrics_have_no_regions():
+    with pytest.raises(supple.SceneError, match="A fabric is of one material"):
+        strip(fabric_of(invented(), "twill"), [supple.Region("a", [0], STIFF)], "uv")
