@@ -165,7 +165,7 @@ def test_points_follow_the_deepest_by_half_and_stay_where_another_is_deepest():
 
 @pytest.mark.parametrize("shape", [supple.Sphere(0.3), supple.Box((0.2, 3.0, 0.4)), bowl()])
 def test_the_way_out_ends_on_the_surface(shape):
-    shape = SurfaceShape(shape, 24) if isinstance(shape, supple.TriMesh) else shape
+    shape = SurfaceShape(shape) if isinstance(shape, supple.TriMesh) else shape
     shapes, rng = Shapes(shape.rows, np.append(shape.values, 0.0)), np.random.default_rng(3)
     points = rng.uniform(-0.5, 0.5, (400, 3)) + np.array([0, 0, -0.3])
     which = np.zeros(400, int)
