@@ -1,12 +1,13 @@
-"""Linear algebra of Newton's systems: the assembled Hessian, a multilevel preconditioner, and solvers.
+"""Linear algebra of Newton systems: assembled Hessian, multilevel preconditioner and linear solvers.
 
-assembly = Assembly(problem)                     # once per mesh: the pattern
+assembly = Assembly(problem)                     # once per mesh: sparsity pattern
 hierarchy = Multilevel(assembly)                 # once per mesh: aggregates
 H = assembly.hessian("exact")                    # at the problem's u
 M = hierarchy.at(H, assembly.positions)          # may raise NotPositive
-found = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
+solution = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 
-`assembly.matrix` and `solve` are the same where kernels see the numbers, on any device.
+`assembly.matrix` and `solve` are the device versions of `assembly.hessian` and `pcg`: their matrix and
+vectors stay in device memory.
 """
 
 from supple.linear.apart import solve_apart

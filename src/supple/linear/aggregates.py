@@ -1,7 +1,7 @@
-"""Aggregates of aggregates of vertices: the coarse levels of a mesh, which do not depend on its state.
+"""Aggregation hierarchy: the coarse levels of a mesh, built from its sparsity pattern alone.
 
-Rows of all coarse levels stand one after the other and are numbered through, so that one array holds what all
-levels have of a kind.
+Rows of all coarse levels are numbered consecutively, level after level, so that one array holds one quantity
+of all levels.
 """
 
 from __future__ import annotations
@@ -15,28 +15,35 @@ from supple.kernels import kernel
 from supple.linear.pattern import Pattern
 
 COARSEST = 40
-"""Rows of a level that needs no coarser one."""
+"""Number of rows at or below which a level is not coarsened further."""
 
 STRONG = 0.1
-"""Two rows are strongly connected if their connection is this part of what each is connected with most."""
+"""Rows i and j are strongly connected if wᵢⱼ ≥ STRONG √(mᵢ mⱼ), where mᵢ is the largest weight of row i."""
 
 FREE, APART = -1, -2
-"""Rows that have no aggregate yet, and those that shall have none."""
+"""Markers of rows without an aggregate: not assigned yet, and excluded from aggregation."""
 
 LEAST_REDUCTION = 0.8
-"""A coarser level has at most this part of the rows, or there is none."""
+"""Largest ratio of coarse to fine rows for which a coarser level is kept."""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """start (levels + 1,): first row of each coarse level. Children of row I are child[child_start[I]] to
-    child[child_start[I + 1] - 1]: rows of the fine matrix for the first level, of the level before for
-    others. fine_parent (f,) and parent (rows,) tell the opposite, negative for rows that are in no aggregate
-    and -1 on the last level. Blocks 6×6 of row I
-    are at indptr[I] to indptr[I + 1], in the columns `indices`; diagonal (rows,): that of each row. mirror:
-    where the block across the diagonal is, for those left of it, else -1. Other blocks k are the sums of the
-    products of blocks source[source_start[k]] to source[source_start[k + 1] - 1] of the finer level, which
-    are in the rows source_row; fine_slots and slots tell the opposite, for all blocks."""
+    """Coarse levels: tree of aggregates, block sparsity patterns and sources of the Galerkin products.
+
+    Attributes:
+        start: (levels + 1,) first row of each coarse level.
+        child_start, child: Children of row I are child[child_start[I]:child_start[I + 1]]: rows of the fine
+            matrix on the first level, rows of the previous level on the others.
+        fine_parent, parent: (f,) and (rows,) aggregate of each row; negative for rows without one, -1 on the
+            last level.
+        indptr, indices: Block row pointers (rows + 1,) and block columns of the 6×6 blocks.
+        mirror: Slot of the transposed block for blocks left of the diagonal, otherwise -1.
+        diagonal: (rows,) slot of each diagonal block.
+        source_start, source, source_row: Block k is the sum of the Galerkin products of the finer blocks
+            source[source_start[k]:source_start[k + 1]], which lie in the rows source_row.
+        fine_slots, slots: Coarse block to which each fine block, and each coarse block, contributes.
+    """
 
     start: np.ndarray
     child_start: np.ndarray
@@ -55,14 +62,23 @@ class Levels:
 
     @property
     def rows(self) -> int:
+        """Number of rows of all coarse levels."""
         return int(self.start[-1])
 
     @property
     def sizes(self) -> list[int]:
+        """Number of rows of each coarse level."""
         return np.diff(self.start).tolist()
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """(rows,) of values (f,) of the fine rows, over all that are in each coarse row."""
+        """Sum fine-row values over each coarse row.
+
+        Args:
+            values: (f,) values of the fine rows.
+
+        Returns:
+            (rows,) sums over all fine rows below each coarse row.
+        """
         kept = self.fine_parent >= 0
         sums = np.bincount(self.fine_parent[kept], values[kept], self.rows)
         for first, last in pairwise(self.start[:-1]):
@@ -71,8 +87,13 @@ class Levels:
 
 
 def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:
-    """The levels above a pattern, whose blocks connect rows by weight (blocks,) ≥ 0: aggregates of the chosen
-    rows (f,)."""
+    """Build the aggregation hierarchy of a sparsity pattern.
+
+    Args:
+        pattern: Pattern of the fine matrix.
+        weight: (blocks,) connection strength of the rows of each block, ≥ 0.
+        chosen: (f,) mask of the fine rows to aggregate.
+    """
     graphs: list[_Graph] = []
     graph = _Graph(pattern.indptr, pattern.indices, weight.astype(np.float32))
     while not graphs or (graph.rows > COARSEST and graph.rows <= LEAST_REDUCTION * len(graphs[-1].owner)):
@@ -84,7 +105,7 @@ def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:
 
 
 class _Graph:
-    """Rows and what connects them; owner, child_start, child, slots: how it came from the one before."""
+    """Weighted row graph; `owner`, `child_start`, `child` and `slots` map the finer graph onto it."""
 
     def __init__(self, indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> None:
         self.indptr, self.indices, self.weight = indptr, indices, weight
@@ -113,10 +134,10 @@ class _Graph:
 
 
 def _joined(graphs: list[_Graph], fine: Pattern) -> Levels:
-    """All levels in one numbering of rows and blocks."""
+    """Number rows and blocks of all levels consecutively and list the sources of their blocks."""
     rows = np.concatenate([[0], np.cumsum([g.rows for g in graphs])])
     blocks = np.concatenate([[0], np.cumsum([len(g.indices) for g in graphs])])
-    before = [0, *rows[:-1]]  # where the rows of a level's children begin
+    before = [0, *rows[:-1]]  # first row of each level's children
 
     def chained(parts: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(parts).astype(np.int32) if parts else np.zeros(0, np.int32)
@@ -163,8 +184,12 @@ def _joined(graphs: list[_Graph], fine: Pattern) -> Levels:
 
 @kernel
 def _aggregate(indptr, indices, weight, most, strong, owner, joined):
-    """Greedily: a row whose strong neighbours are all free makes an aggregate with them; what is left over
-    joins the aggregate it is connected with most; what has no such neighbour makes aggregates of its own."""
+    """Greedy aggregation; returns the number of aggregates.
+
+    Pass 1: a row whose strong neighbors are all free forms an aggregate with them. Pass 2: each remaining row
+    joins the aggregate of its most strongly connected strong neighbor. Pass 3: remaining rows form new
+    aggregates with their free strong neighbors.
+    """
     n = len(owner)
     for i in range(n):
         for k in range(indptr[i], indptr[i + 1]):
@@ -213,7 +238,7 @@ def _aggregate(indptr, indices, weight, most, strong, owner, joined):
 
 @kernel
 def _connect(indptr, indices, weight, owner, child_start, child, place, coarse_indptr, columns, sums, slots):
-    """The pattern of the coarse rows, the sums of what connects them, and the slot of every fine block."""
+    """Compute coarse pattern, summed connection weights and the coarse slot of every fine block."""
     blocks = 0
     for row in range(len(child_start) - 1):
         first = blocks
@@ -235,6 +260,7 @@ def _connect(indptr, indices, weight, owner, child_start, child, place, coarse_i
 
 @kernel
 def _reflect(indptr, indices, mirror, diagonal):
+    """Fill the slots of transposed blocks (`mirror`) and of diagonal blocks."""
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
             column = indices[k]
@@ -249,8 +275,10 @@ def _reflect(indptr, indices, mirror, diagonal):
 
 @kernel
 def _count_sources(indptr, indices, slots, owner, mirror, fine, start):
-    """start[k + 1] += how many blocks are sources of block k; returns the number of all. Blocks of the finest
-    matrix whose rows are in no aggregate are none, and neither are those of the last level."""
+    """Add the number of sources of block k to start[k + 1]; returns the total number.
+
+    Skips fine blocks with a row outside all aggregates, and blocks of the last level.
+    """
     total = 0
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
@@ -263,6 +291,7 @@ def _count_sources(indptr, indices, slots, owner, mirror, fine, start):
 
 @kernel
 def _list_sources(indptr, indices, slots, owner, mirror, fine, filled, source, source_row):
+    """Fill source block and source row of every Galerkin product, in the order of `_count_sources`."""
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
             apart = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0

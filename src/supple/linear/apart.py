@@ -1,4 +1,4 @@
-"""Newton's systems of bodies that have nothing to do with each other, as one that does justice to all."""
+"""Newton system of several disconnected bodies, solved jointly to a tolerance per body."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from supple.linear.multilevel import Preconditioner
 from supple.linear.pcg import Solution, solve
 
 CLOSER = 0.5
-"""Part of eta to which all bodies together are solved: of those that are not slower than others, each one is
-then solved to eta; and at least three of four are in any case."""
+"""Tolerance of the joint solve as a fraction of eta. Bodies that converge at the average rate then satisfy
+eta; at least three out of four bodies satisfy it in any case."""
 
 
 def solve_apart(
@@ -24,18 +24,32 @@ def solve_apart(
     body: np.ndarray,
     each: bool = False,
 ) -> tuple[Solution, np.ndarray]:
-    """Solve H x = b as `solve` does, for rows (f,) of the numbered bodies; the right-hand side of each is
-    scaled to the same √(b·Mb), so that what is left of soft ones does not hide stiff ones. Also gives √(r·Mr)
-    of each, as part of what it was at x = 0: those that have more than eta have converged more slowly than
-    the others; each: go on then, until none has. A negative direction stays scaled."""
-    solve(H, b, M, eta, 0.0, 0)  # which only makes M b
+    """Solve H x = b like `solve`, with a convergence measure per disconnected body.
+
+    The right-hand side of each body is scaled to the same √(b·Mb), so that residuals of soft bodies do not
+    hide those of stiff bodies. A direction of negative curvature stays scaled.
+
+    Args:
+        H: Block matrix in device memory.
+        b: (f, 4) right-hand side, padded vectors in device memory.
+        M: Preconditioner of H.
+        eta: Tolerance of √(r·Mr) relative to its value at x = 0.
+        max_iterations: Iteration limit of each solve.
+        body: (f,) body number of each row.
+        each: Iterate until every body satisfies eta.
+
+    Returns:
+        Solution, and √(r·Mr) of each body relative to its value at x = 0. Bodies above eta have converged
+        more slowly than the others.
+    """
+    solve(H, b, M, eta, 0.0, 0)  # computes M b only
     size = _sizes(M, body)
     size[size == 0] = 1.0
     scaled = _scaled(M, b, 1 / size[body])
     found, _ = solve(H, scaled, M, CLOSER * eta, 0.0, max_iterations)
     left = _sizes(M, body)
     if each and found.negative is None and not (left <= eta).all():
-        closest = eta / math.sqrt(len(size))  # of all together, as if one had all that is left
+        closest = eta / math.sqrt(len(size))  # joint tolerance if one body holds the entire residual
         before = found.iterations
         found, _ = solve(H, scaled, M, closest, 0.0, max_iterations)
         found, left = found._replace(iterations=before + found.iterations), _sizes(M, body)
@@ -43,7 +57,7 @@ def solve_apart(
 
 
 def _sizes(M: Preconditioner, body: np.ndarray) -> np.ndarray:
-    """√(r·Mr) of each body, of the r with which conjugate gradients have ended."""
+    """√(r·Mr) of each body for the final residual r of conjugate gradients."""
     r, z = M.vectors.r, M.cycle.fine.x
     for vector in (r, z):
         M.device.pull(vector)
@@ -51,6 +65,6 @@ def _sizes(M: Preconditioner, body: np.ndarray) -> np.ndarray:
 
 
 def _scaled(M: Preconditioner, records: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Records (f, 4) times numbers (f,), in memory of their own."""
+    """Return padded vectors (f, 4) times factors (f,) in new memory."""
     M.device.pull(records)
     return records * by[:, None]

@@ -1,4 +1,4 @@
-"""The Hessian of the potential over the free vertices as a sparse matrix of 3×3 blocks."""
+"""Assembly of the Hessian of the potential over the free vertices as a sparse matrix of 3×3 blocks."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from supple.problem import Problem
 
 KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
-"""The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it, which
-is a kernel of its own, compiled where somebody asks for it."""
+"""Hessian variants: the exact Hessian, its element-wise positive semi-definite projection, and the bound used
+by sweeps. The bound has its own kernel, compiled on first use."""
 
 AT_REST = "at rest"
 
 
 class Assembly:
-    """The sparsity pattern, found once, and the values for each state.
+    """Sparsity pattern of the Hessian, computed once, and its values at each state.
 
-    free (f,): ids of the free vertices in the order of the matrix, in which neighbours in space are near to
-    each other; pattern: where its blocks are. precision: of the matrix.
+    Attributes:
+        free: (f,) ids of the free vertices in matrix order, a spatially coherent order.
+        pattern: Sparsity pattern of the matrix.
+        precision: Floating-point type of the matrix values.
     """
 
     def __init__(self, problem: Problem, precision: str = "float64") -> None:
@@ -65,8 +67,11 @@ class Assembly:
         return Threes(pattern.indptr, pattern.indices, data)
 
     def take_materials(self) -> bool:
-        """Go over to the values that the problem's materials have now; False where an assembly has to be made
-        anew for that."""
+        """Update the material parameters to the current values of the problem.
+
+        Returns:
+            False if the change requires a new assembly.
+        """
         taken = []
         for term, elements in zip(self.problem.model.terms, self._elements, strict=True):
             if term.material is not None:
@@ -80,7 +85,7 @@ class Assembly:
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
+        """Number of unknowns, three per free vertex."""
         return 3 * len(self.free)
 
     @property
@@ -90,13 +95,13 @@ class Assembly:
 
     @property
     def positions(self) -> np.ndarray:
-        """(f, 3) where the free vertices are [m], and where kernels see it."""
+        """(f, 3) current positions of the free vertices [m], in device memory."""
         p = self.problem
         p.device.run(locate, 1, self._rest, p.u, self.free, self._positions)
         return self._positions
 
     def unheld(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (3 f, ...) of the free vertices without what they have along held directions."""
+        """Remove the components along constrained directions from vectors (3 f, ...) of the free vertices."""
         model = self.problem.model
         if model.held is None:
             return vectors
@@ -105,47 +110,62 @@ class Assembly:
         return np.moveaxis(model.unheld(every)[:, self.free], 0, 2).reshape(vectors.shape)
 
     def restrict(self, records: np.ndarray) -> np.ndarray:
-        """The vector of the free vertices from (n + 1, 4) records."""
+        """Copy the free vertices' part of padded vectors (n + 1, 4) into a host vector (3 f,)."""
         self.problem.device.pull(records)
         return records[self.free, :3].ravel()
 
     def take(self, records: np.ndarray) -> np.ndarray:
-        """Records (f, 4) of the free vertices, where kernels see both."""
+        """Gather the padded vectors (f, 4) of the free vertices, in device memory."""
         out = self.problem.device.zeros((len(self.free), 4), np.dtype(float))
         self.problem.device.run(take_free, 1, records, self.free, out)
         return out
 
     def spread(self, x: np.ndarray) -> np.ndarray:
-        """Records (n + 1, 4) of all vertices from those of the free ones, without what is held, where kernels
-        see both."""
+        """Scatter padded vectors (f, 4) of the free vertices to all vertices, in device memory.
+
+        Returns:
+            (n + 1, 4) vectors without components along constrained directions, zero at pinned vertices.
+        """
         p = self.problem
         out = p.device.zeros((p.model.vertices + 1, 4), np.dtype(float))
         p.device.run(spread_free, 1, x, self.free, self.normals, out)
         return out
 
     def at_rest(self) -> np.ndarray:
-        """(blocks, 3, 3) at rest and without inertia [N/m], which tells how vertices connect: the positive
-        part of elements, and the bound of other terms, whose positive part may have nothing at a vertex."""
+        """Blocks (blocks, 3, 3) of the Hessian at rest without inertia [N/m], the connection strengths of
+        vertices.
+
+        Solid elements contribute their positive semi-definite projection; all other terms contribute the
+        bound, since their projection may vanish at a vertex.
+        """
         self._assemble(AT_REST, np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
         return self.here(self._matrix).data
 
     @property
     def rest_stiffness(self) -> np.ndarray:
-        """(f,) ⅓ tr A of the bound at rest and without inertia [N/m], of the free vertices."""
+        """(f,) ⅓ tr A of the bound at rest without inertia [N/m], per free vertex."""
         return rest_stiffness_of(self.problem.measures)[self.free] / 3
 
     def hessian(self, kind: str) -> bsr_matrix:
-        """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
+        """Assemble ∂²E/∂u² at the problem's u as a SciPy matrix.
+
+        Args:
+            kind: Hessian variant: "exact", "projected" or "bound".
+        """
         return self.here(self.matrix(kind))
 
     def here(self, H: Threes) -> bsr_matrix:
-        """A matrix that kernels see as one of SciPy's, in memory of its own."""
+        """Copy a device matrix to a SciPy matrix in host memory."""
         self.problem.device.pull(H.blocks)
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
     def matrix(self, kind: str, apart: bool = False) -> Threes:
-        """∂²E/∂u² as `hessian`, where kernels see it; it is overwritten when the next one is asked for,
-        unless that shall be apart from it."""
+        """Assemble ∂²E/∂u² at the problem's u in device memory.
+
+        Args:
+            kind: Hessian variant, as in `hessian`.
+            apart: Allocate new memory. Otherwise the next call overwrites the result.
+        """
         p, H = self.problem, self._memory() if apart else self._matrix
         if self._inertia_of is not p.loads.inertia:
             self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia
@@ -156,7 +176,8 @@ class Assembly:
         return H
 
     def _assemble(self, kind: str, u: np.ndarray, inertia: np.ndarray, data: np.ndarray) -> None:
-        """What terms and inertia add at displacements u; the last block is for what nobody wants."""
+        """Sum the blocks of all terms and the inertia at displacements u. The last block collects unused
+        entries."""
         p = self.problem
         p.device.run(begin_blocks, 2, data, self.pattern.diagonal, inertia)
         for elements in self._elements:
@@ -169,17 +190,17 @@ class Assembly:
 
 
 def _stencils(term: Term) -> np.ndarray:
-    """(m, k) vertices that share blocks of a term's Hessian."""
+    """(m, k) vertices that share Hessian blocks in each stencil of a term."""
     return term.vertices if term.carriage is None else carried_stencils(term.carriage)
 
 
 def _blocks_of(term: Term) -> Any:
-    """What makes the blocks that the host computes."""
+    """Constructor of host-assembled blocks for a term."""
     return arrange_blocks if term.carriage is None else CarriedBlocks
 
 
 def _has_principal_frame(term: Any) -> bool:
-    """Whether `add_elements` knows the second derivatives of its elements."""
+    """True if `add_elements` supports the term's material: isotropic elements in the principal frame."""
     material = term.material
     if not term.fills or not material.isotropic:
         return False
@@ -187,8 +208,7 @@ def _has_principal_frame(term: Any) -> bool:
 
 
 def along_curve(points: np.ndarray) -> np.ndarray:
-    """The order of points (n, 3) along Morton's curve, on which those near to each other in space are mostly
-    near to each other."""
+    """Order points (n, 3) along the Morton curve, which keeps most spatial neighbors close to each other."""
     if len(points) == 0:
         return np.zeros(0, np.int64)
     low, size = points.min(axis=0), np.ptp(points, axis=0).max()

@@ -1,9 +1,9 @@
-"""Unknowns in which stiff ties are harmless: how far tied vertices are from where they would be carried to.
+"""Change of basis that decouples stiff ties: tied vertices are described by their offset from the tie.
 
-A weak constraint between a vertex and a point of another body couples five vertices, and a stiff one hides
-what is soft about them from aggregates and smoothing. With x_a = s_a + Σ w_b x_b for each vertex a that
-follows others, the constraint is a function of s_a alone: what the x_b see of it is gone from the matrix, and
-s_a, which is stiff and zero in rigid motions, needs smoothing only.
+A weak constraint between a vertex and a point of another body couples five vertices; a stiff one hides their
+soft modes from aggregation and smoothing. The substitution x_a = s_a + Σ w_b x_b for each dependent vertex a
+makes the constraint a function of s_a alone: its coupling to the x_b drops out of the matrix. The offset s_a
+is stiff and vanishes in rigid motions, so smoothing alone reduces its error.
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from supple.problem.device import Device
 
 STIFF = 10.0
-"""Ties so many times as stiff as what the vertex is part of that would follow count as stiff."""
+"""Ratio of tie stiffness to the stiffness of the dependent vertex's own body above which a tie counts as
+stiff."""
 
 
 class Basis:
-    """x = B y of a matrix's rows, B = I + W with W[a, b] where row a follows row b. pattern: of the matrix
-    Bᵀ H B; follows (f,): which rows of y are distances s."""
+    """Change of basis x = B y with B = I + W, where W[a, b] is the weight of row b in dependent row a.
+
+    Attributes:
+        follows: (f,) True for rows of y that are offsets s.
+        pattern: Sparsity pattern of Bᵀ H B.
+    """
 
     def __init__(self, weights: csr_array, follows: np.ndarray, pattern: Pattern, device: Device) -> None:
         self.follows, self._device = follows, device
@@ -37,14 +42,17 @@ class Basis:
         self._up, self._down, self._sums = sums_of(B), sums_of(csr_array(B.T)), sums_of(self._blocks)
 
     def matrix(self, H: Threes) -> Threes:
-        """Bᵀ H B, where kernels see it."""
+        """Compute Bᵀ H B in device memory."""
         data = self._device.zeros((len(self.pattern.indices) + 1, 3, 3), np.dtype(float))
         self._sum(self._sums, H.blocks, 9, data)
         return Threes(self.pattern.indptr, self.pattern.indices, data)
 
     def connections(self, own: np.ndarray) -> np.ndarray:
-        """How strongly blocks connect rows, where those of H have own (blocks, 3, 3): not at all where one is
-        a distance."""
+        """Connection strength of each block of Bᵀ H B; zero for off-diagonal blocks of an offset row.
+
+        Args:
+            own: (blocks, 3, 3) blocks of H.
+        """
         blocks = (self._blocks @ own.reshape(len(own), 9)).reshape(-1, 3, 3)
         strength = np.sqrt(np.square(blocks).sum(axis=(1, 2)))
         rows = np.repeat(np.arange(self.pattern.rows), np.diff(self.pattern.indptr))
@@ -53,11 +61,11 @@ class Basis:
         return np.where(apart, 0.0, strength)
 
     def forces(self, r: np.ndarray) -> np.ndarray:
-        """Bᵀ r of records (f, 4)."""
+        """Compute Bᵀ r for padded vectors (f, 4)."""
         return self._sum(self._down, r, 4, self._device.zeros(r.shape, np.dtype(float)))
 
     def positions(self, y: np.ndarray) -> np.ndarray:
-        """B y."""
+        """Compute B y for padded vectors (f, 4)."""
         return self._sum(self._up, y, 4, self._device.zeros(y.shape, np.dtype(float)))
 
     def _sum(self, sums: Sums, source: np.ndarray, width: int, out: np.ndarray) -> np.ndarray:
@@ -66,8 +74,12 @@ class Basis:
 
 
 def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
-    """The basis for those ties of a problem that are stiff beside own (f,) [N/m], the stiffness of each free
-    vertex; None where there are none."""
+    """Build the change of basis for the stiff ties of a problem; None without stiff ties.
+
+    Args:
+        assembly: Assembly of the problem.
+        own: (f,) stiffness of each free vertex [N/m], the reference for stiff ties.
+    """
     model, free = assembly.problem.model, assembly.free
     ties = equations(model.terms, model.free)
     C = csr_array(ties.coefficients[:, free])
@@ -87,7 +99,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
 
 
 def _transformed(B: csr_array, pattern: Pattern) -> tuple[Pattern, csr_array]:
-    """The pattern of Bᵀ H B, and the sums over the blocks of H that its blocks are."""
+    """Pattern of Bᵀ H B, and the sparse matrix that expresses its blocks as sums over blocks of H."""
     f, blocks = pattern.rows, len(pattern.indices)
     rows, columns = np.repeat(np.arange(f), np.diff(pattern.indptr)), pattern.indices
     width = np.diff(B.indptr)

@@ -1,7 +1,7 @@
-"""Matrices of rows of blocks, of three kinds: what smoothing and conjugate gradients do with each of them.
+"""Block-sparse matrices with three block types, and their operations in smoothing and conjugate gradients.
 
-Vectors have a row of four numbers (3×3 blocks, and single numbers with three right-hand sides at once) or of
-eight (6×6 blocks) for each row of the matrix, the last ones of which are 0.
+Vectors have one zero-padded row per matrix row: four numbers for 3×3 blocks and for scalar matrices with
+three right-hand sides, eight numbers for 6×6 blocks.
 """
 
 from __future__ import annotations
@@ -31,8 +31,13 @@ from supple.kernels import (
 
 
 class Threes(NamedTuple):
-    """Blocks (b, 3, 3) of row i are indptr[i] to indptr[i + 1], in the columns `indices`; some numbers after
-    them may be read."""
+    """Block-sparse matrix of 3×3 blocks.
+
+    Attributes:
+        indptr: (rows + 1,) first block of each row.
+        indices: (b,) block columns.
+        blocks: (b, 3, 3) values, followed by padding that vector loads may read.
+    """
 
     indptr: Any
     indices: Any
@@ -40,7 +45,7 @@ class Threes(NamedTuple):
 
 
 class Sixes(NamedTuple):
-    """A matrix as `Threes`, with blocks (b, 36) of 6×6 numbers."""
+    """Block-sparse matrix of 6×6 blocks (b, 36)."""
 
     indptr: Any
     indices: Any
@@ -48,7 +53,7 @@ class Sixes(NamedTuple):
 
 
 class Ones(NamedTuple):
-    """A matrix as `Threes`, with single numbers (b,), for vectors of three columns."""
+    """Sparse matrix of scalars (b,), applied to three right-hand sides at once."""
 
     indptr: Any
     indices: Any
@@ -57,22 +62,22 @@ class Ones(NamedTuple):
 
 @generic
 def vector_at(A, x, row):
-    """A row of a vector, as a pack."""
+    """Load one row of a vector as a pack."""
 
 
 @generic
 def product(A, at, x):
-    """A x in a row, as a pack, summed up over the threads that do it."""
+    """Row of A x as a pack, reduced over the cooperating threads of the row."""
 
 
 @generic
 def divided(A, inverse, row, v):
-    """D⁻¹ v in a row for a pack v, with the inverses D⁻¹ of the diagonal blocks."""
+    """Apply the inverse D⁻¹ of the row's diagonal block to a pack v."""
 
 
 @generic
 def summed(A, at, v):
-    """A pack, summed up over the threads that do a row."""
+    """Reduce a pack over the cooperating threads of a row."""
 
 
 @vector_at.of(Ones)
@@ -198,7 +203,7 @@ def _squared_six(A, v):
 
 
 def with_room(blocks: np.ndarray) -> np.ndarray:
-    """3×3 blocks with a further one after them."""
+    """Copy 3×3 blocks and append one padding block."""
     roomier = np.zeros((len(blocks) + 1, 3, 3), blocks.dtype)
     roomier[:-1] = blocks
     return roomier

@@ -1,8 +1,9 @@
-"""The Hessian of elements whose corners hang on nodes: Wᵀ K W with that of the corners, K, and weights W.
+"""Hessian of embedded elements, whose corners interpolate grid nodes: Wᵀ K W, with corner Hessian K and
+weights W.
 
-An element of 32 nodes has 1,024 blocks, those of its corners are 16, and elements share them: so these are
-summed up over elements first, for every pair of points, and each sum goes to the 64 pairs of nodes that carry
-the two.
+An element of 32 nodes has 1,024 node blocks, but only 16 corner blocks, many of them shared with other
+elements. Corner blocks are therefore summed over elements first, for every pair of embedded points; each sum
+then goes to the 64 node pairs of the two points.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
 
 
 def point_pairs(carriage: Carriage) -> tuple[np.ndarray, np.ndarray]:
-    """(pairs (e, 2) of points p ≤ q that share an element, each with itself too; (m, 4, 4) which of them the
-    corners of each element are)."""
+    """List the pairs of embedded points that share an element.
+
+    Returns:
+        pairs (e, 2) of points p ≤ q, including p = q, and the pair index (m, 4, 4) of each pair of element
+        corners.
+    """
     corners, points = carriage.corners.astype(np.int64), len(carriage.nodes)
     low = np.minimum(corners[:, :, None], corners[:, None])
     high = np.maximum(corners[:, :, None], corners[:, None])
@@ -31,16 +36,23 @@ def point_pairs(carriage: Carriage) -> tuple[np.ndarray, np.ndarray]:
 
 
 def carried_stencils(carriage: Carriage) -> np.ndarray:
-    """(e, 16) the nodes of both points of each pair: what shares a block with what."""
+    """(e, 16) nodes of both points of each pair: the stencils of the node Hessian."""
     pairs, _ = point_pairs(carriage)
     return carriage.nodes[pairs].reshape(len(pairs), -1)
 
 
 class CarriedBlocks:
-    """The blocks of a term whose corners hang on nodes, and how they add up in each block of the matrix."""
+    """Hessian blocks of a term with embedded corners, and their sums in each matrix block."""
 
     def __init__(self, problem: Problem, index: int, slots: np.ndarray, blocks: int) -> None:
-        """slots (e, 16, 16): see `carried_stencils`: the places of their blocks, or negative."""
+        """Prepare the sums over elements and node pairs.
+
+        Args:
+            problem: Problem that owns the term.
+            index: Index of the term in the model.
+            slots: (e, 16, 16) matrix block of each node pair of `carried_stencils`, negative for none.
+            blocks: Number of matrix blocks.
+        """
         self._problem, self._term = problem, problem.model.terms[index]
         carriage = self._term.carriage
         assert carriage is not None
@@ -61,7 +73,7 @@ class CarriedBlocks:
         self._sums = device.zeros((2 * len(pairs), 3, 3), np.dtype(float))
 
     def add(self, kind: str, u: np.ndarray, data: np.ndarray) -> None:
-        """At displacements u, to the blocks of the matrix."""
+        """Add the blocks at displacements u to the matrix values `data`."""
         device, blocks = self._problem.device, self._blocks
         compute_blocks(device, self._term, self._elements, kind, u, blocks)
         device.run(sum_rows, 1, SumRows(*self._in_pairs, blocks, 9, 0, self._sums))
@@ -69,8 +81,14 @@ class CarriedBlocks:
 
 
 def _sums(target: np.ndarray, weights: np.ndarray, rows: int, of_each: int = 1) -> Sums:
-    """Where things go: the k-th, with the weight (k,), into row target[k], nowhere where that is negative;
-    of_each: how many in a row are parts of the same source."""
+    """Build weighted row sums from a target row per entry.
+
+    Args:
+        target: Target row of each entry, negative for none.
+        weights: (k,) weight of each entry.
+        rows: Number of target rows.
+        of_each: Number of consecutive entries that share a source.
+    """
     flat = np.ascontiguousarray(target.ravel(), np.int32)
     start, order = np.zeros(rows + 1, np.int64), np.empty(int((flat >= 0).sum()), np.int64)
     sort_corners(flat, start, order)

@@ -1,14 +1,14 @@
-"""Condensed stiffness of soft bodies at the rigid bodies that they touch.
+"""Condensed stiffness of soft bodies at the rigid bodies in contact with them.
 
-A correction s (6,) of a rigid body moves the vertices that touch it along the directions in which contact
-holds them, J s, and the other vertices to where forces balance again. With the Hessian H of all free
-vertices and springs κ in these directions, which are stiff beside H,
+A correction s (6,) of a rigid body moves its contact vertices by J s along the directions constrained by
+contact, and the other vertices to their new equilibrium. With the Hessian H of all free vertices and springs
+κ in the constrained directions, stiff compared with H,
 
     K = Jᵀ κ J - Jᵀ κ (H + κ)⁻¹ κ J    and    Φ = (H + κ)⁻¹ κ J
 
-are the stiffness (6, 6) that the rigid body feels and the displacements per unit correction: a static
-condensation. The stiffness of the touching vertices alone is larger by orders of magnitude where friction
-holds a soft body, since its other vertices follow.
+are the stiffness (6, 6) felt by the rigid body and the displacements per unit correction: static
+condensation. The stiffness of the contact vertices alone is larger by orders of magnitude if friction holds a
+soft body, since its other vertices follow.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.problem import Problem
 
 SPRING = 10.0
-"""Stiffness of the springs that hold vertices to rigid bodies, in parts of that of the vertices."""
+"""Stiffness of the contact springs relative to the stiffness of their vertices."""
 
 LARGEST_FACTORED = 6_000
-"""Unknowns up to which the system is factorised; beyond that, conjugate gradients."""
+"""Largest number of unknowns for a direct factorization; larger systems use conjugate gradients."""
 
 ACCURACY, ITERATIONS = 1e-3, 2_000
-"""Relative accuracy of conjugate gradients, which make K no less than it is, and their limit."""
+"""Relative accuracy and iteration limit of conjugate gradients. An inexact solution never underestimates K.
+"""
 
 
 def condense_stiffness(problem: Problem, holds: Sequence[Hold]) -> list[Response] | None:
-    """Condensed stiffness and response of soft bodies to corrections of rigid bodies.
+    """Compute condensed stiffness and response of soft bodies for corrections of rigid bodies.
 
     Args:
-        problem: On the CPU, with one copy of its state.
-        holds: The vertices that touch each rigid body.
+        problem: Problem on the CPU with batch size 1.
+        holds: Contact vertices of each rigid body.
 
     Returns:
-        One response for each rigid body; None where the Hessian is singular or infinite.
+        One response for each rigid body, or None if the Hessian is singular or not finite.
     """
     name = f"condensation of stencils {problem.layout.version}"
     assembly: Assembly = problem.shared(name, lambda: Assembly(problem))

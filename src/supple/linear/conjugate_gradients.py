@@ -1,4 +1,4 @@
-"""Conjugate gradients preconditioned with the diagonal 3×3 blocks, as one threaded kernel."""
+"""Conjugate gradients with block-Jacobi preconditioner (3×3 diagonal blocks) as one threaded kernel."""
 
 from __future__ import annotations
 
@@ -17,18 +17,29 @@ from supple.kernels import (
 )
 
 CHUNK = 256
-"""Rows of blocks that a thread takes at a time."""
+"""Number of block rows per work item of a thread."""
 
 BURST = 64
-"""Iterations per call of the kernel."""
+"""Number of iterations per kernel call."""
 
 
 def conjugate_gradients(
     H: bsr_matrix, b: np.ndarray, accuracy: float, max_iterations: int, threads: int
 ) -> tuple[np.ndarray, bool]:
-    """(x, True) with |H x - b| ≤ accuracy |b| for a symmetric positive definite H of 3×3 blocks; (x, False)
-    when the iterations did not suffice or H proved not to be positive definite. With an accuracy of 0 it does
-    all iterations, unless the residual vanishes."""
+    """Solve H x = b for a symmetric positive definite matrix of 3×3 blocks.
+
+    Args:
+        H: Matrix of 3×3 blocks.
+        b: (3 f,) right-hand side.
+        accuracy: Tolerance of |H x - b| relative to |b|. With 0, all iterations run unless the residual
+            vanishes.
+        max_iterations: Iteration limit.
+        threads: Number of threads.
+
+    Returns:
+        x, and True if it satisfies the accuracy; False after the iteration limit or if H is not positive
+        definite.
+    """
     inverse = inverse_diagonal(H)
     z = np.einsum("vij,vj->vi", inverse, b.reshape(-1, 3)).ravel()
     x, r, p, q = np.zeros_like(b), b.copy(), z.copy(), np.empty_like(b)
@@ -56,11 +67,11 @@ def inverse_diagonal(H: bsr_matrix) -> np.ndarray:
 
 @kernel
 def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, counters):
-    """As many iterations as `sums` has places for, fewer when |r|² falls below the target or p·Hp ≤ 0; their
-    number goes to done.
+    """Run up to len(sums) - 1 iterations; stop if |r|² falls to the target or p·Hp ≤ 0. `done` receives their
+    number.
 
-    sums[i, chunk] holds p·Hp, r·z and r·r of iteration i. Each iteration has its own, so a thread that lags
-    behind never reads those of a later one.
+    sums[i, chunk] holds p·Hp, r·z and r·r of iteration i. Each iteration has its own row, so a lagging thread
+    never reads values of a later iteration.
     """
     rows = len(inverse)
     chunks = -(-rows // CHUNK)
@@ -101,9 +112,9 @@ def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, c
         wait_for_phase(counters, phase + 2, chunks)
 
 
-@njit(fastmath=False)  # if it may reorder sums, LLVM vectorises the short inner loop: three times slower
+@njit(fastmath=False)  # reordered sums let LLVM vectorize the short inner loop: three times slower
 def _multiply(indptr, indices, blocks, first, last, p, q):
-    """q = H p in some rows; returns p·q there."""
+    """Compute q = H p in rows first to last - 1; returns p·q of these rows."""
     total = 0.0
     for row in range(first, last):
         a = b = c = 0.0
@@ -121,7 +132,7 @@ def _multiply(indptr, indices, blocks, first, last, p, q):
 
 @physics
 def _step(alpha, inverse, first, last, x, r, p, q):
-    """x += α p, r -= α q, then q = z = D⁻¹ r in some rows; returns r·z and r·r there."""
+    """x += α p, r -= α q, then q = z = D⁻¹ r in rows first to last - 1; returns their r·z and r·r."""
     rz = rr = 0.0
     for row in range(first, last):
         i = 3 * row

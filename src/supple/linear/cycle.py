@@ -1,8 +1,8 @@
-"""One V-cycle over the levels of aggregates: what the multilevel preconditioner does to a vector.
+"""V-cycle of the multilevel preconditioner over the levels of aggregates.
 
-Smoothing is by Chebyshev polynomials of D⁻¹ A, D the diagonal blocks, before and after the correction by the
-next coarser level, which is taken `over` times, since aggregates make a body too stiff. Nothing depends on an
-order of the rows.
+Each level is smoothed by Chebyshev polynomials of D⁻¹ A, with D the diagonal blocks, before and after the
+coarse correction. The coarse correction is scaled by the factor `over`, since rigid aggregates are too stiff.
+The result does not depend on the order of the rows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,19 @@ from supple.linear.tiles import each_row
 from supple.linear.transfer import Prolong, Restrict
 
 SPREAD = 8.0
-"""Smoothing is for eigenvalues between the largest one, and that divided by this."""
+"""Ratio of the largest eigenvalue to the smallest eigenvalue damped by the smoother."""
 
 
 class Level(NamedTuple):
-    """A matrix A, the inverses of its diagonal blocks, and the motions of its rows' aggregates: parent
-    (rows,), negative for none; offset (rows, 3) and scale (rows,) where aggregates turn, else (). b, x, y, d:
-    vectors for the cycle."""
+    """Matrix of a level, inverses of its diagonal blocks and motions of its rows' aggregates.
+
+    Attributes:
+        A: Block matrix.
+        inverse: Inverses of the diagonal blocks.
+        parent: (rows,) aggregate of each row, negative for none.
+        offset, scale: (rows, 3) and (rows,) if aggregates rotate, otherwise ().
+        b, x, y, d: Work vectors of the cycle.
+    """
 
     A: Any
     inverse: Any
@@ -46,10 +52,17 @@ class Level(NamedTuple):
 
 
 class Cycle(NamedTuple):
-    """fine: the matrix itself; coarse: all levels above, whose rows stand one after the other from
-    start[level] on; child_start and child: see `Levels`; dense (n, n): the inverse of the last level's
-    matrix, or empty. radius (levels + 1,): the largest eigenvalue of D⁻¹ A of each level, the fine one's
-    first; degree of smoothing; over: how far to go along coarse corrections."""
+    """Levels and parameters of a V-cycle.
+
+    Attributes:
+        fine: Level of the matrix itself.
+        coarse: All coarse levels; the rows of level k start at start[k].
+        start, child_start, child: Row ranges and aggregates, see `Levels`.
+        dense: (n, n) inverse of the last level's matrix, or empty.
+        radius: (levels + 1,) largest eigenvalue of D⁻¹ A of each level, starting with the fine level.
+        degree: Degree of the smoothing polynomial.
+        over: Scaling factor of coarse corrections.
+    """
 
     fine: Any
     coarse: Any
@@ -63,27 +76,33 @@ class Cycle(NamedTuple):
 
 
 def cycle_phases(levels: int, degree: int, dense: bool) -> int:
-    """Phases of `apply_cycle` with that many coarse levels."""
+    """Number of phases of `apply_cycle`.
+
+    Args:
+        levels: Number of coarse levels.
+        degree: Degree of the smoothing polynomial.
+        dense: True if the last level is solved by its inverse.
+    """
     return levels * (2 * degree + 2) + (1 if dense else _steps_at_the_end(degree))
 
 
 @physics
 def _steps_at_the_end(degree):
-    """Further steps of smoothing on the last level where that is no dense one: an even number, so that they
-    end where they began."""
+    """Additional smoothing steps on a last level without inverse; an even number, so that x ends in its own
+    buffer."""
     return degree - 1 + (degree - 1) % 2
 
 
 @physics
 def chebyshev_start(radius):
-    """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]: the first step is D⁻¹ r/θ."""
+    """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]; the first step is D⁻¹ r/θ."""
     low = radius / SPREAD
     theta, delta = 0.5 * (radius + low), 0.5 * (radius - low)
     return 1.0 / theta, theta / delta, delta
 
 
 class Smooth(NamedTuple):
-    """d = keep d + gain D⁻¹ (b - A x), y = x + d in a row."""
+    """Smoothing step of a row: d = keep d + gain D⁻¹ (b - A x), y = x + d."""
 
     level: Any
     x: Any
@@ -104,7 +123,7 @@ def _smooth(work, at):
 
 
 class Residual(NamedTuple):
-    """r = b - A x in a row."""
+    """Residual of a row: r = b - A x."""
 
     level: Any
     x: Any
@@ -120,8 +139,15 @@ def _residual(work, at):
 
 
 class SolveDense(NamedTuple):
-    """x = A⁻¹ b on the last level, which begins at row `first`; an item is a row of the inverse here, of
-    `width` of which each row of the matrix has one; `columns` of the vectors are solved for."""
+    """Solve x = A⁻¹ b on the last level; one work item per row of the inverse.
+
+    Attributes:
+        coarse: Coarse levels.
+        dense: (n, n) inverse.
+        first: First row of the last level.
+        width: Number of rows of the inverse per matrix row.
+        columns: Number of right-hand sides.
+    """
 
     coarse: Any
     dense: Any
@@ -147,7 +173,7 @@ def _solve_dense(work, place):
 
 @physics
 def either(flip, level):
-    """(x, y) of a level, or (y, x)."""
+    """Current and spare buffer of a level: (x, y), or (y, x) if `flip`."""
     return (level.y, level.x) if flip else (level.x, level.y)
 
 
@@ -159,7 +185,8 @@ def _smooth_rows(team, phase, level, first, last, flip, keep, gain):
 
 @passage
 def _restrict_rows(team, phase, level, first, last, flip, cycle, above, gain):
-    """Residuals of rows first, ..., last - 1, and the beginning of the level above."""
+    """Compute residuals of rows first to last - 1, restrict them and start the smoothing of the next coarser
+    level."""
     x, r = either(flip, level)
     each_shared_row(team, phase, first, last, Residual(level, x, r))
     work = Restrict(level, r, cycle.coarse, cycle.child_start, cycle.child, gain)
@@ -174,8 +201,10 @@ def _prolong_rows(team, phase, level, first, last, flip, cycle):
 
 @passage
 def apply_cycle(team, phase, cycle):
-    """M⁻¹ b into fine.x, where `begin_row` has done every row of the fine level; returns the phase that
-    follows. Leg after leg: down to the last level, and up again."""
+    """Apply M⁻¹ b into fine.x, legs from the finest to the last level and back; returns the next phase.
+
+    `begin_row` must have been applied to every row of the fine level.
+    """
     fine, coarse, start, degree = cycle.fine, cycle.coarse, cycle.start, cycle.degree
     rows, levels, dense = len(fine.parent), len(start) - 1, len(cycle.dense)
     for leg in range(2 * levels + 1):

@@ -1,4 +1,4 @@
-"""The inverse of the last level's matrix, block by block by Gauss and Jordan, without pivots."""
+"""Dense inverse of the last level's matrix by block Gauss-Jordan elimination without pivoting."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from supple.linear.inverses import sweep
 
 
 class Fill(NamedTuple):
-    """A row of 6×6 blocks of a level that begins at row `first`, as six rows of a square matrix; shift
-    (rows,), of all coarse rows: what is added to the diagonal."""
+    """Copy a row of 6×6 blocks into six rows of a dense square matrix, with shifted diagonal.
+
+    Attributes:
+        A: Block matrix of all coarse levels.
+        first: First row of the last level.
+        shift: (rows,) diagonal shift of all coarse rows.
+        square: (n, n) output.
+    """
 
     A: Any
     first: Any
@@ -38,7 +44,7 @@ def _fill(work, place):
 
 
 class Pivot(NamedTuple):
-    """The inverse of the p-th diagonal block, 36 numbers."""
+    """Invert the p-th diagonal block, 36 numbers; clears `good` if it is not positive definite."""
 
     square: Any
     p: Any
@@ -59,7 +65,7 @@ def _pivot(work, place):
 
 
 class Eliminate(NamedTuple):
-    """A row of the matrix after the p-th block of unknowns has been eliminated."""
+    """Update one matrix row by elimination of the p-th block of unknowns."""
 
     before: Any
     p: Any
@@ -69,7 +75,7 @@ class Eliminate(NamedTuple):
 
 @physics
 def _factor(work, row, b):
-    """The b-th number of the pivot's row of blocks that this row needs."""
+    """Factor of the b-th row of the pivot block in the elimination of this row."""
     first, inverse = 6 * work.p, work.inverse
     if row // 6 == work.p:
         return inverse[6 * (row - first) + b]
@@ -81,7 +87,7 @@ def _factor(work, row, b):
 
 @do.of(Eliminate)
 def _eliminate(work, place):
-    """All columns first, then those of the pivot, which are others: a loop without conditions is fast."""
+    """Update all columns, then overwrite the pivot columns: a loop without branches is fast."""
     row, first, before, after = number(place), 6 * work.p, work.before, work.after
     own = 0.0 if row // 6 == work.p else 1.0
     a, b, c = _factor(work, row, 0), _factor(work, row, 1), _factor(work, row, 2)
@@ -100,7 +106,7 @@ def _eliminate(work, place):
 
 
 class Even(NamedTuple):
-    """The symmetric part of a row, in the precision of out."""
+    """Symmetric part of a row, rounded to the precision of `out`."""
 
     square: Any
     out: Any
@@ -116,14 +122,24 @@ def _even(work, place):
 
 
 def dense_phases(rows: int) -> int:
-    """Of `invert_dense` for a level of so many rows."""
+    """Number of phases of `invert_dense` for a level of `rows` rows."""
     return 2 * rows + 2
 
 
 @kernel
 def invert_dense(team, A, first, shift, squares, inverse, good, out):
-    """The inverse of the 6×6 blocks of a level from row `first` on into out (n, n); squares (n, n), two of
-    them, and inverse (36,) are memory."""
+    """Invert the matrix of the last level into `out`.
+
+    Args:
+        team: Thread team.
+        A: 6×6 block matrix of all coarse levels.
+        first: First row of the last level.
+        shift: (rows,) diagonal shift.
+        squares: Two work matrices (n, n).
+        inverse: (36,) work array.
+        good: (1,) set to 0 if a pivot is not positive definite.
+        out: (n, n) inverse.
+    """
     x, y = squares
     rows = len(out) // 6
     each_item(team, 0, 0, rows, Fill(A, first, shift, x))

@@ -1,4 +1,4 @@
-"""How elements of a material answer a change of the displacements: F, P and δP."""
+"""Deformation gradient F, stress P and stress differential δP of the elements of a term."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 
 
 class Differentials(NamedTuple):
-    """F, P = ∂ψ/∂F [Pa] and δP = (∂²ψ/∂F∂F) : G, nine numbers each, along G = Σ wₐ gₐᵀ. own: the visiting
-    vertices; along: records of the vectors w of all vertices."""
+    """F, P = ∂ψ/∂F [Pa] and δP = (∂²ψ/∂F∂F) : G, nine numbers each, with G = Σ wₐ gₐᵀ.
+
+    Attributes:
+        term: Packed element data of the term.
+        own: Vertex of each packed incidence.
+        along: Padded vectors w of all vertices.
+    """
 
     term: Any
     own: Any
@@ -44,8 +49,17 @@ def _differentials(quantity, row, u, ui):
 def differentials(
     problem: Problem, index: int, along: np.ndarray, material: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """F, P and δP (m, 3, 3) of the elements of a term at the problem's u, computed on the host, along vectors
-    (n, 3) of the vertices; with another material of the same kind, where one is given."""
+    """Compute F, P and δP of a term's elements on the host, at the problem's u.
+
+    Args:
+        problem: Problem that owns the term.
+        index: Index of the term in the model.
+        along: (n, 3) direction at the vertices.
+        material: Replacement material of the same class, or None.
+
+    Returns:
+        F, P and δP, each (m, 3, 3).
+    """
     elements, model = host_elements(problem, index), problem.model
     rows = elements.rows
     if material is not None:

@@ -1,7 +1,7 @@
-"""What elements of a material add to the Hessian: blocks Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ of their corners a and b.
+"""Hessian blocks of solid elements: Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ of their corners a and b.
 
-C = ∂²ψ/∂F∂F of an isotropic material is known by twelve numbers in the frame of its principal stretches (see
-`materials.principal`), where its positive semi-definite part costs little more.
+C = ∂²ψ/∂F∂F of an isotropic material has twelve independent numbers in the principal frame (see
+`materials.principal`). Its positive semi-definite projection costs little more there.
 """
 
 from __future__ import annotations
@@ -25,20 +25,25 @@ if TYPE_CHECKING:
 
 
 class Tangent(NamedTuple):
-    """The second derivatives, or where `filtered` is not 0 their positive semi-definite part."""
+    """Second derivatives, or their positive semi-definite projection if `filtered` is not 0."""
 
     filtered: Any
 
 
 class Bound(NamedTuple):
-    """The positive definite approximation that sweeps use [PBNG eq. 32]; unused: tuples need a field."""
+    """Positive definite approximation used by sweeps [PBNG eq. 32]. The field `unused` is a placeholder."""
 
     unused: Any
 
 
 class Principal(NamedTuple):
-    """V C of elements in the frame (U, W) of their stretches: stretch, A as xx yy zz xy xz yz; same and cross
-    of the pairs xy, xz, yz: δP̂ᵢⱼ = same δF̂ᵢⱼ + cross δF̂ⱼᵢ."""
+    """V C of an element in its principal frame.
+
+    Attributes:
+        U, W: Rotations of the singular value decomposition of F.
+        stretch: V A as xx yy zz xy xz yz.
+        same, cross: Coefficients of the pairs xy, xz, yz: δP̂ᵢⱼ = same δF̂ᵢⱼ + cross δF̂ⱼᵢ.
+    """
 
     U: Any
     W: Any
@@ -48,6 +53,8 @@ class Principal(NamedTuple):
 
 
 class Bounded(NamedTuple):
+    """Material, deformation gradient and volume of an element, for the bound."""
+
     material: Any
     F: Any
     V: Any
@@ -55,12 +62,12 @@ class Bounded(NamedTuple):
 
 @generic
 def stiffness(kind, material, F, V):
-    """What `block` needs of elements of volume V."""
+    """Element data required by `block`, for an element of volume V [m³]."""
 
 
 @generic
 def block(stiffness, g, h):
-    """Kᵃᵇ, a 9-tuple, for corners with shape gradients g and h [1/m]."""
+    """Kᵃᵇ, a 9-tuple, of corners with shape gradients g and h [1/m]."""
 
 
 @stiffness.of(Tangent)
@@ -117,7 +124,7 @@ def _add_own(data, slots, row, stiff, g, pair):
 
 @physics
 def _add_pair(data, slots, row, stiff, g, h, pair, reverse):
-    """Kᵃᵇ and Kᵇᵃ, its transpose."""
+    """Add Kᵃᵇ and its transpose Kᵇᵃ."""
     K = block(stiff, g, h)
     add_blocks(data, slots, row, pair, K)
     add_blocks(data, slots, row, reverse, transpose(K))
@@ -138,7 +145,7 @@ _add_pairs = unrolled("data, slots, row, stiff, g", _pairs, _add_own, _add_pair,
 
 
 class AddElements(NamedTuple):
-    """The blocks of the elements in a batch, rows start[batch] to start[batch + 1]."""
+    """Add the blocks of the elements of a batch, rows start[batch] to start[batch + 1] - 1."""
 
     kind: Any
     start: Any
@@ -162,19 +169,35 @@ def _add_batch(work, batch):
 
 @kernel
 def add_elements(team, kind, colour_start, start, own, rows, slots, u, data):
-    """Add the blocks of all elements to data (blocks, 3, 3). Batches of one colour share no vertex, so that
-    no two threads meet; slots (rows, corners², lanes): where the blocks of each element go."""
+    """Add the blocks of all elements to `data`. Batches of one color share no vertex, so no two threads
+    collide.
+
+    Args:
+        team: Thread team.
+        kind: `Tangent` or `Bound`.
+        colour_start: (colors + 1,) first batch of each color.
+        start: (batches + 1,) first row of each batch.
+        own: Vertex of each packed element.
+        rows: Packed element data.
+        slots: (rows, corners², lanes) matrix block of each corner pair.
+        u: Displacements, padded vectors.
+        data: (blocks, 3, 3) matrix values.
+    """
     work = AddElements(kind, start, own, rows, slots, u, data)
     each_colour(team, 0, colour_start, colour_bounds(colour_start, 0), work)
 
 
 BATCH = 8
-"""Rows of elements that a thread of the CPU does one after the other."""
+"""Number of element rows per batch, processed sequentially by a CPU thread."""
 
 
 @dataclass(frozen=True)
 class ElementRows:
-    """A term's elements as `add_elements` takes them: see there; element (rows, lanes): which is where."""
+    """Packed elements of a term: the arguments of `add_elements`.
+
+    Attributes:
+        element: (rows, lanes) element id of each lane, -1 for padding.
+    """
 
     colour_start: np.ndarray
     start: np.ndarray
@@ -185,17 +208,26 @@ class ElementRows:
 
     @property
     def colours(self) -> int:
+        """Number of colors."""
         return len(self.colour_start) - 1
 
 
 def arrange_elements(
     term: Term, slots: np.ndarray, number_of: np.ndarray, trash: int, dtype: np.dtype, device: Device
 ) -> ElementRows:
-    """number_of (n,): rows of the matrix, -1 for pinned vertices; slots (m, k, k): places of blocks, negative
-    ones are replaced by `trash`.
+    """Pack and color the elements of a term for `add_elements`.
 
-    On the CPU, where a thread adds one lane after the other, elements near to each other in the matrix make a
-    batch, and batches are coloured; a thread of a device does one lane, so there elements are."""
+    On the CPU a thread adds one lane after the other, so a batch consists of elements close to each other in
+    the matrix, and batches are colored. A GPU thread adds one lane, so elements are colored.
+
+    Args:
+        term: Term with solid elements.
+        slots: (m, k, k) matrix block of each corner pair; negative slots are replaced by `trash`.
+        number_of: (n,) matrix row of each vertex, -1 for pinned vertices.
+        trash: Index of the block that collects unused entries.
+        dtype: Floating-point type of the element data.
+        device: Device that runs the kernel.
+    """
     (m, k), lanes = term.vertices.shape, device.lanes
     if device.name == "cpu":
         element, colour_start, start = _near_each_other(term.vertices, number_of, lanes)
@@ -218,7 +250,7 @@ def arrange_elements(
 def _near_each_other(
     stencils: np.ndarray, number_of: np.ndarray, lanes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(element (rows, lanes), colour_start, start)."""
+    """Group elements by matrix row into colored batches: element (rows, lanes), color starts, row starts."""
     numbers = number_of[stencils]
     free = numbers >= 0
     first = np.where(free, numbers, len(number_of)).min(axis=1)
@@ -237,8 +269,10 @@ def _near_each_other(
 
 @kernel
 def _colour_batches(element, numbers, taken, colour):
-    """The least colour of each batch that no batch sharing a free vertex with it has, of the first 64; what
-    finds none free gets one of its own."""
+    """Assign each batch the smallest of 64 colors not used by a batch with a common free vertex.
+
+    A batch without an available color gets a color of its own.
+    """
     further = 64
     for b in range(len(element)):
         used = np.uint64(0)

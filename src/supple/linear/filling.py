@@ -1,5 +1,4 @@
-"""What fills the blocks of the Hessian beside elements whose second derivatives kernels know: inertia, other
-terms, and directions in which vertices are held."""
+"""Remaining Hessian contributions: inertia, terms assembled on the host, and constrained directions."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Empty(NamedTuple):
-    """A block of zeros."""
+    """Set a block to zero."""
 
     data: Any
 
@@ -34,7 +33,7 @@ def _empty(work, k):
 
 
 class AddInertia(NamedTuple):
-    """k I on the diagonal of a row."""
+    """Add k I to the diagonal block of a row."""
 
     data: Any
     diagonal: Any
@@ -49,13 +48,13 @@ def _add_inertia(work, row):
 
 @kernel
 def begin_blocks(team, data, diagonal, inertia):
-    """Blocks that have inertia (f,) [N/m] on the diagonal, and nothing else."""
+    """Set all blocks to zero, except for the inertia (f,) [N/m] on the diagonal."""
     each_row(team, 0, 0, len(data), Empty(data))
     each_row(team, 1, 0, len(diagonal), AddInertia(data, diagonal, inertia))
 
 
 class HoldRow(NamedTuple):
-    """Hᵢⱼ ← Pᵢ Hᵢⱼ Pⱼ, P = I - N, in a row; and ⅓ tr(Hᵢᵢ) Nᵢ in addition on the diagonal."""
+    """Hᵢⱼ ← Pᵢ Hᵢⱼ Pⱼ, P = I - N, in a row; the diagonal block also gets ⅓ tr(Hᵢᵢ) Nᵢ."""
 
     A: Any
     free: Any
@@ -103,12 +102,15 @@ def _hold_row(work, row):
 
 @kernel
 def hold_rows(team, A, free, diagonal, normals):
-    """A Hessian whose solutions have no part along what is held, if right-hand sides have none."""
+    """Apply directional Dirichlet conditions to a Hessian.
+
+    Solutions then have no component along constrained directions, provided that right-hand sides have none.
+    """
     each_row(team, 0, 0, len(free), HoldRow(A, free, diagonal, normals))
 
 
 class TermBlocks:
-    """The blocks of a term that the host computes, and which of them add up in each block of the matrix."""
+    """Hessian blocks of a term computed on the host, and their sums in each matrix block."""
 
     def __init__(self, problem: Problem, term: Term, elements: Elements, sums: Sums) -> None:
         self._problem, self._term, self._elements, self._sums = problem, term, elements, sums
@@ -116,7 +118,7 @@ class TermBlocks:
         self._blocks = np.zeros((m, k, k, 3, 3))
 
     def add(self, kind: str, u: np.ndarray, data: np.ndarray) -> None:
-        """At displacements u, to the blocks of the matrix."""
+        """Add the blocks at displacements u to the matrix values `data`."""
         device, blocks = self._problem.device, self._blocks
         compute_blocks(device, self._term, self._elements, kind, u, blocks)
         device.run(sum_rows, 1, SumRows(*self._sums, blocks, 9, 1, data))
@@ -125,21 +127,28 @@ class TermBlocks:
 def compute_blocks(
     device: Device, term: Term, elements: Elements, kind: str, u: np.ndarray, blocks: np.ndarray
 ) -> None:
-    """Blocks (m, k, k, 3, 3) of a term's elements at displacements u, by the host, for a device."""
+    """Compute blocks (m, k, k, 3, 3) of a term at displacements u on the host and upload them."""
     device.pull(u)
     blocks[:] = term.hessian_blocks(elements, u, kind, device.threads)
     device.push(blocks)
 
 
 def host_elements(problem: Problem, index: int) -> Elements:
-    """A term's elements as the host understands them."""
+    """Elements of a term, packed for the host."""
     if problem.device.lanes == lanes_of(problem.dtype):
         return problem.layout.elements[index]
     return batch_elements(problem.model.terms[index], problem.dtype, problem.model.vertices)
 
 
 def arrange_blocks(problem: Problem, index: int, slots: np.ndarray, blocks: int) -> TermBlocks:
-    """slots (m, k, k): which of so many blocks of the matrix those of a term belong to, or negative."""
+    """Prepare the Hessian blocks of a host-assembled term.
+
+    Args:
+        problem: Problem that owns the term.
+        index: Index of the term in the model.
+        slots: (m, k, k) matrix block of each corner pair, negative for none.
+        blocks: Number of matrix blocks.
+    """
     term, elements = problem.model.terms[index], host_elements(problem, index)
     flat = slots.ravel()
     kept = np.flatnonzero(flat >= 0)

@@ -1,4 +1,4 @@
-"""Inverses of many small symmetric positive definite matrices."""
+"""Inverses of small symmetric positive definite matrices: the diagonal blocks of all levels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from supple.linear.rigid import FLAT
 from supple.linear.tiles import each_row
 
 SHIFT = 1e-9
-"""Part of the stiffness of all its vertices that is added to the diagonal of a coarse row: what is a whole
-body that nothing holds moves without resistance."""
+"""Diagonal shift of a coarse row relative to the summed stiffness of its vertices. It regularizes whole
+bodies without constraints, which move without resistance."""
 
 
 @njit(error_model="numpy")
 def sweep(A, first, n):
-    """Invert the symmetric positive definite n×n matrix at A.flat[first] in place, by Gauss and Jordan; False
-    where it is not positive definite."""
+    """Invert the symmetric positive definite n×n matrix at A.flat[first] in place by Gauss-Jordan
+    elimination.
+
+    Returns False if it is not positive definite.
+    """
     for p in range(n):
         pivot = A[first + p * n + p]
         if not pivot > 0.0:
@@ -39,7 +42,7 @@ def sweep(A, first, n):
 
 @physics
 def _invert_three(A, k, out, row):
-    """out[row] = A_k⁻¹ by cofactors; False where A_k is not positive definite."""
+    """out[row] = A_k⁻¹ by cofactors; returns False if A_k is not positive definite."""
     a, b, c = A[k, 0, 0], A[k, 1, 1], A[k, 2, 2]
     d, e, f = (
         0.5 * (A[k, 0, 1] + A[k, 1, 0]),
@@ -56,7 +59,7 @@ def _invert_three(A, k, out, row):
 
 
 class InvertBlock(NamedTuple):
-    """A part of the inverse of a diagonal block."""
+    """Inverse of a diagonal block, times the damping factor `part` of the row."""
 
     diagonal: Any
     A: Any
@@ -76,15 +79,17 @@ def _invert_block(work, row):
 
 @kernel
 def invert_blocks(team, diagonal, A, part, out, good):
-    """The inverses (f, 9) of the diagonal blocks of A, times part (f,)."""
+    """Compute the inverses (f, 9) of the diagonal blocks of A, times the damping factors `part` (f,)."""
     each_row(team, 0, 0, len(diagonal), InvertBlock(diagonal, A, part, out, good))
 
 
 @physics
 def _brace(moment, weight, radius, row, stiffness, out, first):
-    """Add to the turns of the 6×6 matrix at out.flat[first] a stiffness about axes on which nearly all
-    vertices lie, N = (I + J/ε)⁻¹ with the inertia J = (tr(M) I - M)/(w ρ²): about these, a turn moves nothing
-    and nothing resists it."""
+    """Add rotational stiffness to the 6×6 matrix at out.flat[first] about axes through nearly all vertices.
+
+    The stiffness is proportional to N = (I + J/ε)⁻¹ with the inertia J = (tr(M) I - M)/(w ρ²). A rotation
+    about such an axis moves no vertex and meets no resistance.
+    """
     s = 1.0 / (weight[row] * radius[row] * radius[row] * FLAT)
     x, y, z = moment[row, 0], moment[row, 1], moment[row, 2]
     a, b, c = 1.0 + s * (y + z), 1.0 + s * (x + z), 1.0 + s * (x + y)
@@ -104,7 +109,7 @@ def _brace(moment, weight, radius, row, stiffness, out, first):
 
 
 class InvertCoarse(NamedTuple):
-    """The inverse of a diagonal block of a coarse matrix, to which shift (rows,) is added."""
+    """Inverse of a diagonal block of a coarse matrix, after the diagonal shift (rows,)."""
 
     diagonal: Any
     A: Any
@@ -130,6 +135,8 @@ def _invert_coarse(work, row):
 
 @kernel
 def invert_coarse(team, diagonal, A, bodies, shift, out, good):
-    """The inverses, 36 numbers each, of the diagonal blocks of coarse matrices, with turns that move nothing
-    held."""
+    """Compute the inverses of the diagonal blocks of coarse matrices, 36 numbers each.
+
+    Rotations that move no vertex are regularized by `_brace`.
+    """
     each_row(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, shift, out, good))

@@ -1,4 +1,4 @@
-"""Conjugate gradients preconditioned by a V-cycle, which notice directions of negative curvature."""
+"""Conjugate gradients with a V-cycle preconditioner and detection of negative curvature."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from supple.problem.device import Device
 
 BURST = 16
-"""Iterations per call of the kernel."""
+"""Number of iterations per kernel call."""
 
 FLAT = 1e-14
-"""p·Ap counts as negative below this part of r·Mr: rounding could have made it positive."""
+"""Threshold of p·Ap relative to r·Mr below which curvature counts as negative, because of rounding errors."""
 
 PARTS = 512
-"""Parts that scalar products are summed up from."""
+"""Number of partial sums of a scalar product."""
 
 
 class Vectors(NamedTuple):
-    """Those of conjugate gradients (f, 4); parts (2, PARTS): of scalar products."""
+    """Work vectors (f, 4) of conjugate gradients, and partial sums (2, PARTS) of scalar products."""
 
     x: Any
     r: Any
@@ -53,9 +53,15 @@ Coefficients = tuple[list[float], list[float]]
 
 
 class Found(NamedTuple):
-    """How conjugate gradients ended, with x and the last direction p in `Vectors`. iterations; negative:
-    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; coefficients α and β of all
-    iterations."""
+    """Outcome of conjugate gradients; x and the last direction p are in `Vectors`.
+
+    Attributes:
+        iterations: Number of iterations.
+        negative: True if p·Ap ≤ 0.
+        positive: False if M turned out not to be positive definite.
+        gain: b·x.
+        coefficients: α and β of all iterations.
+    """
 
     iterations: int
     negative: bool
@@ -65,6 +71,7 @@ class Found(NamedTuple):
 
 
 def vectors_of(device: Device, rows: int) -> Vectors:
+    """Allocate the work vectors for `rows` matrix rows."""
     four = (device.zeros((rows, 4), np.dtype(float)) for _ in range(4))
     return Vectors(*four, device.zeros((2, PARTS), np.dtype(float)))  # type: ignore[call-arg]
 
@@ -78,8 +85,17 @@ def iterate(
     floor: float,
     max_iterations: int,
 ) -> Found:
-    """Solve A x = r until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor, for a matrix A of one of
-    the kinds of `block_rows`; x and r are in the vectors."""
+    """Solve A x = r until √(r·Mr) ≤ eta times its value at x = 0, or |r| ≤ floor.
+
+    Args:
+        device: Device that runs the kernels.
+        A: Matrix of one of the block types of `block_rows`.
+        cycle: V-cycle of the preconditioner M.
+        vectors: Work vectors; r holds the right-hand side, x receives the solution.
+        eta: Relative tolerance of √(r·Mr).
+        floor: Absolute tolerance of |r|.
+        max_iterations: Iteration limit.
+    """
     degree, dense = int(cycle.degree), len(cycle.dense) > 0
     each = cycle_phases(len(cycle.start) - 1, degree, dense) + 7
     figures = np.zeros((BURST + 1, 4))
@@ -115,9 +131,11 @@ def iterate(
 
 
 def ritz_values(coefficients: Coefficients) -> np.ndarray:
-    """Eigenvalues of Lanczos' tridiagonal matrix, which the coefficients of conjugate gradients tell:
-    approximations from inside of the eigenvalues of M A, ascending, of which the first is the smallest
-    curvature that was seen."""
+    """Ritz values of M A from the coefficients of conjugate gradients, ascending.
+
+    They are the eigenvalues of the Lanczos tridiagonal matrix and approximate the spectrum of M A from
+    inside. The first one is the smallest curvature seen by the iterations.
+    """
     if not coefficients[0]:
         return np.zeros(0)
     a, c = map(np.array, coefficients)
@@ -129,8 +147,14 @@ def ritz_values(coefficients: Coefficients) -> np.ndarray:
 
 
 class Target(NamedTuple):
-    """r·Mr at which to stop, as a part eta of a reference, or of its first value where that is negative; r·r
-    at which to stop; begun: 0 before the first iteration, else 1."""
+    """Termination criteria of conjugate gradients.
+
+    Attributes:
+        eta: Threshold of r·Mr relative to `reference`.
+        reference: Reference value of r·Mr; negative for its initial value.
+        square: Threshold of r·r.
+        begun: 0 before the first iteration, otherwise 1.
+    """
 
     eta: Any
     reference: Any
@@ -154,7 +178,7 @@ def _multiply(work, at):
 
 
 class Dot(NamedTuple):
-    """A part of a·b, and where `squares` of a·a, too."""
+    """Partial sum of a·b, and of a·a if `squares`."""
 
     a: Any
     b: Any
@@ -182,8 +206,7 @@ def _dot(work, place):
 
 
 class Total(NamedTuple):
-    """`count` of the parts summed up into figures[i, first], figures[i, first + 1]; done: what figures[i, 3]
-    is then."""
+    """Sum of the partial sums of `count` scalar products, and the completion flag of iteration i."""
 
     parts: Any
     count: Any
@@ -210,7 +233,7 @@ def _total(work, place):
 
 
 class Step(NamedTuple):
-    """x += α p, r -= α q in a row, or x = 0 at first; and the beginning of a cycle for r."""
+    """Update x += α p and r -= α q in a row, or set x = 0 at first, and start a V-cycle for r."""
 
     fine: Any
     vectors: Any
@@ -249,11 +272,11 @@ def _turn(work, row):
 
 @kernel
 def _iterate(team, A, cycle, vectors, figures, target, most, phases):
-    """Iterations up to the most-th, fewer when the target is reached or p·Ap is not positive. The first of
-    all, with number 0, only makes p = M r.
+    """Run iterations begun to most - 1; stop at the target or if p·Ap is not positive. Iteration 0 only sets
+    p = M r.
 
-    figures[i] holds p·Ap, r·z and r·r of iteration i, and whether it was done. Each iteration has its own, so
-    a thread that lags behind never reads those of a later one.
+    figures[i] holds p·Ap, r·z and r·r of iteration i, and a flag for completion. Each iteration has its own
+    row, so a lagging thread never reads values of a later iteration.
     """
     fine, r, p, q, parts = cycle.fine, vectors.r, vectors.p, vectors.q, vectors.parts
     z, rows, phase = fine.x, len(p), 0
@@ -288,7 +311,7 @@ def _iterate(team, A, cycle, vectors, figures, target, most, phases):
 
 @kernel
 def measure_curvature(team, A, p, q, parts, figures):
-    """p·Ap and p·p into figures (1, 4), in the fields 1 and 2; q and parts are memory."""
+    """Compute p·Ap and p·p into columns 1 and 2 of `figures` (1, 4); q and parts are work memory."""
     each_shared_row(team, 0, 0, len(p), Multiply(A, p, q))
     each_item(team, 1, 0, PARTS, Dot(p, q, True, parts))
     each_item(team, 2, 0, 1, Total(parts, 2, figures, 0, 1, 1.0))

@@ -1,9 +1,9 @@
-"""A multilevel preconditioner for the Hessian of elastic bodies: aggregates that move as rigid bodies.
+"""Multilevel preconditioner for the Hessian of elastic bodies: aggregation with rigid-body modes.
 
-Long waves, on which sweeps and diagonal preconditioners spend their iterations, are nearly rigid motions of
-small parts. So the unknowns of the coarse levels are rigid motions of aggregates of vertices, of aggregates
-of these, and so on, about where they are now: about rest positions they would not be rigid for a body that
-has turned.
+Long waves, which dominate the iteration counts of sweeps and diagonal preconditioners, are nearly rigid
+motions of small regions. The unknowns of the coarse levels are therefore rigid motions of aggregates of
+vertices, then of aggregates of aggregates, and so on. Rotation centers use current positions: rotations about
+rest positions would not be rigid motions of a rotated body.
 """
 
 from __future__ import annotations
@@ -32,32 +32,38 @@ DEGREE = 3
 """Degree of the smoothing polynomials."""
 
 OVER = 1.5
-"""How far to go along the correction of a coarse level: rigid aggregates are too stiff by about that."""
+"""Scaling factor of coarse corrections: rigid aggregates are too stiff by about this factor."""
 
 CALM = 0.5
-"""How far smoothing moves vertices that follow others: they and those that they follow move the same
-elements, and both at once would go too far."""
+"""Damping of the smoother at dependent vertices. They share elements with the vertices that they depend on,
+so undamped simultaneous corrections would overshoot."""
 
 WIDER = 1.5
-"""How much larger radii are made that have proved too small."""
+"""Growth factor of spectral radii that turned out too small."""
 
 MOST_DENSE = 100
-"""Rows of a last level whose matrix is inverted."""
+"""Largest number of rows of a last level that is inverted directly."""
 
 
 class NotPositive(Exception):  # noqa: N818
-    """A matrix is not positive definite: some diagonal block, or the matrix of the last level, is not."""
+    """Raised if a matrix is not positive definite: a diagonal block, or the matrix of the last level."""
 
 
 CONTRAST = 1e3
-"""How much stiffer than another one a vertex may be for cycles in float32, in which small numbers are lost
-beside large ones."""
+"""Largest ratio of vertex stiffnesses for V-cycles in float32; beyond it, rounding loses the small
+stiffnesses."""
 
 
 class Multilevel:
-    """The levels of a mesh, found once, and the memory of their matrices. precision: of the cycles, float32
-    where the contrast of stiffnesses and ties allow it if none is given; matrices of the levels are always
-    computed in float64."""
+    """Aggregation hierarchy of a mesh, computed once, and the memory of its matrices.
+
+    Matrices of the levels are always computed in float64.
+
+    Args:
+        assembly: Assembly of the Hessian.
+        precision: Floating-point type of the V-cycles. By default float32 if there are no stiff ties and the
+            ratio of stiffnesses is at most CONTRAST, otherwise float64.
+    """
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.device, self.pattern = assembly.problem.device, assembly.pattern
@@ -76,8 +82,11 @@ class Multilevel:
         self.shift = SHIFT * self.levels.sums(own if self.basis is not None else assembly.rest_stiffness)
 
     def take_materials(self, assembly: Assembly) -> bool:
-        """Go over to other values of materials, with the levels that there are; False where these do not
-        suit."""
+        """Adopt changed material parameters and keep the existing levels.
+
+        Returns:
+            False if the levels do not fit the new parameters and must be rebuilt.
+        """
         own = assembly.rest_stiffness
         even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         if self.basis is not None or (self.dtype == np.float32 and not even):
@@ -87,17 +96,24 @@ class Multilevel:
 
     @property
     def lasts(self) -> bool:
-        """Whether a preconditioner stays what it is when the matrix changes that it was made for."""
+        """True if a preconditioner remains valid after its matrix is overwritten."""
         return self.basis is None and len(self.memory.fine_blocks) > 0
 
     def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
-        """The preconditioner for a matrix of this pattern, with free vertices at positions (f, 3) [m]: in the
-        memory of the one before, which is of no use any more."""
+        """Build the preconditioner of a matrix. It reuses, and invalidates, the memory of the previous one.
+
+        Args:
+            H: Matrix with the pattern of the assembly.
+            positions: (f, 3) positions of the free vertices [m].
+
+        Raises:
+            NotPositive: H is not positive definite.
+        """
         return Preconditioner(self, as_matrix(H), np.ascontiguousarray(positions, float))
 
 
 class Memory:
-    """Where kernels make a preconditioner: exact, what is computed in float64; rounded, what cycles read."""
+    """Memory of a preconditioner: setup arrays in float64, and their rounded versions for the V-cycle."""
 
     def __init__(self, hierarchy: Multilevel, levels: Levels) -> None:
         device, pattern, dtype = hierarchy.device, hierarchy.pattern, hierarchy.dtype
@@ -141,7 +157,11 @@ class Memory:
 
 
 class Preconditioner:
-    """z = M r ≈ H⁻¹ r, symmetric and positive definite. basis: the unknowns y of its cycles, x = B y."""
+    """Multilevel preconditioner z = M r ≈ H⁻¹ r, symmetric and positive definite.
+
+    Attributes:
+        basis: Change of basis x = B y to the unknowns y of the V-cycle, or None.
+    """
 
     def __init__(self, hierarchy: Multilevel, H: Threes, positions: np.ndarray) -> None:
         self.device, self.basis, self.vectors = hierarchy.device, hierarchy.basis, hierarchy.memory.vectors
@@ -172,7 +192,7 @@ class Preconditioner:
         run(raise_powers, POWER_PHASES, self.cycle, *memory.squared)
 
     def _rounded(self, memory: Memory, A: np.ndarray) -> Cycle:
-        """What was computed, in the precision of the cycle."""
+        """Round the setup arrays to the precision of the V-cycle."""
         fine, coarse = memory.cycle.fine, memory.cycle.coarse
         pairs = [
             (memory.blocks, coarse.A.blocks),
@@ -188,23 +208,24 @@ class Preconditioner:
         return memory.cycle
 
     def widen(self) -> None:
-        """Smooth for larger eigenvalues than the powers have shown: M is not positive where one is larger."""
+        """Increase the spectral radii of all levels: M is not positive definite if an eigenvalue exceeds its
+        radius."""
         self.device.pull(self.cycle.radius)
         self.cycle.radius[:] *= WIDER
         self.device.push(self.cycle.radius)
 
     def in_basis(self, H: Threes) -> Threes:
-        """Bᵀ H B, where kernels see it."""
+        """Compute Bᵀ H B in device memory."""
         if self.basis is None:
             return H
         return self._matrix if H is self._of else self.basis.matrix(H)
 
     def forces(self, r: np.ndarray) -> np.ndarray:
-        """Bᵀ r of records (f, 4)."""
+        """Compute Bᵀ r for padded vectors (f, 4)."""
         return r if self.basis is None else self.basis.forces(r)
 
     def moves(self, y: np.ndarray) -> np.ndarray:
-        """B y of records, in memory of its own."""
+        """Compute B y for padded vectors (f, 4), in new memory."""
         if self.basis is not None:
             return self.basis.positions(y)
         x = self.device.zeros(y.shape, y.dtype)
@@ -212,6 +233,7 @@ class Preconditioner:
         return x
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
+        """Apply the preconditioner to a host vector r (3 f,)."""
         self.device.run(_precondition, self.phases, self.cycle, self.forces(as_records(r.astype(float))))
         y = self.cycle.fine.x
         self.device.pull(y)
@@ -221,21 +243,21 @@ class Preconditioner:
 
 
 def as_records(vector: np.ndarray) -> np.ndarray:
-    """A vector (3 f,) as records (f, 4)."""
+    """Convert a vector (3 f,) to padded vectors (f, 4)."""
     records = np.zeros((len(vector) // 3, 4), vector.dtype)
     records[:, :3] = vector.reshape(-1, 3)
     return records
 
 
 def as_matrix(H: bsr_matrix | Threes) -> Threes:
-    """A matrix of SciPy's with room after its blocks."""
+    """Convert a SciPy matrix to 3×3 blocks with a padding block."""
     if isinstance(H, Threes):
         return H
     return Threes(H.indptr.astype(np.int32), H.indices.astype(np.int32), with_room(H.data.astype(float)))
 
 
 class Begin(NamedTuple):
-    """The beginning of a cycle for records r."""
+    """Start a V-cycle for the residual r, padded vectors."""
 
     fine: Any
     r: Any

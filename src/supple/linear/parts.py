@@ -1,4 +1,4 @@
-"""Which vertices hang together, and which of these parts pins hold in any case."""
+"""Connected components of the free vertices, and whether Dirichlet conditions prevent their rigid motion."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from supple.linear.assembly import Assembly
 
 ON_A_LINE = 1e-6
-"""Points count as on a line where the squares of their distances from one are below this part of the squares
-of those along it."""
+"""Points count as collinear if the sum of squared distances from their best line is below this fraction of
+the sum of squares along it."""
 
 
 class Parts:
-    """The bodies of a problem that have nothing to do with each other, as its Hessian sees them.
+    """Disconnected bodies of a problem: connected components of its Hessian.
 
-    number (f,): the part of each free vertex, of `count`; loose (count,): those that may move as a whole, as
-    far as pins tell: elements connect them to no three pinned vertices that are not on a line. Springs, ties
-    and directions that are held may hold these, too, which is for the Hessian to tell.
+    Attributes:
+        count: Number of components.
+        number: (f,) component of each free vertex.
+        loose: (count,) True if a component may move as a whole according to its pins: its elements contain no
+            three pinned vertices off a common line. Springs, ties and directional constraints may still
+            prevent rigid motion; only the Hessian shows that.
     """
 
     def __init__(self, assembly: Assembly) -> None:
@@ -30,12 +33,14 @@ class Parts:
         if f:
             ones = np.ones(len(pattern.indices), np.int8)
             graph = csr_array((ones, pattern.indices, pattern.indptr), shape=(f, f))
-            self.count, self.number = connected_components(graph, connection="strong")  # it is symmetric
+            self.count, self.number = connected_components(
+                graph, connection="strong"
+            )  # the graph is symmetric
         self.loose = self._unpinned(assembly)
 
     def _unpinned(self, assembly: Assembly) -> np.ndarray:
-        """(count,) whether fewer than three pinned vertices, or only ones on a line, are in elements of a
-        part."""
+        """(count,) True if the elements of a component contain fewer than three pinned vertices, or only
+        collinear ones."""
         model = assembly.problem.model
         part_of = np.full(model.vertices, -1, np.int32)
         part_of[assembly.free] = self.number
@@ -44,7 +49,7 @@ class Parts:
         for term in terms:
             if term.deforms and term.carriage is None:
                 stencils = term.vertices[(part_of[term.vertices] < 0).any(axis=1)]
-                part = part_of[stencils].max(axis=1, initial=-1)  # that of all free corners
+                part = part_of[stencils].max(axis=1, initial=-1)  # component of the free corners
                 of_part = np.where(part_of[stencils] < 0, part[:, None], -1)
                 pairs.append(np.stack([of_part.ravel(), stencils.ravel()], axis=1))
         part, pinned = np.unique(np.concatenate(pairs), axis=0).T
@@ -56,13 +61,21 @@ class Parts:
         return loose
 
     def sums(self, values: np.ndarray, number: np.ndarray | None = None) -> np.ndarray:
-        """(count, ...) of values (k, ...), of the parts with these numbers (k,), or of every free vertex."""
+        """Sum values over each component.
+
+        Args:
+            values: (k, ...) values.
+            number: (k,) component of each value; by default that of each free vertex.
+
+        Returns:
+            (count, ...) sums.
+        """
         sums = np.zeros((self.count, *values.shape[1:]))
         np.add.at(sums, self.number if number is None else number, values)
         return sums
 
     def most(self, values: np.ndarray) -> np.ndarray:
-        """(count,) the largest of values (f,), 0 where they are negative."""
+        """(count,) largest of values (f,) in each component, at least 0."""
         most = np.zeros(self.count)
         np.maximum.at(most, self.number, values)
         return most

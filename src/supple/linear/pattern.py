@@ -1,4 +1,4 @@
-"""The sparsity pattern of the Hessian: which vertices share a stencil, and where each stencil's blocks go."""
+"""Sparsity pattern of the Hessian: vertices that share a stencil, and the matrix slots of stencil blocks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from supple.kernels import counters_for, maker, physics, run, take_chunk
 from supple.ordering import sort_corners
 
 CHUNK = 1024
-"""Rows that a thread takes at a time."""
+"""Number of rows per work item of a thread."""
 
 NO_STENCILS = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Rows of 3×3 blocks: those of row i are indptr[i] to indptr[i + 1], in the columns `indices`, ascending;
-    diagonal (f,): the place of each row's own. slots: one array (m, k, k) for each kind of stencil that says
-    at which place the block of corners a and b is, -1 where one of them is in no row."""
+    """Sparsity pattern of a matrix of 3×3 blocks.
+
+    Attributes:
+        indptr: (f + 1,) first block of each row.
+        indices: Block columns, ascending in each row.
+        diagonal: (f,) slot of each diagonal block.
+        slots: One array (m, k, k) per stencil array: slot of the block of corners a and b, -1 if one of them
+            has no row.
+    """
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -28,18 +34,33 @@ class Pattern:
 
     @property
     def rows(self) -> int:
+        """Number of block rows."""
         return len(self.indptr) - 1
 
 
 def count_blocks(stencils: list[np.ndarray], vertices: int) -> int:
-    """3×3 blocks of the Hessian: one for each pair of vertices that share a stencil (m, k)."""
+    """Count the 3×3 blocks of the Hessian: one per vertex and two per pair of vertices with a common stencil.
+
+    Args:
+        stencils: Arrays (m, k) of vertex ids.
+        vertices: Number of vertices.
+    """
     pairs = [s[:, [i, j]] for s in stencils for i, j in zip(*np.triu_indices(s.shape[1], 1), strict=True)]
     edges = np.sort(np.concatenate([np.empty((0, 2), np.int32), *pairs]), axis=1)
     return vertices + 2 * len(np.unique(edges.astype(np.int64) @ [vertices, 1]))
 
 
 def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
-    """stencils: arrays (m, k) of the rows of their corners, -1 for none."""
+    """Compute the sparsity pattern of stencils.
+
+    Args:
+        stencils: Arrays (m, k) of the rows of stencil corners, -1 for none.
+        rows: Number of matrix rows.
+        threads: Number of threads.
+
+    Raises:
+        MemoryError: The matrix would have 2³¹ blocks or more.
+    """
     sizes = [s.shape for s in stencils]
     corner = np.concatenate([s.ravel() for s in stencils] or [NO_STENCILS]).astype(np.int32)
     width = np.concatenate([np.full(m, k, np.int32) for m, k in sizes] or [NO_STENCILS])
@@ -67,7 +88,7 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
 
 @maker
 def _count_columns(corner, stencil, first, start, incident, indptr, counters):
-    """indptr[i + 1] = how many different rows share a stencil with row i, itself among them."""
+    """Set indptr[i + 1] to the number of distinct rows that share a stencil with row i, including i."""
     rows = len(start) - 1
     seen = np.full(rows, -1, np.int32)
     chunks = -(-rows // CHUNK)
@@ -89,7 +110,7 @@ def _count_columns(corner, stencil, first, start, incident, indptr, counters):
 
 @physics
 def _sort(numbers, first, last):
-    """By insertion: rows are short."""
+    """Insertion sort of numbers[first:last]: rows are short."""
     for k in range(first + 1, last):
         value = numbers[k]
         at = k
@@ -103,6 +124,7 @@ def _sort(numbers, first, last):
 def _fill_columns(
     corner, stencil, first, start, incident, places, indptr, indices, diagonal, slots, counters
 ):
+    """Fill columns, diagonal slots and stencil slots of every row."""
     rows = len(start) - 1
     seen, place = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
     chunks = -(-rows // CHUNK)

@@ -1,4 +1,5 @@
-"""Newton's systems H x = b by conjugate gradients with a multilevel preconditioner, in the basis of that."""
+"""Solution of Newton systems H x = b by multilevel-preconditioned conjugate gradients, in the
+preconditioner's basis."""
 
 from __future__ import annotations
 
@@ -12,13 +13,19 @@ from supple.linear.krylov import Coefficients, Found, iterate, measure_curvature
 from supple.linear.multilevel import Preconditioner, as_matrix, as_records
 
 WIDENINGS = 5
-"""How often a preconditioner is made more cautious that is not positive."""
+"""Number of attempts with a preconditioner; each failure to be positive definite increases its spectral
+radii."""
 
 
 class Solution(NamedTuple):
-    """x ≈ H⁻¹ b; iterations; negative: a direction p with p·Hp ≤ 0 on which they ended, with what had been
-    found before as x, or None; coefficients: of the iterations, which tell `ritz`. Of vectors that are given
-    and found as records (f, 4), kernels have the numbers."""
+    """Result of conjugate gradients. Vectors found by `solve` are padded vectors (f, 4) in device memory.
+
+    Attributes:
+        x: Approximation of H⁻¹ b, or the last iterate before negative curvature.
+        iterations: Number of iterations.
+        negative: Direction p with p·Hp ≤ 0 that ended the iterations, or None.
+        coefficients: Coefficients of the iterations, used by `ritz`.
+    """
 
     x: np.ndarray
     iterations: int
@@ -27,8 +34,10 @@ class Solution(NamedTuple):
 
     @property
     def ritz(self) -> np.ndarray:
-        """Approximations from inside of the eigenvalues of M H, ascending, of which the first is the smallest
-        curvature that the iterations have seen."""
+        """Ritz values of M H, ascending; the first one is the smallest curvature seen by the iterations.
+
+        They approximate the spectrum of M H from inside.
+        """
         return ritz_values(self.coefficients)
 
 
@@ -40,7 +49,16 @@ def pcg(
     floor: float = 0.0,
     max_iterations: int = 1000,
 ) -> Solution:
-    """Solve H x = b (3 f,) until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
+    """Solve H x = b until √(r·Mr) ≤ eta times its value at x = 0, or |r| ≤ floor.
+
+    Args:
+        H: Matrix of 3×3 blocks.
+        b: (3 f,) right-hand side.
+        M: Preconditioner of H.
+        eta: Relative tolerance of √(r·Mr).
+        floor: Absolute tolerance of |r|.
+        max_iterations: Iteration limit.
+    """
     found, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
 
     def here(records: np.ndarray) -> np.ndarray:
@@ -54,7 +72,7 @@ def pcg(
 def solve(
     H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
 ) -> tuple[Solution, float]:
-    """Solve H x = b as `pcg` does, where kernels see H and the records b (f, 4); also gives b·x."""
+    """Solve H x = b like `pcg`, with H and padded vectors b (f, 4) in device memory; also returns b·x."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
     for _ in range(WIDENINGS):
@@ -68,7 +86,7 @@ def solve(
 
 
 def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
-    """p · H p / |p|² [N/m] of records p (f, 4)."""
+    """Curvature p·Hp / |p|² [N/m] along padded vectors p (f, 4)."""
     figures = np.zeros((1, 4))
     M.device.run(measure_curvature, 3, H, p, M.vectors.q, M.vectors.parts, figures)
     M.device.pull(figures)
@@ -76,15 +94,18 @@ def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
 
 
 def product_here(H: Threes, p: np.ndarray, M: Preconditioner) -> np.ndarray:
-    """H p (f, 3) of records p (f, 4), by kernels, here."""
+    """Compute H p (f, 3) for padded vectors p (f, 4) on the device and download it."""
     curvature_along(H, p, M)
     M.device.pull(M.vectors.q)
     return M.vectors.q[:, :3].copy()
 
 
 def shares_along(M: Preconditioner) -> np.ndarray:
-    """(f,) what each row has of p · H p, of the p on which conjugate gradients with M have ended because that
-    was not positive; in the basis of M."""
+    """(f,) contribution of each row to p·Hp, in the basis of M, for the final direction p of conjugate
+    gradients.
+
+    Valid after the iterations ended at negative curvature.
+    """
     p, q = M.vectors.p, M.vectors.q
     for vector in (p, q):
         M.device.pull(vector)

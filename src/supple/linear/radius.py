@@ -1,4 +1,4 @@
-"""How large the eigenvalues of D⁻¹ A are on every level, D the diagonal blocks, by the power method."""
+"""Spectral radius of D⁻¹ A on every level, with D the diagonal blocks, by the power method."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from supple.linear.block_rows import divided, product, squared
 from supple.linear.tiles import each_row
 
 POWER_STEPS = 8
-"""Powers of D⁻¹ A that are taken, an even number."""
+"""Number of power iterations, even."""
 
 POWER_PHASES = 2 * POWER_STEPS + 3
 
 SAFETY = 1.1
-"""The estimate is from below."""
+"""Safety factor of the estimated radius: the power method underestimates it."""
 
 
 @ordered
 def _any_number(i):
-    """Between -1 and 1, different for each i, always the same."""
+    """Deterministic pseudo-random number in [-1, 1) for index i."""
     x = (i * 2654435761 + 12345) % 4294967296
     x = ((x ^ (x >> 15)) * 2246822519) % 4294967296
     return ((x >> 9) % 65536) / 32768.0 - 1.0
 
 
 class Begin(NamedTuple):
-    """Any x; the last quarter of the numbers of each row are 0."""
+    """Pseudo-random start vector; the last quarter of each row is zero padding."""
 
     x: Any
 
@@ -52,7 +52,7 @@ def _begin(work, row):
 
 
 class Raise(NamedTuple):
-    """y = D⁻¹ A x in a row, and its square."""
+    """Power step of a row: y = D⁻¹ A x, and |y|²."""
 
     level: Any
     x: Any
@@ -71,7 +71,7 @@ def _raise(work, at):
 
 
 class Radii(NamedTuple):
-    """The radius of a level from the squares of its rows before and after the last power."""
+    """Spectral radius of a level from the squared row norms before and after the last power step."""
 
     start: Any
     fine: Any
@@ -99,8 +99,8 @@ def _radii(work, place):
 
 @kernel
 def raise_powers(team, cycle, fine_squares, coarse_squares):
-    """The radius of all levels at once, by powers of D⁻¹ A applied to any vector; squares (2, rows) are
-    memory."""
+    """Estimate the spectral radii of all levels simultaneously; `fine_squares` and `coarse_squares` (2, rows)
+    are work memory."""
     fine, coarse = cycle.fine, cycle.coarse
     x, y, u, v = fine.x, fine.y, coarse.x, coarse.y
     rows, coarse_rows = len(x), len(u)

@@ -1,8 +1,8 @@
-"""Aggregates as rigid bodies: where they are now, and the matrices of their motions (Galerkin products).
+"""Rigid-body modes of aggregates: centers, radii and Galerkin products.
 
-The six unknowns of an aggregate with centre c and radius ρ are a translation t and a turn w [both m], which
-move a vertex by u = t + w × (x - c)/ρ; so do they an aggregate in it, of centre c' and radius ρ', by
-t' = t + w × o and w' = s w, o = (c' - c)/ρ, s = ρ'/ρ.
+The six unknowns of an aggregate with center c and radius ρ are a translation t and a rotation w [both m],
+which move a vertex at x by u = t + w × (x - c)/ρ. A child aggregate with center c' and radius ρ' moves by t'
+= t + w × o and w' = s w, with o = (c' - c)/ρ and s = ρ'/ρ.
 """
 
 from __future__ import annotations
@@ -14,13 +14,20 @@ from supple.kernels import do, kernel, physics
 from supple.linear.tiles import each_row
 
 FLAT = 1e-8
-"""Turns about an axis that moves vertices by less than √FLAT of the radius count as none."""
+"""Rotations about an axis that move vertices by less than √FLAT of the radius count as zero."""
 
 
 class Bodies(NamedTuple):
-    """Of all coarse rows: centre (rows, 3) [m]; weight (rows,), how many vertices; moment (rows, 6) = Σ d dᵀ
-    over the vertices, d = x - c, as xx yy zz xy xz yz; radius (rows,); and the o (f, 3) of every vertex, the
-    o (rows, 3) and s (rows,) of every coarse row in its parent."""
+    """Geometry of all coarse rows.
+
+    Attributes:
+        centre: (rows, 3) center [m].
+        weight: (rows,) number of vertices.
+        moment: (rows, 6) Σ d dᵀ over the vertices [m²], d = x - c, as xx yy zz xy xz yz.
+        radius: (rows,) radius [m].
+        fine_offset: (f, 3) offset o of each vertex in its aggregate.
+        offset, scale: (rows, 3) and (rows,) o and s of each coarse row in its parent.
+    """
 
     centre: Any
     weight: Any
@@ -32,7 +39,7 @@ class Bodies(NamedTuple):
 
 
 class GatherBody(NamedTuple):
-    """Centre, moment and radius of a row from its children: vertices, or rows before it."""
+    """Center, moment and radius of a row from its children: vertices, or rows of the previous level."""
 
     bodies: Any
     child_start: Any
@@ -94,7 +101,7 @@ def _gather_body(work, row):
 
 @kernel
 def place_bodies(team, start, child_start, child, positions, bodies):
-    """Where all aggregates are for vertices at positions (f, 3): one phase for each level."""
+    """Compute the geometry of all aggregates for vertices at positions (f, 3), one phase per level."""
     for level in range(len(start) - 1):
         gather = GatherBody(bodies, child_start, child, positions, level == 0)
         each_row(team, level, start[level], start[level + 1], gather)
@@ -102,7 +109,7 @@ def place_bodies(team, start, child_start, child, positions, bodies):
 
 @physics
 def _fine_column(A, k, o, j, c):
-    """Column c of A_k Pⱼ, A_k 3×3, P = [I | -[o]×]."""
+    """Column c of A_k Pⱼ, with A_k 3×3 and P = [I | -[o]×]."""
     if c < 3:
         return A[k, 0, c], A[k, 1, c], A[k, 2, c]
     u, v = (c - 2) % 3, (c - 1) % 3
@@ -116,7 +123,7 @@ def _fine_column(A, k, o, j, c):
 
 @physics
 def _coarse_number(A, k, o, scale, j, r, c):
-    """Number (r, c) of A_k Tⱼ, A_k 6×6, T = [[I, -[o]×], [0, s I]]."""
+    """Entry (r, c) of A_k Tⱼ, with A_k 6×6 and T = [[I, -[o]×], [0, s I]]."""
     if c < 3:
         return A[k, 6 * r + c]
     u, v = (c - 2) % 3, (c - 1) % 3
@@ -124,7 +131,7 @@ def _coarse_number(A, k, o, scale, j, r, c):
 
 
 class Products(NamedTuple):
-    """What Galerkin products need of a fine matrix and of `Levels`; see there."""
+    """Arrays of a fine pattern and of `Levels` that define the Galerkin products; see there."""
 
     fine_indices: Any
     start: Any
@@ -137,8 +144,7 @@ class Products(NamedTuple):
 
 
 class MultiplyColumn(NamedTuple):
-    """A column of a block on or right of the diagonal, six for each block; fine: whether blocks of A, which
-    have 3×3 numbers, are multiplied."""
+    """One of six columns of a block on or right of the diagonal; `fine`: the product of 3×3 blocks of A."""
 
     fine: Any
     products: Any
@@ -178,7 +184,7 @@ def _multiply_column(work, column):
 
 
 class MirrorNumber(NamedTuple):
-    """A number of a block left of the diagonal, 36 for each block."""
+    """One of 36 entries of a block left of the diagonal, copied from the transposed block."""
 
     mirror: Any
     out: Any
@@ -194,7 +200,7 @@ def _mirror_number(work, number):
 
 @kernel
 def multiply_levels(team, p, bodies, A, out):
-    """All coarse matrices Pᵀ A P into out (blocks, 36), two phases for each level."""
+    """Compute all coarse matrices Pᵀ A P into `out` (blocks, 36), two phases per level."""
     for level in range(len(p.start) - 1):
         first, last = p.indptr[p.start[level]], p.indptr[p.start[level + 1]]
         work = MultiplyColumn(level == 0, p, bodies, A, out)

@@ -1,4 +1,4 @@
-"""Linear solvers for Newton's symmetric systems H x = b."""
+"""Linear solvers for symmetric Newton systems H x = b, selected by name."""
 
 from __future__ import annotations
 
@@ -22,17 +22,30 @@ from supple.linear.stationary import dense_qr, gauss_seidel, stabilised_gradient
 
 
 class LinearSolver(Protocol):
+    """Interface of linear solvers."""
+
     @property
     def name(self) -> str:
-        """As shown to the user."""
+        """Display name of the solver."""
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
-        """x with |H x - b| ≤ accuracy |b|, in a norm of its own; direct solvers ignore the accuracy. Kernels
-        see the matrix and both vectors, records (f, 4). May raise `NotPositive`."""
+        """Solve H x = b up to |H x - b| ≤ accuracy |b|, in a norm chosen by the solver.
+
+        Args:
+            H: Block matrix in device memory.
+            b: (f, 4) right-hand side, padded vectors in device memory.
+            accuracy: Relative accuracy, ignored by direct solvers.
+
+        Returns:
+            (f, 4) solution.
+
+        Raises:
+            NotPositive: H is not positive definite.
+        """
 
 
 class OnHost(ABC):
-    """Solvers that know matrices of SciPy's: `solve_here`."""
+    """Base class of solvers that run on the host with SciPy matrices; subclasses define `solve_here`."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
@@ -40,31 +53,32 @@ class OnHost(ABC):
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         matrix = self._assembly.here(H)
         self._assembly.problem.device.pull(b)
-        if not np.isfinite(matrix.data).all():  # on which libraries may crash
+        if not np.isfinite(matrix.data).all():  # libraries may crash otherwise
             raise NotPositive
         return as_records(self.solve_here(matrix, b[:, :3].ravel(), accuracy))
 
     @abstractmethod
     def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
-        """x (3 f,)."""
+        """Solve H x = b for vectors (3 f,)."""
 
 
 @cache
 def _pardiso_prototype() -> Any:
-    """A Pardiso solver to copy: making one searches the file system for MKL, which takes 0.2 s and more."""
+    """Pardiso solver to copy: each construction searches the file system for MKL, at least 0.2 s."""
     from pypardiso import PyPardisoSolver
 
     return PyPardisoSolver(mtype=-2)  # symmetric, possibly indefinite
 
 
 def _pardiso() -> Any:
+    """Create a Pardiso solver by a copy of the prototype."""
     solver = copy(_pardiso_prototype())
     solver.pt, solver.iparm = solver.pt.copy(), solver.iparm.copy()
     return solver
 
 
 class Direct(OnHost):
-    """A sparse factorisation: MKL Pardiso where pypardiso is installed, SciPy's SuperLU elsewhere."""
+    """Sparse factorization: MKL Pardiso if pypardiso is installed, otherwise SciPy's SuperLU."""
 
     def __init__(self, assembly: Assembly) -> None:
         super().__init__(assembly)
@@ -85,8 +99,8 @@ class Direct(OnHost):
 
 
 class MultilevelGradients:
-    """Conjugate gradients preconditioned with aggregates of vertices as rigid bodies. slow: whether the last
-    system took more iterations than it may."""
+    """Conjugate gradients with multilevel preconditioner; `slow` is True after a solve at the iteration
+    limit."""
 
     name = "multilevel CG"
 
@@ -104,7 +118,7 @@ class MultilevelGradients:
 
 
 class ConjugateGradients(OnHost):
-    """Conjugate gradients preconditioned with the diagonal blocks."""
+    """Conjugate gradients with block-Jacobi preconditioner."""
 
     name = "block-Jacobi CG"
 
@@ -118,8 +132,7 @@ class ConjugateGradients(OnHost):
 
 
 class GaussSeidel(OnHost):
-    """Sweeps over the rows of the matrix, as PBNG's are over vertices, but with the forces linearised [PBNG
-    section 11.1.3]."""
+    """Gauss-Seidel sweeps over the block rows: PBNG's sweeps with linearized forces [PBNG section 11.1.3]."""
 
     name = "Gauss-Seidel"
 
@@ -132,7 +145,7 @@ class GaussSeidel(OnHost):
 
 
 class StabilisedGradients(OnHost):
-    """Biconjugate gradients, stabilised, for matrices that are not positive definite."""
+    """Stabilized biconjugate gradients, suitable for indefinite matrices."""
 
     name = "BiCGSTAB"
 
@@ -145,7 +158,7 @@ class StabilisedGradients(OnHost):
 
 
 class DenseQR(OnHost):
-    """QR of the whole matrix, for small systems."""
+    """Dense QR factorization, for small systems."""
 
     name = "dense QR"
 
@@ -154,7 +167,7 @@ class DenseQR(OnHost):
 
 
 class AlgebraicMultigrid(OnHost):
-    """Conjugate gradients preconditioned with smoothed aggregation that knows the rigid motions."""
+    """Conjugate gradients with smoothed aggregation (pyamg) as preconditioner, given the rigid-body modes."""
 
     name = "AMG CG"
 
@@ -181,8 +194,15 @@ class AlgebraicMultigrid(OnHost):
 
 
 def rigid_motions(points: np.ndarray, centred: bool = False) -> np.ndarray:
-    """(3n, 6) translations and rotations about the centre: the near-null space of elasticity. centred: points
-    are given from there."""
+    """Translations and rotations about the center: the near-null space of elasticity.
+
+    Args:
+        points: (n, 3) positions [m].
+        centred: True if positions are relative to the center already.
+
+    Returns:
+        (3n, 6) modes.
+    """
     x, y, z = (points if centred else points - points.mean(axis=0)).T
     motions = np.zeros((len(points), 3, 6))
     motions[:, range(3), range(3)] = 1
@@ -208,18 +228,18 @@ COUNTED: dict[str, Callable[[Assembly, int], LinearSolver]] = {
     "gauss_seidel": GaussSeidel,
     "bicgstab": StabilisedGradients,
 }
-"""Those that can be given a number of iterations."""
+"""Solvers that accept a fixed number of iterations."""
 
 PATIENCE = 500
-"""Iterations of multilevel conjugate gradients that cost about as much as a factorisation."""
+"""Number of multilevel conjugate gradient iterations with about the cost of a factorization."""
 
 PARDISO_LIMIT, SUPERLU_LIMIT = 150_000, 30_000
-"""Unknowns up to which hard systems are factorised."""
+"""Largest number of unknowns for which hard systems are factorized, by Pardiso and by SuperLU."""
 
 
 class Automatic:
-    """Multilevel conjugate gradients, which need the least time nearly everywhere, until a system proves
-    hard; from then on another solver."""
+    """Multilevel conjugate gradients, usually the fastest, until a system proves hard; afterwards another
+    solver."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly, self._first = assembly, MultilevelGradients(assembly, PATIENCE)
@@ -239,14 +259,21 @@ class Automatic:
 
 
 def _for_hard_systems(assembly: Assembly) -> LinearSolver:
+    """Choose the second solver: a factorization up to the size limit, otherwise algebraic multigrid or plain
+    CG."""
     if assembly.size <= (PARDISO_LIMIT if find_spec("pypardiso") else SUPERLU_LIMIT):
         return Direct(assembly)
     return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)
 
 
 def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) -> LinearSolver:
-    """The one of a name, "auto" for what is right where nothing is known about the systems; with a number of
-    iterations, if one is given."""
+    """Create a linear solver.
+
+    Args:
+        name: Key of `LINEAR_SOLVERS`, or "auto" for a choice by observed convergence.
+        assembly: Assembly of the Hessian.
+        iterations: Fixed number of iterations, for solvers in `COUNTED`.
+    """
     if iterations is not None:
         return COUNTED[name](assembly, iterations)
     return Automatic(assembly) if name == "auto" else LINEAR_SOLVERS[name](assembly)

@@ -1,7 +1,6 @@
-"""Linear solvers that the papers compare with: Gauss-Seidel, BiCGSTAB and QR.
+"""Linear solvers of comparisons in the papers: Gauss-Seidel, BiCGSTAB and dense QR.
 
-They are slower than the others, and here to show it; all of them take matrices that are not positive definite
-as they are.
+They are slower than the other solvers and serve as a reference. All of them accept indefinite matrices.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from scipy.sparse.linalg import bicgstab
 from supple.linear.conjugate_gradients import inverse_diagonal
 
 LARGEST_QR = 6000
-"""Unknowns up to which a dense QR is made: it takes 24 n² bytes and about n³ operations."""
+"""Largest number of unknowns n for dense QR: it takes 24 n² bytes and about n³ operations."""
 
 
 @njit(cache=True)
 def _sweep(indptr, indices, blocks, inverse, b, x):
-    """xᵢ += Dᵢ⁻¹ (bᵢ - Σ Hᵢⱼ xⱼ) for all i in turn; returns |b - H x|² as the sweep has found it."""
+    """xᵢ += Dᵢ⁻¹ (bᵢ - Σ Hᵢⱼ xⱼ) for all i in turn; returns |b - H x|² as measured during the sweep."""
     found = 0.0
     for i in range(len(inverse)):
         r0, r1, r2 = b[3 * i], b[3 * i + 1], b[3 * i + 2]
@@ -37,7 +36,14 @@ def _sweep(indptr, indices, blocks, inverse, b, x):
 
 
 def gauss_seidel(H: bsr_matrix, b: np.ndarray, accuracy: float, sweeps: int) -> np.ndarray:
-    """x with |H x - b| ≤ accuracy |b|, or what so many sweeps over its 3×3 blocks from 0 give."""
+    """Solve H x = b by Gauss-Seidel sweeps over 3×3 blocks from x = 0.
+
+    Args:
+        H: Matrix of 3×3 blocks.
+        b: (3 f,) right-hand side.
+        accuracy: Tolerance of |H x - b| relative to |b|.
+        sweeps: Maximum number of sweeps.
+    """
     inverse, x, target = inverse_diagonal(H), np.zeros_like(b), accuracy**2 * (b @ b)
     for _ in range(sweeps):
         left = _sweep(H.indptr, H.indices, H.data, inverse, b, x)
@@ -47,12 +53,12 @@ def gauss_seidel(H: bsr_matrix, b: np.ndarray, accuracy: float, sweeps: int) -> 
 
 
 def stabilised_gradients(H: bsr_matrix, b: np.ndarray, accuracy: float, iterations: int) -> np.ndarray:
-    """BiCGSTAB from 0, preconditioned with nothing."""
+    """Solve H x = b by BiCGSTAB from x = 0 without preconditioner."""
     return np.asarray(bicgstab(H.tocsr(), b, rtol=accuracy, atol=0.0, maxiter=iterations)[0])
 
 
 def dense_qr(H: bsr_matrix, b: np.ndarray) -> np.ndarray:
-    """x with H x = b from H = Q R."""
+    """Solve H x = b by H = Q R."""
     if len(b) > LARGEST_QR:
         raise ValueError(
             f"linear_solver='qr' is for up to {LARGEST_QR:,} unknowns, and there are {len(b):,}; "

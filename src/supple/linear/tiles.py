@@ -1,4 +1,4 @@
-"""Work at the rows of matrices, a tile of them at a time."""
+"""Parallel loops over matrix rows in tiles."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Any, NamedTuple
 from supple.kernels import do, each_item, number, passage, physics, strides
 
 TILE = 32
-"""Rows of an item of work."""
+"""Number of rows per work item."""
 
 
 @physics
 def tiles(rows):
+    """Number of tiles of `rows` rows."""
     return -(-rows // TILE)
 
 
 @physics
 def tile_of(place, first, last):
-    """(begin, end, step): which of the rows first, ..., last - 1 are this thread's at a place."""
+    """(begin, end, step) of the calling thread's rows in a tile of rows first to last - 1."""
     begin, step = strides(place)
     start = first + number(place) * TILE
     return start + begin, min(last, start + TILE), step
 
 
 class Tiled(NamedTuple):
-    """Work that is done at rows first, ..., last - 1."""
+    """Work on each of the rows first to last - 1."""
 
     first: Any
     last: Any
@@ -41,5 +42,5 @@ def _tile(tiled, place):
 
 @passage
 def each_row(team, phase, first, last, work):
-    """Do the work at rows first, ..., last - 1 in one phase."""
+    """Run work on rows first to last - 1 in one phase."""
     each_item(team, phase, 0, tiles(last - first), Tiled(first, last, work))

@@ -1,4 +1,4 @@
-"""Between levels: residuals summed up over aggregates, and how rows move with these."""
+"""Transfer between levels: restriction of residuals to aggregates and prolongation of their motions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from supple.linear.block_rows import Ones, Sixes, Threes, divided, summed, vecto
 
 @physics
 def begin_row(level, row, gain, b):
-    """b, a pack, in a row, and the first step of smoothing from x = 0: x = d = gain D⁻¹ b."""
+    """Set b, a pack, in a row and take the first smoothing step from x = 0: x = d = gain D⁻¹ b."""
     put_vector(level.b, row, b)
-    d = gain * divided(level.A, level.inverse, row, vector_at(level.A, level.b, row))  # rounded
+    d = gain * divided(level.A, level.inverse, row, vector_at(level.A, level.b, row))  # b as stored, rounded
     put_vector(level.x, row, d)
     put_vector(level.d, row, d)
 
 
 @generic
 def lifted(A, level, i, r):
-    """What the i-th row of a residual r adds to that of its aggregate, as a pack."""
+    """Contribution of row i of the residual r to its aggregate, as a pack."""
 
 
 @lifted.of(Ones)
@@ -57,7 +57,7 @@ def _lifted_six(A, level, i, r):
 
 @generic
 def carried(A, level, i, e, parent):
-    """How the i-th row moves with its aggregate, whose motion is e[parent], as a pack."""
+    """Motion of row i due to the motion e[parent] of its aggregate, as a pack."""
 
 
 @carried.of(Ones)
@@ -89,8 +89,7 @@ def _carried_six(A, level, i, e, k):
 
 
 class Restrict(NamedTuple):
-    """b of a coarse row: the residuals r of the finer level summed up over the aggregate; and the first step
-    of smoothing there."""
+    """Sum the residuals r of an aggregate into b of its coarse row, and take its first smoothing step."""
 
     level: Any
     r: Any
@@ -113,7 +112,7 @@ def _restrict(work, at):
 
 
 class Prolong(NamedTuple):
-    """y = x + over P e in a row, e the solution on the next coarser level."""
+    """y = x + over P e in a row, with the coarse correction e."""
 
     level: Any
     e: Any

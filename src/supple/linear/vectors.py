@@ -1,6 +1,7 @@
-"""What is done to vectors and matrices number by number or row by row, where kernels see them.
+"""Device operations on vectors and matrices, entry by entry or row by row.
 
-Vectors of the free vertices are records (f, 4) in the order of the matrix, those of all vertices (n + 1, 4).
+Vectors of the free vertices are padded vectors (f, 4) in matrix order; vectors of all vertices are (n + 1,
+4).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from supple.linear.tiles import each_row
 
 
 class Take(NamedTuple):
-    """Records of the free vertices."""
+    """Gather the padded vectors of the free vertices."""
 
     records: Any
     free: Any
@@ -43,12 +44,12 @@ def _take(work, row):
 
 @kernel
 def take_free(team, records, free, out):
-    """out = the records of the free vertices (f,), in any precision."""
+    """out = padded vectors of the free vertices (f,), in the precision of `out`."""
     each_row(team, 0, 0, len(free), Take(records, free, out))
 
 
 class Locate(NamedTuple):
-    """Where free vertices are: rest (f, 3) + u."""
+    """Position of a free vertex: rest + u."""
 
     rest: Any
     u: Any
@@ -64,12 +65,12 @@ def _locate(work, row):
 
 @kernel
 def locate(team, rest, u, free, positions):
-    """Positions (f, 3) of the free vertices at displacements u."""
+    """Compute positions (f, 3) of the free vertices [m] from rest positions (f, 3) and displacements u."""
     each_row(team, 0, 0, len(free), Locate(rest, u, free, positions))
 
 
 def unheld_record(normals: Any, i: int, x: Any) -> Any:
-    """x of the i-th vertex without what it has along directions in which that is held."""
+    """Remove the components of x along the constrained directions of vertex i."""
 
 
 @chosen_by_type(unheld_record)
@@ -80,7 +81,7 @@ def _unheld_record(normals, i, x):
 
 
 class Spread(NamedTuple):
-    """A vector of the free vertices as records of all; normals: `Normals` of these, or ()."""
+    """Scatter a vector of the free vertices to all vertices; `normals`: `Normals` of all vertices, or ()."""
 
     x: Any
     free: Any
@@ -96,14 +97,14 @@ def _spread(work, row):
 
 @kernel
 def spread_free(team, x, free, normals, out):
-    """out = x at the free vertices, without what these have along held directions; others stay as they
-    are."""
+    """out = x at the free vertices without components along constrained directions; other rows keep their
+    values."""
     each_row(team, 0, 0, len(free), Spread(x, free, normals, out))
 
 
 class SumRows(NamedTuple):
-    """Rows of `width` numbers: out[target[i]] = Σ weights[k] source[indices[k]] over k from indptr[i] to
-    indptr[i + 1], or that in addition to what is there."""
+    """Weighted sums of rows of `width` numbers: out[target[i]] = Σ weights[k] source[indices[k]] over k from
+    indptr[i] to indptr[i + 1] - 1. If `adds`, the sum is added to the output."""
 
     indptr: Any
     indices: Any
@@ -127,12 +128,12 @@ def _sum_rows(work, row):
 
 @kernel
 def sum_rows(team, work):
-    """All rows of `SumRows`."""
+    """Compute all rows of `SumRows`."""
     each_row(team, 0, 0, len(work.target), work)
 
 
 class Sums(NamedTuple):
-    """Which rows of something add up to which rows of something else; see `SumRows`."""
+    """Sparse weighted row sums: arguments of `SumRows`."""
 
     indptr: Any
     indices: Any
@@ -141,7 +142,7 @@ class Sums(NamedTuple):
 
 
 def sums_of(matrix: csr_array) -> Sums:
-    """A matrix whose rows tell what is summed up; rows without anything are left out."""
+    """Convert a sparse matrix of weights to row sums; empty rows are left out."""
     matrix = csr_array(matrix)
     filled = np.flatnonzero(np.diff(matrix.indptr))
     indptr = np.append(matrix.indptr[filled], matrix.nnz).astype(np.int32)
@@ -149,11 +150,11 @@ def sums_of(matrix: csr_array) -> Sums:
 
 
 PIECE = 1024
-"""Numbers of an item of work."""
+"""Number of entries per work item."""
 
 
 class Round(NamedTuple):
-    """out = source, number by number, in the precision of out."""
+    """out = source entry by entry, in the precision of `out`."""
 
     source: Any
     out: Any
@@ -170,5 +171,5 @@ def _round(work, place):
 
 @kernel
 def round_numbers(team, source, out):
-    """out = source in the precision of out."""
+    """Copy source to out, in the precision of `out`."""
     each_item(team, 0, 0, -(-out.size // PIECE), Round(source, out))
