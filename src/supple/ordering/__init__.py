@@ -1,4 +1,4 @@
-"""Orderings: what may be updated at the same time."""
+"""Orderings for parallel updates: colors, clusters and batches of vertices and elements."""
 
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
 from supple.ordering.carrying import NEARLY_LARGEST, Carrying, Equations, carrying, equations

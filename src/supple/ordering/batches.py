@@ -1,4 +1,4 @@
-"""Batches: vertices or elements cut into groups of as many as a pack has lanes."""
+"""Batches: vertices or elements grouped by the number of lanes of a pack."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ from supple.terms import Elements, Term, Visits
 
 @dataclass(frozen=True)
 class VertexBatches:
-    """Free vertices by colour. own (batches, 1, lanes): ids, padded with n, the number of vertices; width
-    (batches,): the first that many lanes are different vertices, which the others repeat; colour_start
-    (colours + 1,): first batch of each colour; terms: the rows of every term; element: for each term
-    (rows, lanes) which stencil is where, or -1."""
+    """Free vertices in batches, sorted by color.
+
+    Attributes:
+        own: (batches, 1, lanes) vertex ids, padded with n, the number of vertices.
+        width: (batches,) number of distinct vertices per batch; they fill the first lanes and repeat in the
+            others.
+        colour_start: (colors + 1,) first batch of each color.
+        terms: Packed incidence data of every term.
+        element: For each term (rows, lanes), stencil of each incidence, or -1.
+    """
 
     own: np.ndarray
     width: np.ndarray
@@ -26,11 +32,12 @@ class VertexBatches:
 
     @property
     def colours(self) -> int:
+        """Number of colors."""
         return len(self.colour_start) - 1
 
 
 VISITS_PER_BATCH = 2
-"""What a batch costs beside its visits, in the time of one visit: on one H200 1.3 μs and 0.5 μs."""
+"""Overhead of a batch in units of one incidence: on one H200 1.3 μs compared with 0.5 μs."""
 
 
 def batch_vertices(
@@ -40,10 +47,19 @@ def batch_vertices(
     lanes: int | None = None,
     at_once: float | None = None,
 ) -> VertexBatches:
-    """Batches of the free vertices (n,) bool. Within a colour, vertices are sorted by how many stencils
-    touch them, rarer terms first, so that the lanes of a batch have nearly equally many visits. Where it is
-    told how many batches are worked on at once, it may give several lanes to each vertex of a colour, which
-    divide its visits, so that the colour takes the least time."""
+    """Color the free vertices and group them into batches.
+
+    Within a color, vertices are sorted by their number of incident stencils, rarer terms first, so that the
+    lanes of a batch have similar numbers of incidences. If `at_once` is given, several lanes may share the
+    incidences of a vertex; the lane count per vertex minimizes the time of each color.
+
+    Args:
+        terms: Terms of the model.
+        free: (n,) mask of the free vertices.
+        dtype: Floating-point type of the packed data.
+        lanes: Lanes per batch; by default those of a CPU pack.
+        at_once: Number of batches processed concurrently by the device.
+    """
     n, lanes = len(free), lanes or lanes_of(dtype)
     stencils = [_visited(term) for term in terms]
     colour = colour_vertices(stencils, np.flatnonzero(free), n)
@@ -72,7 +88,14 @@ def batch_vertices(
 
 
 def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> int:
-    """How many vertices a batch should have, given how many visits each has for every term."""
+    """Choose the number of vertices per batch with the least estimated time.
+
+    Args:
+        vertices: Number of vertices of the color.
+        visits: Largest number of incidences per vertex, for each term.
+        lanes: Lanes per batch.
+        at_once: Number of batches processed concurrently.
+    """
 
     def cost(width: int) -> float:
         rounds = np.ceil(-(-vertices // width) / at_once)
@@ -84,11 +107,11 @@ def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> 
 def _visits_by_vertex(
     found: tuple, own: np.ndarray, width: np.ndarray, dtype: np.dtype
 ) -> tuple[Visits, np.ndarray]:
-    """The visits of all batches to a term, and the first row of each batch."""
+    """Incidences of all batches with the stencils of a term, and the first row of each batch."""
     first, element, slot = found
     n, lanes = len(first) - 1, own.shape[1]
     parts = lanes // width
-    valence = np.append(np.diff(first), 0)  # the padding vertex n is touched by nothing
+    valence = np.append(np.diff(first), 0)  # the padding vertex n has no incidences
     start = np.concatenate([[0], np.cumsum(-(-valence[own].max(axis=1, initial=0) // parts))]).astype(
         np.int64
     )
@@ -107,7 +130,7 @@ def _visits_by_vertex(
 
 
 def _visited(term: Term) -> np.ndarray:
-    """The stencils (m, k) of a term, with -1 for nodes that only fill them up and have no part in them."""
+    """Stencils (m, k) of a term, with -1 for nodes that only pad a stencil."""
     if term.carriage is None:
         return term.vertices
     filled = term.vertices == term.vertices[:, :1]
@@ -116,8 +139,14 @@ def _visited(term: Term) -> np.ndarray:
 
 
 def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None = None) -> Elements:
-    """One visit per stencil, seen from its first vertex, and room for as many as the term has; lanes without
-    one refer to vertex `padding`."""
+    """Pack the stencils of a term, one incidence per stencil at its first vertex.
+
+    Args:
+        term: Term whose stencils are packed; the arrays have room for its capacity.
+        dtype: Floating-point type of the packed data.
+        padding: Vertex id of empty lanes.
+        lanes: Lanes per row; by default those of a CPU pack.
+    """
     m, lanes = len(term.vertices), lanes or lanes_of(dtype)
     row, lane = np.divmod(np.arange(m), lanes)
     own = np.full((-(-max(m, term.capacity or 0) // lanes), lanes), padding, np.int32)

@@ -1,8 +1,8 @@
-"""Carrying: which vertices must follow which others, lest what ties them be stretched.
+"""Tie elimination: dependent vertices expressed by independent ones through stiff weak constraints.
 
-A weak constraint of large stiffness nearly is an equation Σ c x = const between its vertices. From each such
-equation one vertex is expressed by the others, x_a = Σ w_b x_b + const; moving a vertex b by δ while every
-such a follows by w_b δ then changes none of them.
+A weak constraint of large stiffness is nearly an equation Σ c x = const between its vertices. Each equation
+expresses one vertex by the others, x_a = Σ w_b x_b + const. A displacement of vertex b by δ, with every
+dependent vertex a displaced by w_b δ, then changes no constraint.
 """
 
 from __future__ import annotations
@@ -15,33 +15,49 @@ from scipy.sparse import csr_array, eye_array
 from supple.terms import Term
 
 NEGLIGIBLE = 1e-9
-"""Weights below this are none, and constraints whose remaining ones are follow from others."""
+"""Threshold below which weights are dropped. A constraint without remaining weights is implied by others."""
 
 NEARLY_LARGEST = 0.9
-"""Which vertices may be expressed by the others: those whose coefficient is this part of the largest, so that
-weights do not grow where one constraint after the other is solved."""
+"""Ratio to the largest coefficient of an equation above which a vertex may be eliminated. It bounds the
+growth of weights in successive eliminations."""
 
 MOST_LEADERS, LARGEST_WEIGHT = 24, 8.0
-"""A constraint is left alone if some vertex would have to follow more others, or farther than they go."""
+"""Limits on the number of independent vertices and on the weight of a dependent vertex. A constraint beyond
+them is not eliminated."""
 
 
 class Equations(NamedTuple):
-    """C (m, n) with Σ C x = const for each tie between n vertices, and how stiff each is (m,) [N/m]."""
+    """Tie equations Σ C x = const.
+
+    Attributes:
+        coefficients: (m, n) matrix C, one row per tie between n vertices.
+        stiffness: (m,) stiffness of each tie [N/m].
+    """
 
     coefficients: csr_array
     stiffness: np.ndarray
 
 
 class Carrying(NamedTuple):
-    """weights (n, n): vertex a follows vertex b by weights[a, b]; follows (n,): which vertices are expressed
-    by others, or by nothing but a constant. None of those leads."""
+    """Elimination of dependent vertices.
+
+    Attributes:
+        weights: (n, n) weight [a, b] of independent vertex b in dependent vertex a.
+        follows: (n,) True for dependent vertices, which have no dependents themselves. A dependent vertex
+            without weights is constant.
+    """
 
     weights: csr_array
     follows: np.ndarray
 
 
 def equations(terms: tuple[Term, ...], free: np.ndarray) -> Equations:
-    """The ties of all terms between free vertices, as free (n,) tells; what is pinned is constant."""
+    """Collect the ties of all terms between free vertices; pinned vertices are constants.
+
+    Args:
+        terms: Terms of the model.
+        free: (n,) mask of the free vertices.
+    """
     rows, columns, values, stiffness = [], [], [], []
     first = 0
     for term in terms:
@@ -63,15 +79,15 @@ def equations(terms: tuple[Term, ...], free: np.ndarray) -> Equations:
 
 
 def carrying(ties: Equations) -> Carrying:
-    """Who follows whom. Stiffer ties come first where several share vertices; one that the others imply
-    expresses no further vertex."""
+    """Eliminate one vertex per tie, stiffer ties first if they share vertices. Implied ties eliminate no
+    vertex."""
     C = ties.coefficients
     n = C.shape[1]
     row = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))
     largest = np.zeros(C.shape[0])
     np.maximum.at(largest, row, np.abs(C.data))
     fit = np.abs(C.data) >= NEARLY_LARGEST * largest[row]
-    fit &= np.bincount(C.indices, minlength=n)[C.indices] == 1  # no other tie has a say about it
+    fit &= np.bincount(C.indices, minlength=n)[C.indices] == 1  # in no other tie
     simple, place = np.unique(row[fit], return_index=True)
     place = np.flatnonzero(fit)[place]
 
@@ -100,8 +116,7 @@ def carrying(ties: Equations) -> Carrying:
 
 
 def _eliminate(C: csr_array, order: np.ndarray) -> dict[int, dict[int, float]]:
-    """Gauss' elimination: which weights w_b every vertex a gets in x_a = Σ w_b x_b, from ties that share
-    vertices."""
+    """Gaussian elimination of ties with common vertices: weights w_b of dependent x_a = Σ w_b x_b."""
     follows: dict[int, dict[int, float]] = {}
     followers: dict[int, set[int]] = {}
     for tie in order.tolist():
@@ -133,7 +148,7 @@ def _eliminate(C: csr_array, order: np.ndarray) -> dict[int, dict[int, float]]:
 
 
 def _substituted(weights: dict[int, float], v: int, by: dict[int, float]) -> dict[int, float]:
-    """Weights with x_v expressed by others."""
+    """Substitute x_v in the weights of a vertex."""
     result = {leader: w for leader, w in weights.items() if leader != v}
     for leader, w in by.items():
         result[leader] = result.get(leader, 0.0) + weights[v] * w

@@ -1,11 +1,11 @@
-"""Batches of vertices where stencils of some terms come and go.
+"""Dynamic vertex batches for terms with changing stencils.
 
-Vertices are batched by the stencils that last. One that must take another colour, since a new stencil ties
-it to one of its own, leaves its home, which then stands for no vertex, and goes to a batch at the end with
-all its visits. On a device so does one with many visits to new stencils, lest all others of its batch wait
-for it: at the end several lanes share those of each vertex. Terms with a capacity have room for rows
-beforehand, and rows are written anew as they change. What does not fit is for the caller to lay out again
-with more room.
+Vertices are batched by the static stencils. If a new stencil connects a vertex to another of the same color,
+the vertex takes a new color: it leaves its default slot, which becomes empty, and moves with all its
+incidences to an overflow batch at the end. On a GPU, a vertex with many incidences of dynamic stencils also
+moves there, because all other vertices of its batch would wait for it; several lanes share each vertex of an
+overflow batch. Rows for terms with a capacity are allocated in advance and rewritten when stencils change. If
+the new stencils do not fit, the caller must build the batches again with more room.
 """
 
 from __future__ import annotations
@@ -26,33 +26,38 @@ from supple.ordering.whereabouts import Whereabouts, as_ids, list_by_colour, vis
 from supple.terms import Term
 
 MORE_COLOURS = 16
-"""Room for colours beside those of the stencils that last."""
+"""Number of additional colors beyond those of the static stencils."""
 
 BUSY = 6
-"""Visits to stencils that change, beyond which a vertex shares them among lanes of a device: a visit of a
-contact takes an H200 about 1 μs, and all colours of a sweep wait for the longest."""
+"""Number of incidences with dynamic stencils above which GPU lanes share a vertex. One contact incidence
+takes about 1 μs on an H200, and every color of a sweep takes as long as its slowest vertex."""
 
 SHARERS = 8
-"""Lanes of a device that a vertex at the end has, at least."""
+"""Minimum number of GPU lanes per vertex of an overflow batch."""
 
 ROWS_AT_LEAST = 4096
-"""Room for rows of visits, if the capacity is large enough to fill them."""
+"""Minimum number of incidence rows, if the capacity is large enough to fill them."""
 
 
 _NOWHERE = np.empty((0, 7), np.int32)
-"""Moves of nobody."""
+"""Empty list of moves."""
 
 
 def changes(term: Term) -> bool:
-    """Whether the stencils of a term may be exchanged for others."""
+    """True if the stencils of a term may change during a solve."""
     return term.capacity is not None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The colours of the batches at the end, and the number of colours; for all terms the first rows of
-    batches, of those that last only of the batches at the end; where the visits of those that change are, by
-    their numbers."""
+    """New colors and incidence rows for changed stencils.
+
+    Attributes:
+        colours: Color of each overflow batch.
+        count: Number of colors.
+        starts: First rows of the batches for each term; overflow batches only for static terms.
+        visits: Location of each incidence of the dynamic terms, by term index.
+    """
 
     colours: np.ndarray
     count: int
@@ -62,9 +67,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to become of batches where kernels see them: moves of visits, (arrays, moves, back) as
-    `swap_visits` takes them; which arrays the host has written, up to which row; own, and where it has become
-    another, (k, 3) batch, lane and vertex; the rows that are to be written."""
+    """Updates of the batches in device memory.
+
+    Attributes:
+        moves: Moves of incidences, (arrays, moves, back) as in `swap_visits`.
+        written: Arrays written by the host, with the number of rows to upload.
+        own: (batches, 1, lanes) vertex ids.
+        places: (k, 3) batch, lane and vertex of each changed entry of `own`.
+        fills: Rows to write.
+    """
 
     moves: list[tuple[tuple, np.ndarray, int]]
     written: list[tuple[np.ndarray, int]]
@@ -73,6 +84,7 @@ class Changes:
     fills: list[Fill]
 
     def carry_out(self, device: Runner) -> None:
+        """Apply the updates to the arrays in device memory."""
         for arrays, moves, back in self.moves:
             device.run(swap_visits, 2, arrays, moves, back)
         for array, rows in self.written:
@@ -86,9 +98,14 @@ class Changes:
 
 
 class ChangingBatches:
-    """batches: with room for vertices that change their colour, and for rows; colours: those that there are
-    now; moved: the vertices that are not at home; growth: how much more room than what is thought to be
-    enough."""
+    """Vertex batches that adapt to changing stencils.
+
+    Attributes:
+        batches: Batches with overflow slots and spare rows.
+        colours: Current colors.
+        moved: Vertices outside their default slots.
+        growth: Factor on the estimated room.
+    """
 
     def __init__(
         self,
@@ -136,11 +153,11 @@ class ChangingBatches:
 
     @property
     def moved(self) -> np.ndarray:
+        """Vertices outside their default slots."""
         return self._where.away[:, 6]
 
     def _roomy(self, term: Term, rows: Any, element: np.ndarray, spare: int) -> tuple[Any, np.ndarray]:
-        """Rows of a term that lasts, and which elements they hold, with room for those of vertices that
-        move."""
+        """Rows and element ids of a static term, extended by rows for moved vertices."""
         parts = self._lanes // int(self._where.width[-1])
         most = int(np.bincount(term.vertices.ravel()).max(initial=0))
         more = empty_rows(term, spare * -(-most // parts), self._lanes, self._n, self._dtype)
@@ -150,7 +167,7 @@ class ChangingBatches:
         return roomy, np.concatenate([element, nothing])
 
     def _empty(self, term: Term, spare: int) -> tuple[Any, np.ndarray]:
-        """Room for the rows of a term that changes, and for which elements they hold."""
+        """Empty rows and element ids of a dynamic term."""
         visits = _visits(term)
         count = min(visits, self.growth * max(ROWS_AT_LEAST, visits // 4))
         rows = empty_rows(term, count, self._lanes, self._n, self._dtype)
@@ -158,8 +175,11 @@ class ChangingBatches:
         return rows, np.full((count, self._lanes), -1, np.int32)
 
     def take(self, terms: Sequence[Term]) -> Changes | None:
-        """Go over to terms of which those that change have other stencils; what is to be done then where
-        kernels see the batches. None where there is not enough room, and then nothing has changed."""
+        """Adopt terms with new stencils.
+
+        Returns:
+            Updates to apply in device memory, or None if the room is insufficient; then nothing has changed.
+        """
         stencils = {k: as_ids(terms[k].vertices) for k in self._slots}
         before, known = self._where.away, self._taken
         if known and all(np.array_equal(known[k].vertices, ids) for k, ids in stencils.items()):
@@ -185,8 +205,10 @@ class ChangingBatches:
         return Changes(moves, written, self.own, places, [self._fill(terms, k) for k in stencils])
 
     def _plan(self, stencils: dict[int, np.ndarray]) -> Plan | None:
-        """What is to become of batches with stencils of the terms that change; everybody is where they are to
-        be then. None where there is not enough room."""
+        """Plan new colors and slots for the stencils of the dynamic terms and update the slot table.
+
+        Returns None if the room is insufficient.
+        """
         moved, colour = recolour(self.lasting, list(stencils.values()))
         if self._busy is not None:
             others = self._where.with_visits(list(stencils.values()), self._busy, moved)
@@ -210,8 +232,8 @@ class ChangingBatches:
         return Plan(colours, count, starts, {k: places for k, (_, places) in visits.items()})
 
     def _spread(self, colour: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Batches at the end and lanes of vertices that have colours, which are sorted; and the colours of
-        these batches."""
+        """Assign overflow batches and lanes to vertices sorted by color; also returns the color of each
+        batch."""
         narrow = int(self._where.width[-1])
         used, begin, size = np.unique(colour, return_index=True, return_counts=True)
         batches = -(-size // narrow)
@@ -220,7 +242,7 @@ class ChangingBatches:
         return at + rank // narrow, rank % narrow, np.repeat(used, batches)
 
     def _starts(self, k: int, start: np.ndarray) -> np.ndarray:
-        """First rows of the batches at the end of a term that lasts."""
+        """First rows of the overflow batches of a static term."""
         away, rows = self._where.away, np.zeros(len(start) - self._first, np.int64)
         rows[0] = start[self._first]
         parts = self._lanes // away[:, 5]
@@ -234,8 +256,7 @@ class ChangingBatches:
         return [(start, len(start)), (listed, len(listed))]
 
     def _moves_of(self, k: int, rows: Any) -> list[tuple[tuple, np.ndarray, int]]:
-        """How the visits of a term that lasts follow the vertices: those that are not at home go there, then
-        others go where they belong."""
+        """Moves of a static term's incidences: first back to default slots, then to new overflow slots."""
         back, away = self._moves[k], visit_moves(self._where.away, rows.start, self._valences[k])
         if np.array_equal(back, away):
             return []
@@ -243,14 +264,14 @@ class ChangingBatches:
         return [(row_arrays(rows), np.concatenate([back, away]), len(back))]
 
     def _fill(self, terms: Sequence[Term], k: int) -> Fill:
-        """The rows of a term that changes."""
+        """Rows to write for a dynamic term."""
         rows, element = self.batches.terms[k], self.batches.element[k]
         batches = np.flatnonzero(np.diff(rows.start)).astype(np.int32)
         tables = tables_of(terms[k], self._dtype)
         return Fill(row_arrays(rows), tables, rows.start, self.own, element, self._slots[k], batches)
 
     def arrange_elements(self) -> None:
-        """Let the elements of `batches` be those of where the visits are, of terms that last."""
+        """Update the element ids of `batches` to the current incidences of static terms."""
         for k, away in self._moves.items():
             back = self._arranged[k]
             if back is not away:
@@ -260,5 +281,5 @@ class ChangingBatches:
 
 
 def _visits(term: Any) -> int:
-    """How many visits a term that changes may have."""
+    """Largest number of incidences of a dynamic term."""
     return int(term.capacity * term.vertices.shape[1])

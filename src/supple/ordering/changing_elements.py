@@ -1,4 +1,4 @@
-"""The elements of a term whose stencils come and go."""
+"""Packed elements of a dynamic term, whose stencils change during a solve."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from supple.terms import Term
 
 
 class ChangingElements:
-    """elements: those of a term as `batch_elements` has them, with room for as many as its capacity; padding:
-    the vertex that lanes without one refer to."""
+    """Packed elements of a dynamic term, as in `batch_elements`, with room for its capacity.
+
+    Attributes:
+        elements: Packed elements; empty lanes refer to the vertex `padding`.
+    """
 
     def __init__(self, term: Term, dtype: np.dtype, padding: int, lanes: int) -> None:
         self.elements = batch_elements(term, dtype, padding, lanes)
@@ -22,7 +25,7 @@ class ChangingElements:
         self._start, self._slot = np.arange(len(element) + 1), np.zeros(element.shape, np.int8)
 
     def take(self, term: Term, device: Runner) -> None:
-        """Go over to the stencils of another term, where it is another."""
+        """Adopt the stencils of a new term; no effect for the current term."""
         if term is self._taken:
             return
         own, element, rows = self.elements.own, self.elements.element, self.elements.rows

@@ -1,4 +1,4 @@
-"""Greedy K-neighbour clustering of elements [BNH Algorithm 4]."""
+"""Greedy K-neighbor clustering of elements [BNH Algorithm 4]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from supple.ordering.colouring import incidence
 
 @maker
 def _smallest_degree_last(neighbour_start, neighbour, degree, order):
-    """order: vertices in the order of removal, always one of least remaining degree (bucket queue)."""
+    """Fill `order` with the vertices in order of removal by least remaining degree (bucket queue)."""
     n = len(degree)
     most = degree.max()
     head = np.full(most + 1, -1)
@@ -52,8 +52,13 @@ def _smallest_degree_last(neighbour_start, neighbour, degree, order):
 
 
 def smallest_degree_last(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
-    """The nodes of a graph (start, neighbour), ordered so that each has the least degree among itself and
-    those before it: a greedy colouring in this order needs few colours."""
+    """Order graph nodes smallest degree last: least degree in the subgraph of a node and its predecessors.
+
+    Greedy coloring in this order needs few colors.
+
+    Args:
+        start, neighbour: Adjacency in CSR format.
+    """
     order = np.empty(len(start) - 1, np.int64)
     _smallest_degree_last(start, neighbour, np.diff(start).astype(np.int64), order)
     return order[::-1].copy()
@@ -61,8 +66,10 @@ def smallest_degree_last(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray
 
 @maker
 def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
-    """Elements that share vertices with each element, and how many; returns the number of entries. With empty
-    outputs it only counts."""
+    """List the elements that share vertices with each element, and the number of shared vertices.
+
+    Returns the number of entries; with empty outputs it only counts.
+    """
     count = 0
     k = stencils.shape[1]
     seen = np.full(len(stencils), -1)
@@ -83,7 +90,7 @@ def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
                         found += 1
                     times[other] += 1
         neighbour_start[e] = count
-        if fill:  # closest first: distance falls with the number of shared vertices; then the next in number
+        if fill:  # closest first: distance falls with the number of shared vertices; ties by number
             others = buffer[:found]
             for j, place in enumerate(np.argsort(np.abs(others - e) - len(stencils) * times[others])):
                 neighbour[count + j] = others[place]
@@ -95,8 +102,10 @@ def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
 
 @kernel
 def _seed(neighbour_start, neighbour, shared, slots, cluster):
-    """The unclaimed element with the least sum of distances d = 1 - |∩|/|∪| to its unclaimed neighbours
-    [BNH eq. 15, 16], -1 when all are claimed."""
+    """Unclaimed element with the least sum of distances d = 1 - |∩|/|∪| to its unclaimed neighbors.
+
+    Returns -1 if all elements are claimed [BNH eq. 15, 16].
+    """
     best, least = -1, np.inf
     for e in range(len(cluster)):
         if cluster[e] < 0:
@@ -111,7 +120,7 @@ def _seed(neighbour_start, neighbour, shared, slots, cluster):
 
 @maker
 def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
-    """Claim elements for clusters of `size`, `size` - 1, ... 1; returns the number of clusters."""
+    """Claim elements for clusters of `size`, `size` - 1, ..., 1; returns the number of clusters."""
     n = len(cluster)
     clusters = 0
     queue = np.empty(n, np.int64)
@@ -119,7 +128,7 @@ def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
         visited = np.zeros(n, np.bool_)
         root = _seed(neighbour_start, neighbour, shared, slots, cluster)
         next_root = 0
-        while root >= 0:  # breadth first; further components are entered where the first one ends
+        while root >= 0:  # breadth first; continues with the next component at the end of one
             queue[0], first, last = root, 0, 1
             visited[root] = True
             while first < last:
@@ -156,8 +165,10 @@ def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
 
 
 def element_graph(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(start, neighbour, shared): for each element those that share vertices with it, closest first, and how
-    many vertices they share."""
+    """Neighbors of each element by shared vertices: (start, neighbor, shared).
+
+    Neighbors are sorted closest first; `shared` is the number of common vertices.
+    """
     stencils = np.ascontiguousarray(stencils, np.int64)
     touching, element, _ = incidence(stencils, vertices)
     start = np.empty(len(stencils) + 1, np.int64)
@@ -169,8 +180,19 @@ def element_graph(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.n
 
 
 def cluster_elements(stencils: np.ndarray, vertices: int, size: int) -> np.ndarray:
-    """(clusters, size) elements, padded with -1: disjoint, covering all, each an element and its closest
-    unclaimed neighbours [BNH Algorithm 4]; of equally close ones the next in number."""
+    """Partition the elements into clusters of an element and its closest unclaimed neighbors [BNH Algorithm
+    4].
+
+    Equally close elements are taken in the order of their numbers.
+
+    Args:
+        stencils: (m, k) vertex ids.
+        vertices: Number of vertices.
+        size: Largest cluster size.
+
+    Returns:
+        (clusters, size) element ids, padded with -1.
+    """
     if size < 1:
         raise ValueError(f"clusters need a size of at least 1, got {size}")
     start, neighbour, shared = element_graph(stencils, vertices)

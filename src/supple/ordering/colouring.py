@@ -1,4 +1,4 @@
-"""Greedy node colouring: vertices of one colour share no stencil, so they can move at the same time."""
+"""Greedy graph coloring: vertices of one color share no stencil and can be updated in parallel."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from supple.kernels import kernel
 
 
 def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(start, element, slot): the stencils (m, k) that touch vertex v, and in which slot, are entries
-    start[v] to start[v + 1]; in the order of the elements. Negative ids are skipped."""
+    """Incidences of vertices and stencils in CSR format, (start, element, slot), ordered by element.
+
+    Entries start[v] to start[v + 1] - 1 are the stencils that contain vertex v and its corner in them.
+    Negative ids are skipped.
+
+    Args:
+        stencils: (m, k) vertex ids.
+        vertices: Number of vertices.
+    """
     corner = stencils.astype(np.int32).ravel()
     start, order = np.zeros(vertices + 1, np.int64), np.empty(int((corner >= 0).sum()), np.int64)
     sort_corners(corner, start, order)
@@ -21,7 +28,7 @@ def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarr
 
 @kernel
 def sort_corners(corner, start, incident):
-    """incident[start[i] : start[i + 1]]: where row i stands among the corners."""
+    """Counting sort of corners: incident[start[i]:start[i + 1]] are the positions of row i in `corner`."""
     for c in range(len(corner)):
         if corner[c] >= 0:
             start[corner[c] + 1] += 1
@@ -37,7 +44,7 @@ def sort_corners(corner, start, incident):
 
 
 def merge_stencils(stencils: Sequence[np.ndarray]) -> np.ndarray:
-    """Stencils (m, k) of several kinds as one table, filled up with -1."""
+    """Concatenate stencil arrays (m, k) of different widths, padded with -1."""
     width = max((s.shape[1] for s in stencils), default=1)
     filled = [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1) for s in stencils]
     return np.concatenate([np.empty((0, width), np.int32), *filled]).astype(np.int32)
@@ -45,7 +52,7 @@ def merge_stencils(stencils: Sequence[np.ndarray]) -> np.ndarray:
 
 @kernel
 def forbid(stencils, first, last, element, v, colour, forbidden):
-    """Mark with v the colours of all vertices in its stencils, entries first to last of element."""
+    """Mark with v the colors of all vertices in its stencils, entries first to last - 1 of `element`."""
     for i in range(first, last):
         for w in stencils[element[i]]:
             if w >= 0 and colour[w] >= 0:
@@ -63,8 +70,16 @@ def _greedy(stencils, start, element, active, colour, forbidden):
 
 
 def colour_vertices(stencils: Sequence[np.ndarray], active: np.ndarray, vertices: int) -> np.ndarray:
-    """Colour (n,) of every vertex, -1 where it is not active: the least one that no vertex sharing a
-    stencil has, in the order of `active` [PBNG section 10]. stencils: (m, k) ids for each kind of term."""
+    """Color vertices greedily in the order of `active` [PBNG section 10].
+
+    Args:
+        stencils: One array (m, k) of vertex ids per term.
+        active: Vertices to color.
+        vertices: Number of vertices n.
+
+    Returns:
+        (n,) smallest color not used by any vertex with a common stencil; -1 for inactive vertices.
+    """
     merged = merge_stencils(stencils)
     start, element, _ = incidence(merged, vertices)
     colour = np.full(vertices, -1, np.int32)

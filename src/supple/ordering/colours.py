@@ -1,6 +1,4 @@
-"""Work colour by colour.
-
-The batches of a colour are the next ones, or, where vertices may change their colour, those of a list."""
+"""Loops over colors: the batches of a color are consecutive, or listed if vertices may change color."""
 
 from __future__ import annotations
 
@@ -13,9 +11,15 @@ from supple.kernels import chosen_by_type, do, leave, number, passage, renumbere
 
 
 class ListedColours(NamedTuple):
-    """Batches order[start[c]] to order[start[c + 1] - 1] have colour c; count: how many colours there are,
-    for which `start` may have more room. Elsewhere, start alone tells: an array (count + 1,) of the first
-    batch of each colour."""
+    """Listed batches of each color: order[start[c]:start[c + 1]].
+
+    Static orderings use a single array `start` (count + 1,) with the first batch of each color.
+
+    Attributes:
+        count: Number of colors.
+        start: First list entry of each color; may have unused entries at the end.
+        order: Batch ids sorted by color.
+    """
 
     count: Any
     start: Any
@@ -26,7 +30,7 @@ Colours = np.ndarray | ListedColours
 
 
 def colour_count(colours: Any) -> int:
-    """How many colours there are."""
+    """Number of colors."""
     return colours.count if isinstance(colours, ListedColours) else len(colours) - 1
 
 
@@ -38,7 +42,7 @@ def _colour_count(colours):
 
 
 def colour_bounds(colours: Any, colour: int) -> tuple[int, int]:
-    """(first, last): the items of a colour, last not among them; none of the colour that follows the last."""
+    """Item range (first, last) of a color, last excluded; empty for the color after the last one."""
     start = colours.start if isinstance(colours, ListedColours) else colours
     return start[colour], start[min(colour + 1, colour_count(colours))]
 
@@ -54,7 +58,7 @@ def _colour_bounds(colours, colour):
 
 
 class Listed(NamedTuple):
-    """Work at the batches of a list."""
+    """Work on the batches of a list."""
 
     order: Any
     work: Any
@@ -66,7 +70,7 @@ def _do_listed(listed, place):
 
 
 def at_batches(colours: Any, work: Any) -> Any:
-    """Work at the batches that the items of colours are."""
+    """Work on the batches to which the items of `colours` refer."""
     return Listed(colours.order, work) if isinstance(colours, ListedColours) else work
 
 
@@ -79,19 +83,26 @@ def _at_batches(colours, work):
 
 @passage
 def each_colour(team, phase, colours, bounds, work):
-    """Do work at all batches, colour after colour, a phase for each; returns the phase that follows. bounds:
-    `colour_bounds` of the first colour, which a kernel of many sweeps reads once."""
+    """Run work on all batches, one phase per color; returns the next phase.
+
+    Args:
+        team: Thread team.
+        phase: First phase.
+        colours: Colors.
+        bounds: `colour_bounds` of the first color; a kernel of many sweeps reads it once.
+        work: Work for each batch.
+    """
     first, last = bounds
     count = colour_count(colours)
     for colour in range(count):
         take_part(team, phase + colour, first, last, at_batches(colours, work))
-        following = colour_bounds(colours, colour + 1)  # read while others still work
+        following = colour_bounds(colours, colour + 1)  # overlaps with the work of other threads
         leave(team, phase + colour, first, last)
         first, last = following
     return phase + count
 
 
 def widest_colour(colours: Colours) -> int:
-    """Batches of the colour that has the most."""
+    """Number of batches of the largest color."""
     start = colours.start[: colours.count + 1] if isinstance(colours, ListedColours) else colours
     return int(np.diff(start).max(initial=0))

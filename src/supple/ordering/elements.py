@@ -1,4 +1,4 @@
-"""Orderings of elements: colours, clusters, and the batches that element-wise methods walk through."""
+"""Element orderings: colors, clusters and batches for element-wise solvers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ from supple.terms import Term, Visits
 
 @kernel
 def _greedy_groups(groups, stencils, first, taken, colour):
-    """Least colour of each group of elements, from the first on, that no group sharing a vertex with it has;
-    taken (n, words): bits of the colours that a vertex has. Returns how many groups have one: one that needs
-    more bits ends it."""
+    """Color groups greedily from group `first` on: the smallest color that no group with a common vertex has.
+
+    Args:
+        groups: (g, k) element ids, padded with -1.
+        stencils: (m, corners) vertex ids.
+        first: First group to color.
+        taken: (n, words) bit set of the colors at each vertex.
+        colour: (g,) output.
+
+    Returns:
+        Number of colored groups; fewer than g if a color needs more bits.
+    """
     for g in range(first, len(groups)):
         c = 0
         for word in range(taken.shape[1]):
@@ -43,8 +52,15 @@ def _greedy_groups(groups, stencils, first, taken, colour):
 
 
 def colour_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np.ndarray:
-    """Colour of every group (g, k) of elements (-1 is padding): groups of one colour share no vertex.
-    In the order given, each takes the least colour that none of its neighbours has yet [PBNG section 10]."""
+    """Color groups of elements so that groups of one color share no vertex.
+
+    Each group takes the smallest color not used by its neighbors, in the given order [PBNG section 10].
+
+    Args:
+        groups: (g, k) element ids, padded with -1.
+        stencils: (m, corners) vertex ids.
+        vertices: Number of vertices.
+    """
     colour, done = np.empty(len(groups), np.int64), 0
     taken, stencils = np.zeros((vertices, 1), np.uint64), stencils.astype(np.int64)
     while (done := _greedy_groups(groups, stencils, done, taken, colour)) < len(groups):
@@ -53,16 +69,24 @@ def colour_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np
 
 
 def colour_elements(stencils: np.ndarray, vertices: int) -> np.ndarray:
-    """Colour of every element: elements of one colour share no vertex."""
+    """Color elements so that elements of one color share no vertex."""
     return colour_groups(np.arange(len(stencils))[:, None], stencils, vertices)
 
 
 @dataclass(frozen=True)
 class ElementBatches:
-    """A term's elements by colour. Batch b is the rows start[b] to start[b + 1], to be done one after the
-    other; the lanes of a row, and all batches of a colour, share no vertex. own (rows, 1, lanes): first
-    vertex of each element, or n; colour_start (colours + 1,): first batch of each colour; element
-    (rows, lanes): which element sits where, or -1; rows: the term's data."""
+    """Elements of a term in batches, sorted by color.
+
+    Batch b consists of the rows start[b] to start[b + 1] - 1, processed sequentially. The lanes of a row, and
+    all batches of a color, share no vertex.
+
+    Attributes:
+        own: (rows, 1, lanes) first vertex of each element, n for padding.
+        start: (batches + 1,) first row of each batch.
+        colour_start: (colors + 1,) first batch of each color.
+        element: (rows, lanes) element id, -1 for padding.
+        rows: Packed element data of the term.
+    """
 
     own: np.ndarray
     start: np.ndarray
@@ -72,26 +96,27 @@ class ElementBatches:
 
     @property
     def colours(self) -> int:
+        """Number of colors."""
         return len(self.colour_start) - 1
 
     @property
     def lanes(self) -> int:
+        """Number of lanes per row."""
         return self.own.shape[2]
 
     @property
     def places(self) -> tuple[Any, Any, Any, Any]:
-        """What every projection starts with: colour_start, start, or () where every batch is one row, own and
-        the term's rows."""
+        """First fields of every projection: colour_start, start (() for batches of one row), own and rows."""
         single = len(self.start) == len(self.own) + 1
         return self.colour_start, () if single else self.start, self.own, self.rows
 
     @property
     def corners(self) -> np.ndarray:
-        """(rows, k, lanes): the vertices of each element, the first one leading."""
+        """(rows, k, lanes) vertices of each element, starting with its first."""
         return np.concatenate([self.own, self.rows.others], axis=1)
 
     def gather_corners(self, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """(rows, k, lanes): values (n + 1,) at the vertices of each element."""
+        """(rows, k, lanes) values at the vertices of each element, from values (n + 1,) of all vertices."""
         return values[self.corners].astype(dtype)
 
 
@@ -102,10 +127,20 @@ def element_groups(
     cells: bool = False,
     smallest_last: bool = False,
 ) -> np.ndarray:
-    """(groups, k) elements to be done one after the other, in the order in which they should be coloured:
-    single ones, or clusters of up to cluster_size [BNH Algorithm 4], those smallest degree last, or the cells
-    of a block. smallest_last: elements are taken in the order of their vertices, smallest degree last, before
-    all that [BNH section 6.2]; otherwise as in the mesh."""
+    """Group elements for sequential processing, in the order in which the groups should be colored.
+
+    Args:
+        stencils: (m, k) vertex ids.
+        vertices: Number of vertices.
+        cluster_size: Largest cluster size [BNH Algorithm 4], clusters smallest degree last; 1 for single
+            elements.
+        cells: Group the tetrahedra of each hexahedral cell of a block.
+        smallest_last: Sort elements by their vertices first, smallest degree last [BNH section 6.2];
+            otherwise they keep the order of the mesh.
+
+    Returns:
+        (groups, k) element ids, padded with -1.
+    """
     if cells:
         return cell_groups(stencils)
     if smallest_last:
@@ -125,14 +160,14 @@ def element_groups(
 
 
 def _smallest_last(graph: Any) -> np.ndarray:
-    """The nodes of a symmetric graph, smallest degree last."""
+    """Nodes of a symmetric graph, smallest degree last."""
     graph.setdiag(0)
     graph.eliminate_zeros()
     return smallest_degree_last(graph.indptr.astype(np.int64), graph.indices.astype(np.int64))
 
 
 def in_order_of_vertices(stencils: np.ndarray, vertices: int) -> np.ndarray:
-    """(m,) elements by their vertices, these smallest degree last in the graph of the mesh."""
+    """(m,) elements sorted by their vertices, which are in smallest-degree-last order of the mesh graph."""
     count = stencils.shape[1]
     element = np.repeat(np.arange(len(stencils)), count)
     touched = csr_matrix(
@@ -145,8 +180,10 @@ def in_order_of_vertices(stencils: np.ndarray, vertices: int) -> np.ndarray:
 
 
 def cell_groups(stencils: np.ndarray) -> np.ndarray:
-    """(groups, 5 or 6) the tetrahedra of each hexahedral cell, for meshes that list them cell by cell, as
-    blocks do: interior vertices are in 8 cells, so that 8 colours do [BNH section 4.1]."""
+    """Group the tetrahedra of each hexahedral cell, (groups, 5 or 6), in meshes that list them cell by cell.
+
+    Meshes of `block` do. Interior vertices belong to 8 cells, so 8 colors suffice [BNH section 4.1].
+    """
     for size in (5, 6):
         if stencils.shape[1] == 4 and len(stencils) % size == 0:
             corners = np.sort(stencils.reshape(-1, size * 4), axis=1)
@@ -167,7 +204,17 @@ def batch_coloured_elements(
     cells: bool = False,
     smallest_last: bool = False,
 ) -> ElementBatches:
-    """Elements by colour, singly or in the groups that `element_groups` makes."""
+    """Pack and color elements, or the groups of `element_groups`, into batches.
+
+    Args:
+        term: Term whose elements are packed.
+        vertices: Number of vertices.
+        dtype: Floating-point type of the packed data.
+        cluster_size: Largest cluster size.
+        lanes: Lanes per row; by default those of a CPU pack.
+        cells: Group the tetrahedra of each hexahedral cell.
+        smallest_last: Sort elements by their vertices first, smallest degree last.
+    """
     lanes = lanes or lanes_of(dtype)
     groups = element_groups(term.vertices, vertices, cluster_size, cells, smallest_last)
     colour = colour_groups(groups, term.vertices, vertices)

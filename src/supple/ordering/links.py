@@ -1,9 +1,9 @@
-"""Links: vertices that carry those which stiff weak constraints tie to them.
+"""Tied groups: vertices updated together with the dependent vertices of stiff weak constraints.
 
-Vertex by vertex, a pair tied by a spring of stiffness k inside a body of stiffness E h can shift its common
-position by only E h / k of what is needed per sweep. Moving one and letting the other follow leaves the
-spring alone, so the pair follows the body at the body's own pace; and so do a vertex and the point of another
-body between vertices that it is tied to, if it follows each of them with its weight.
+In a vertex-wise sweep, a pair tied by a spring of stiffness k in a body of stiffness E h moves its common
+position by only E h / k of the required step. A joint move of both vertices leaves the spring unchanged, so
+the pair converges at the rate of the body. The same holds for a vertex tied to a point between vertices of
+another body, if it moves with each of them by its weight.
 """
 
 from __future__ import annotations
@@ -19,17 +19,24 @@ from supple.ordering.colouring import incidence
 from supple.terms import Term, Visits
 
 MOST_MEMBERS = 512
-"""Vertices that lead more followers than this move on their own only."""
+"""Largest number of dependents of a tied group; vertices with more are updated individually only."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Groups of vertices by colour, in batches. members (batches, k, lanes): ids, padded with n; weight
-    (batches, k, lanes): by how much of the group's step each moves, 0 for padding; width (batches,): the
-    first that many lanes are different groups, which the others repeat; colour_start (colours + 1,): first
-    batch of each colour; terms: the visits of all members, row by row; own: for each term (rows, 1, lanes)
-    whose visit it is; share: for each term (rows, 2, lanes) how often the force and the bound of a visit
-    count; element: for each term (rows, lanes) which stencil is where, or -1."""
+    """Tied groups in batches, sorted by color.
+
+    Attributes:
+        members: (batches, k, lanes) vertex ids, padded with n.
+        weight: (batches, k, lanes) fraction of the group's step applied to each member, 0 for padding.
+        width: (batches,) number of distinct groups per batch; they fill the first lanes and repeat in the
+            others.
+        colour_start: (colors + 1,) first batch of each color.
+        terms: Packed incidences of all members, for each term.
+        own: For each term (rows, 1, lanes), vertex of each incidence.
+        share: For each term (rows, 2, lanes), factors of an incidence's force and bound.
+        element: For each term (rows, lanes), stencil of each incidence, or -1.
+    """
 
     members: np.ndarray
     weight: np.ndarray
@@ -42,12 +49,17 @@ class Links:
 
     @property
     def colours(self) -> int:
+        """Number of colors."""
         return len(self.colour_start) - 1
 
 
 def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(groups, k) every free vertex that others must follow, and these; unused places hold -1. (groups, k)
-    how far they follow, 1 for the vertex itself. Ties that come and go have no say."""
+    """Find the tied groups of the static terms.
+
+    Returns:
+        (groups, k) each independent vertex with its dependents, padded with -1, and their weights (groups,
+        k), 1 for the independent vertex. Ties of dynamic terms are ignored.
+    """
     lasting = tuple(term for term in terms if term.capacity is None)
     follow = carrying(equations(lasting, free)).weights.tocsc()
     count = np.diff(follow.indptr)
@@ -65,7 +77,7 @@ def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarr
 
 @kernel
 def _greedy_groups(groups, group_start, group_of, neighbour_start, neighbour, colour, forbidden):
-    """Least colour that no group touching a neighbour of a member has."""
+    """Smallest color not used by any group that contains a neighbor of a member."""
     for g in range(len(groups)):
         for v in groups[g]:
             if v >= 0:
@@ -81,7 +93,7 @@ def _greedy_groups(groups, group_start, group_of, neighbour_start, neighbour, co
 
 
 def _neighbours(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(start, ids): vertices that share a stencil with each chosen vertex, itself included."""
+    """(start, ids) vertices that share a stencil with each chosen vertex, including itself."""
     pairs = [np.repeat(chosen[:, None], 2, axis=1)]
     for term in terms:
         touching = term.vertices[np.isin(term.vertices, chosen).any(axis=1)]
@@ -100,8 +112,20 @@ def batch_links(
     lanes: int | None = None,
     at_once: float | None = None,
 ) -> Links | None:
-    """The links of a model by colour: groups of one colour share no stencil. None when there are none. Groups
-    may have several lanes, as vertices in `batch_vertices`."""
+    """Color the tied groups of a model and pack them into batches; groups of one color share no stencil.
+
+    Several lanes may share a group, as in `batch_vertices`.
+
+    Args:
+        terms: Terms of the model.
+        free: (n,) mask of the free vertices.
+        dtype: Floating-point type of the packed data.
+        lanes: Lanes per batch; by default those of a CPU pack.
+        at_once: Number of batches processed concurrently by the device.
+
+    Returns:
+        Tied groups, or None if the model has none.
+    """
     (groups, weights), n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
     if not len(groups):
         return None
@@ -111,7 +135,7 @@ def batch_links(
     forbidden = np.full(len(groups) + 1, -1, np.int64)
     _greedy_groups(groups, group_start, group_of, neighbour_start, neighbour, colour, forbidden)
 
-    order = np.lexsort([-(groups >= 0).sum(axis=1), colour])  # so that lanes have nearly equally many visits
+    order = np.lexsort([-(groups >= 0).sum(axis=1), colour])  # balances lanes
     sizes = np.bincount(colour)
     width = lanes if at_once is None else _width(terms, groups, n, int(sizes.max()), lanes, at_once)
     colour_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
@@ -134,15 +158,17 @@ def batch_links(
 
 
 def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:
-    """How many groups a batch should have where a colour has `size` of them."""
-    valences = (np.append(np.diff(incidence(term.vertices, n)[0]), 0) for term in terms)  # -1 finds the 0
+    """Number of groups per batch for a color of `size` groups."""
+    valences = (
+        np.append(np.diff(incidence(term.vertices, n)[0]), 0) for term in terms
+    )  # index -1 reads the 0
     return best_width(size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, at_once)
 
 
 def _rows_of_links(
     term: Term, table: np.ndarray, moves: np.ndarray, n: int, width: int, parts: int, dtype: np.dtype
 ) -> tuple:
-    """The visits of every group's members to those stencils of a term that the group's step changes."""
+    """Incidences of the group members with the stencils of a term that a group step changes."""
     first, element, slot = incidence(term.vertices, n)
     group, place = np.nonzero(table >= 0)
     member, move = table[group, place], moves[group, place]
@@ -169,11 +195,12 @@ def _rows_of_links(
 def _shares(
     term: Term, group: np.ndarray, element: np.ndarray, slot: np.ndarray, move: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which visits count, and how often (visits, 2) their force and their bound do.
+    """Select the relevant incidences and compute the factors (incidences, 2) of their forces and bounds.
 
-    A stencil of which a group moves corners i by wᵢ has the force Σ wᵢ fᵢ, and the bound Σⱼ |wⱼ| Σ |wᵢ| Aᵢ,
-    since |Σ wᵢ gᵢ|² ≤ Σⱼ |wⱼ| Σ |wᵢ| |gᵢ|². It has none if all move alike. Where the energy depends on Σ c x
-    alone, that is changed by W = Σ wᵢ cᵢ: from one corner, W/cᵢ and (W/cᵢ)² are exact, and mostly W = 0.
+    A stencil of which a group moves corners i by wᵢ has the force Σ wᵢ fᵢ and the bound Σⱼ |wⱼ| Σ |wᵢ| Aᵢ,
+    since |Σ wᵢ gᵢ|² ≤ Σⱼ |wⱼ| Σ |wᵢ| |gᵢ|². Both vanish if all corners move alike. An energy that depends on
+    Σ c x alone changes by W = Σ wᵢ cᵢ: the factors W/cᵢ and (W/cᵢ)² of one corner are exact, and mostly W =
+    0.
     """
     key = group * max(len(term.vertices), 1) + element
     _, one, inverse, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)

@@ -1,5 +1,4 @@
-"""What becomes of the arrays of batches as vertices move and stencils change, where kernels see them: on the
-CPU or a device."""
+"""Device kernels that update batch arrays when vertices move between slots and stencils change."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from supple.terms import Term, Visits, put_visit
 
 
 def swap_places(arrays: Any, row: int, lane: int, new_row: int, new_lane: int) -> None:
-    """Let all arrays (rows, fields, lanes) have at one place what they have at another, and the other way."""
+    """Swap the entries of two slots in all arrays (rows, fields, lanes)."""
 
 
 @chosen_by_type(swap_places)
@@ -32,8 +31,8 @@ def _swap_places(arrays, row, lane, new_row, new_lane):
 
 
 class Swaps(NamedTuple):
-    """moves (k, 7): the first row, the lane and the width of the batch where a vertex is at home, then where
-    it goes, and how many visits it has. Where none of them is, there is nothing."""
+    """Moves (k, 7) of vertices: first row, lane and batch width of the default slot, then of the target slot,
+    and number of incidences. Vacant slots hold no incidences."""
 
     arrays: Any
     moves: Any
@@ -51,22 +50,31 @@ def _swap(work, place):
 
 @physics
 def place_of_visit(rank, row, lane, width, lanes):
-    """(row, lane) of the rank-th visit of the vertex in a lane of a batch that begins at a row and has so
-    many different vertices."""
+    """(row, lane) of the rank-th incidence of a vertex.
+
+    Args:
+        rank: Index of the incidence.
+        row: First row of the batch.
+        lane: Lane of the vertex.
+        width: Number of distinct vertices of the batch.
+        lanes: Lanes per row.
+    """
     parts = lanes // width
     return row + rank // parts, rank % parts * width + lane
 
 
 @kernel
 def swap_visits(team, arrays, moves, back):
-    """Let visits go home where the first `back` moves have taken them, then where the others take them."""
+    """Return incidences of the first `back` moves to their default slots, then apply the other moves."""
     each_item(team, 0, 0, back, Swaps(arrays, moves))
     each_item(team, 1, back, len(moves), Swaps(arrays, moves))
 
 
 def put_lane(arrays: Any, values: Any, batch: int, lane: int, k: int) -> None:
-    """Write the k-th of values (k, fields) into a lane of arrays (batches, fields, lanes); or of
-    (blocks, k, fields) into (blocks, batches, fields, lanes)."""
+    """Write entry k of values (k, fields) into a lane of arrays (batches, fields, lanes).
+
+    Values (blocks, k, fields) go to arrays (blocks, batches, fields, lanes).
+    """
 
 
 @chosen_by_type(put_lane)
@@ -89,7 +97,7 @@ def _put_lane(arrays, values, batch, lane, k):
 
 
 class Puts(NamedTuple):
-    """places (k, 2): batches and lanes, of which each item has as many as a warp has threads."""
+    """Values written to places (k, 2): batches and lanes, one warp per work item."""
 
     arrays: Any
     values: Any
@@ -97,7 +105,7 @@ class Puts(NamedTuple):
 
 
 AT_ONCE = 32
-"""Lanes that are written by a warp together."""
+"""Number of lanes written by one work item: the threads of a warp."""
 
 
 @do.of(Puts)
@@ -115,7 +123,7 @@ def put_lanes(team, arrays, values, places):
 
 
 def put_nothing(arrays: Any, row: int, lane: int, own: int) -> None:
-    """Write into a place of arrays (rows, fields, lanes) that there is no visit: whole numbers are ids."""
+    """Mark an entry of arrays (rows, fields, lanes) as empty: `own` for vertex ids, 0 for numbers."""
 
 
 @chosen_by_type(put_nothing)
@@ -137,9 +145,16 @@ def _put_nothing(arrays, row, lane, own):
 
 
 class Fill(NamedTuple):
-    """Rows start[b] to start[b + 1] of arrays (rows, fields, lanes) are those of batch b, of vertices own
-    (batches, 1, lanes); element and slot (rows, lanes): which stencil is where, -1 for none, and from which
-    of its corners it is seen; tables: what stencils have, see `put_visit`; batches: those that have rows."""
+    """Rows start[b] to start[b + 1] - 1 of a dynamic term, for batch b.
+
+    Attributes:
+        arrays: Packed arrays (rows, fields, lanes).
+        tables: Stencil data, see `put_visit`.
+        start: (batches + 1,) first row of each batch.
+        own: (batches, 1, lanes) vertex ids.
+        element, slot: (rows, lanes) stencil of each incidence, -1 for none, and corner of the vertex in it.
+        batches: Batches that have rows.
+    """
 
     arrays: Any
     tables: Any
@@ -165,19 +180,19 @@ def _fill(work, place):
 
 @kernel
 def fill_rows(team, work):
-    """Write the rows of a term whose stencils have changed."""
+    """Write the rows of a term with changed stencils."""
     each_item(team, 0, 0, len(work.batches), work)
 
 
 class Arranged(NamedTuple):
-    """A term's rows with one visit each (visits, fields, 1): of every stencil from all its corners."""
+    """Precomputed rows of a term, (visits, fields, 1): one incidence per stencil corner."""
 
     arrays: Any
     corners: Any
 
 
 def tables_of(term: Term, dtype: np.dtype) -> Any:
-    """What `put_visit` makes a term's rows of."""
+    """Stencil data from which `put_visit` writes the rows of a term."""
     tables = term.tables(dtype)
     if tables is not None:
         return tables
@@ -188,7 +203,7 @@ def tables_of(term: Term, dtype: np.dtype) -> Any:
 
 
 def copy_visit(found: Any, arrays: Any, row: int, lane: int, visit: int) -> None:
-    """Copy a visit of what was found (visits, fields, 1) to a place of arrays (rows, fields, lanes)."""
+    """Copy an incidence from arrays (visits, fields, 1) to arrays (rows, fields, lanes)."""
 
 
 @chosen_by_type(copy_visit)

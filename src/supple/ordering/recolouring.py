@@ -1,8 +1,8 @@
-"""Colours of vertices when stencils come and go [PBNG section 10.1].
+"""Recoloring of vertices for dynamic stencils [PBNG section 10.1].
 
-A vertex keeps the colour that it has by the stencils that never change, unless one that shares a new stencil
-with it has the same; then it takes the least that is free. So colours follow from the stencils that there
-are, whatever there was before. Vertices are visited in an order that is mixed up by hashing their numbers.
+A vertex keeps its color from the static stencils, unless a new stencil connects it to a vertex of the same
+color; then it takes the smallest available color. Colors therefore depend on the current stencils only, not
+on earlier ones. Vertices are processed in an order given by a hash of their numbers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ from supple.kernels import kernel
 from supple.ordering.colouring import incidence, merge_stencils
 
 MIXING = 2654435761
-"""2³² times the golden section, with which numbers are mixed up [Knuth's multiplicative hashing]."""
+"""Multiplier of the hash: 2³² times the golden section [Knuth's multiplicative hashing]."""
 
 
 @dataclass(frozen=True)
 class LastingColours:
-    """colour (n,) by the stencils that never change, -1 where a vertex does not move; who shares one of these
-    with vertex v, and moves, are entries start[v] to start[v + 1] of near; now (n,): the same colours, and
-    number (n,): -1, which are as they were whenever colours have been found with them."""
+    """Colors by the static stencils, and work arrays of `recolour`.
+
+    Attributes:
+        colour: (n,) color of each vertex, -1 for pinned vertices.
+        start, near: Free neighbors of vertex v by static stencils: near[start[v]:start[v + 1]].
+        now: (n,) work array, equal to `colour` between calls.
+        number: (n,) work array, -1 between calls.
+    """
 
     colour: np.ndarray
     start: np.ndarray
@@ -33,6 +38,7 @@ class LastingColours:
 
 
 def lasting_colours(colour: np.ndarray, stencils: Sequence[np.ndarray]) -> LastingColours:
+    """Prepare recoloring from the static colors (n,) and the static stencils (m, k) of each term."""
     merged, n = merge_stencils(stencils), len(colour)
     first, element, _ = incidence(merged, n)
     start, near = np.zeros(n + 1, np.int64), np.empty(len(element) * (merged.shape[1] - 1), np.int32)
@@ -41,8 +47,15 @@ def lasting_colours(colour: np.ndarray, stencils: Sequence[np.ndarray]) -> Lasti
 
 
 def recolour(lasting: LastingColours, stencils: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """(vertices, colours): who must have other colours with further stencils (m, k) of several kinds, such
-    that none that share one are equal, and which."""
+    """Recolor vertices so that no two vertices of a new stencil have the same color.
+
+    Args:
+        lasting: Static colors.
+        stencils: New stencils, one array (m, k) per term.
+
+    Returns:
+        Vertices that change color, and their new colors.
+    """
     new, colour, now = merge_stencils(stencils), lasting.colour, lasting.now
     touched, numbered = np.empty(new.size, np.int32), np.empty(new.shape, np.int32)
     count = _number_touched(new, colour, lasting.number, touched, numbered)
@@ -58,7 +71,7 @@ def recolour(lasting: LastingColours, stencils: Sequence[np.ndarray]) -> tuple[n
 
 
 def _mixed_up(vertices: np.ndarray) -> np.ndarray:
-    """In which order they are visited."""
+    """Order in which vertices are recolored: sorted by hash."""
     low = np.uint64(0xFFFFFFFF)
     hashed = (vertices.astype(np.uint64) * np.uint64(MIXING)) & low
     both = np.sort((hashed << np.uint64(32)) | np.arange(len(vertices), dtype=np.uint64))
@@ -67,8 +80,10 @@ def _mixed_up(vertices: np.ndarray) -> np.ndarray:
 
 @kernel
 def _find_near(stencils, first, element, colour, seen, start, near):
-    """Those that move and share stencils, entries first[v] to first[v + 1] of element, with each v that
-    moves; seen (n,) is where it works. Returns how many there are in all."""
+    """List the free neighbors of each free vertex v through stencils element[first[v]:first[v + 1]].
+
+    `seen` (n,) is work memory. Returns the number of entries.
+    """
     count = 0
     for v in range(len(colour)):
         start[v] = count
@@ -86,12 +101,12 @@ def _find_near(stencils, first, element, colour, seen, start, near):
 
 @kernel
 def _number_touched(stencils, colour, number, touched, numbered):
-    """Number those that move as they come, and say for all corners which number they have, or -1."""
+    """Number the free vertices in order of first appearance and write the number of each corner, or -1."""
     count = 0
     for e in range(len(stencils)):
         for slot in range(stencils.shape[1]):
             v, numbered[e, slot] = stencils[e, slot], -1
-            if v >= 0 and colour[v] >= 0:  # what does not move is in nobody's way
+            if v >= 0 and colour[v] >= 0:  # pinned vertices cause no conflict
                 if number[v] < 0:
                     number[v] = count
                     touched[count] = v
@@ -102,8 +117,8 @@ def _number_touched(stencils, colour, number, touched, numbered):
 
 @kernel
 def _list_stencils(numbered, first, element):
-    """The stencils that have the i-th vertex are entries first[i] to first[i + 1] of element, once for every
-    corner; first has room for one more."""
+    """List the stencils of vertex i as element[first[i]:first[i + 1]], once per corner; `first` has one spare
+    entry."""
     for e in range(len(numbered)):
         for slot in range(numbered.shape[1]):
             if numbered[e, slot] >= 0:
@@ -120,8 +135,8 @@ def _list_stencils(numbered, first, element):
 
 @kernel
 def _take_colours(order, touched, found, numbered, first, element, start, near, now, forbidden):
-    """One after the other, the colour of before, or the least that is free; found (k,) and now (n,) have
-    it."""
+    """Assign each vertex its previous color or the smallest available one, stored in `found` (k,) and `now`
+    (n,)."""
     for i in order:
         v = touched[i]
         for k in range(first[i], first[i + 1]):

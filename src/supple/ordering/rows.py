@@ -1,4 +1,4 @@
-"""The rows of terms as trees of arrays: what is done to all arrays alike, whatever the term."""
+"""Packed term data as trees of arrays, with operations independent of the term."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from supple.terms import Term, Visits
 
 
 def map_rows(function: Callable, *rows: Any) -> Any:
-    """Terms' rows with function(a, b, ...) in place of all arrays (rows, fields, lanes); what else they have
-    is that of the last of them."""
+    """Apply function(a, b, ...) to corresponding arrays (rows, fields, lanes) of packed term data.
+
+    Other fields are copied from the last argument.
+    """
     if isinstance(rows[0], tuple):
         values = [map_rows(function, *fields) for fields in zip(*rows, strict=True)]
         kind = type(rows[0])
@@ -21,14 +23,14 @@ def map_rows(function: Callable, *rows: Any) -> Any:
 
 
 def row_arrays(rows: Any) -> tuple[np.ndarray, ...]:
-    """All arrays (rows, fields, lanes) of terms' rows."""
+    """All arrays (rows, fields, lanes) of packed term data."""
     found: list[np.ndarray] = []
     map_rows(found.append, rows)
     return tuple(found)
 
 
 def empty_rows(term: Term, count: int, lanes: int, n: int, dtype: np.dtype) -> Any:
-    """That many rows of a term without a visit, of n vertices."""
+    """Allocate `count` rows of a term without incidences, for a model of n vertices."""
     none = np.empty(0, np.int64)
     return term.rows(
         Visits(none, none, none, none, np.full((count, lanes), n, np.int32), dtype), np.zeros(1, np.int64)

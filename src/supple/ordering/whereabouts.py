@@ -1,4 +1,4 @@
-"""Where vertices are that may leave the batches in which they are at home, and where their visits are."""
+"""Slot table: current batch and lane of vertices that may leave their default slots."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from supple.ordering.moving import place_of_visit
 
 
 class Whereabouts:
-    """at (n, 2): batch and lane of all vertices, -1 for none; home (n, 2): where they are at home; width
-    (batches,): how many different vertices batches have in `lanes` lanes; away (k, 7): who is not at home:
-    batch, lane and width there, then where they are, and which vertices they are."""
+    """Current and default slots of all vertices.
+
+    Attributes:
+        at: (n, 2) current batch and lane, -1 for none.
+        home: (n, 2) default batch and lane, -1 for none.
+        width: (batches,) number of distinct vertices in the `lanes` lanes of each batch.
+        away: (k, 7) vertices in overflow slots: batch, lane and width of the default slot, then of the
+            current slot, then the vertex.
+    """
 
     def __init__(self, home: VertexBatches, width: np.ndarray, n: int) -> None:
         self.width, self.lanes = width, home.own.shape[2]
@@ -28,27 +34,30 @@ class Whereabouts:
         self._rank = np.zeros(n, np.int32)
 
     def moves(self, vertices: np.ndarray, batch: np.ndarray, lane: np.ndarray) -> np.ndarray:
-        """(k, 7) as `away`, of vertices that go to lanes of batches."""
+        """Moves of vertices to new slots, (k, 7) in the format of `away`."""
         there = self.home[vertices]
         columns = there[:, 0], there[:, 1], self.width[there[:, 0]], batch, lane, self.width[batch], vertices
         return np.column_stack(columns).astype(np.int32)
 
     def go(self, away: np.ndarray) -> None:
-        """Let nobody but these be away."""
+        """Set the vertices in overflow slots; all others return to their default slots."""
         self.at[self.away[:, 6]] = self.away[:, :2]
         self.at[away[:, 6]] = away[:, 3:5]
         self.away = away
 
     def visits(self, stencils: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(batches + 1,) first rows of all batches for the visits of all vertices to stencils (m, k); and
-        (m, k, 2) where these visits are: the row within the batch, -1 for none, and the lane."""
+        """Locate the incidences of all vertices with stencils (m, k).
+
+        Returns:
+            (batches + 1,) first row of each batch, and (m, k, 2) row within the batch, -1 for none, and lane.
+        """
         start, places = np.zeros(len(self.width) + 1, np.int64), np.empty((*stencils.shape, 2), np.int32)
         _find_visits(stencils, self.at, self.width, self.lanes, self._rank, start, places)
         return start, places
 
     def with_visits(self, stencils: list[np.ndarray], more_than: int, but: np.ndarray) -> np.ndarray:
-        """Those who move and have more than so many visits to stencils (m, k) of several kinds, but for
-        some."""
+        """Free vertices with more than `more_than` incidences with stencils (m, k), except for the vertices
+        `but`."""
         found, count = np.empty(sum(ids.size for ids in stencils), np.int64), 0
         self._rank[but] = -len(found) - 1
         for ids in stencils:
@@ -65,33 +74,47 @@ class Whereabouts:
         element: np.ndarray,
         slot: np.ndarray,
     ) -> None:
-        """Write into element and slot (rows, lanes) which of stencils (m, k) is visited where, with what
-        `visits` has found."""
+        """Write stencil and corner of each incidence into element and slot (rows, lanes).
+
+        Args:
+            stencils: (m, k) vertex ids.
+            start, places: Result of `visits`.
+            element, slot: (rows, lanes) outputs.
+        """
         element[: start[-1]] = -1
         _list_visits(stencils, self.at, start, places, element, slot)
 
     def exchange_own(self, own: np.ndarray, before: np.ndarray, nobody: int) -> np.ndarray:
-        """Write into own (batches, 1, lanes) which vertices the batches have, where others were away before;
-        (k, 3) batch, lane and vertex where that is another."""
+        """Update the vertex ids `own` (batches, 1, lanes) after moves.
+
+        Args:
+            own: Vertex ids to update.
+            before: Previous `away`.
+            nobody: Vertex id of empty slots.
+
+        Returns:
+            (k, 3) batch, lane and vertex of each changed entry.
+        """
         lanes = self.lanes // np.concatenate([before[:, [2, 5]], self.away[:, [2, 5]]])
         places = np.empty((int(lanes.sum()), 3), np.int32)
         return places[: _exchange_own(own, before, self.away, nobody, places)].copy()
 
 
 def as_ids(stencils: np.ndarray) -> np.ndarray:
-    """Stencils (m, k) as kernels want them."""
+    """Stencils (m, k) as contiguous int32."""
     return np.array(stencils, np.int32, order="C")
 
 
 @physics
 def _fills_up(stencils, e, k):
-    """Whether a corner repeats the first only because there are no more, and has no part in the stencil."""
+    """True if a corner repeats the first one as padding."""
     return k > 0 and stencils[e, k] == stencils[e, 0]
 
 
 @kernel
 def _find_busy(stencils, home, more_than, rank, found, count):
-    """Count visits in rank (n,) and list those who get too many; returns how many are listed then."""
+    """Count incidences in rank (n,) and append vertices that exceed the limit; returns the length of the
+    list."""
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
             v = stencils[e, k]
@@ -105,7 +128,7 @@ def _find_busy(stencils, home, more_than, rank, found, count):
 
 @kernel
 def _find_visits(stencils, at, width, lanes, rank, start, places):
-    """rank (n,) is 0 before and after."""
+    """Locate incidences; `rank` (n,) is 0 before and after."""
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
             v = stencils[e, k]
@@ -134,7 +157,8 @@ def _list_visits(stencils, at, start, places, element, slot):
 
 @physics
 def _list_lanes(own, away, places, count):
-    """All lanes that vertices have at home and away, and who is there; returns how many are listed then."""
+    """Append default and current lanes of moved vertices, with the vertex in them; returns the length of the
+    list."""
     for k in range(len(away)):
         for end in range(0, 6, 3):
             for lane in range(away[k, end + 1], own.shape[2], away[k, end + 2]):
@@ -146,7 +170,7 @@ def _list_lanes(own, away, places, count):
 
 @physics
 def _put_own(own, away, nobody, home):
-    """Vertices are at home, and nobody where they were, or the other way."""
+    """Swap vertices between their default slots and overflow slots; vacated slots get the id `nobody`."""
     for k in range(len(away)):
         for end in range(0, 6, 3):
             v = away[k, 6] if (end == 0) == home else nobody
@@ -156,7 +180,7 @@ def _put_own(own, away, nobody, home):
 
 @kernel
 def _exchange_own(own, before, away, nobody, places):
-    """Returns how many places have others than before."""
+    """Move vertices to their new slots; returns the number of changed entries."""
     listed, count = _list_lanes(own, away, places, _list_lanes(own, before, places, 0)), 0
     _put_own(own, before, nobody, True)
     _put_own(own, away, nobody, False)
@@ -170,7 +194,8 @@ def _exchange_own(own, before, away, nobody, places):
 
 @kernel
 def list_by_colour(colour, start, listed):
-    """Batches by colour, those of colour c from start[c] on; start has room for more colours."""
+    """Sort batches by color into `listed`; the batches of color c begin at start[c]. `start` may have spare
+    entries."""
     start[:] = 0
     for c in colour:
         start[c + 1] += 1
@@ -185,8 +210,13 @@ def list_by_colour(colour, start, listed):
 
 
 def visit_moves(away: np.ndarray, start: np.ndarray, valence: np.ndarray) -> Any:
-    """(k, 7) for `swap_visits`: how visits of vertices that have so many, (n,), go to where these are away,
-    with first rows `start` of batches."""
+    """Moves (k, 7) of the incidences for `swap_visits`.
+
+    Args:
+        away: Vertices in overflow slots.
+        start: First row of each batch.
+        valence: (n,) number of incidences of each vertex.
+    """
     moves = away.copy()
     moves[:, 0], moves[:, 3], moves[:, 6] = start[away[:, 0]], start[away[:, 3]], valence[away[:, 6]]
     return moves
