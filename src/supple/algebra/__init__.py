@@ -1,1 +1,1 @@
-"""Small linear algebra on tuples, shared by every material, term and solver."""
+"""Small dense linear algebra on tuples, shared by all materials, terms and solvers."""

@@ -1,22 +1,23 @@
-"""Angles of directions in a plane, by arithmetic and a square root only, which every target has."""
+"""Angle of a plane vector (atan2) from arithmetic and square roots only, which every target supports."""
 
 import math
 
 from supple.kernels import physics, rounding, select
 
 TINY = 1e-36
-"""Added where 0/0 would be, far below what single precision can tell from nothing in lengths that occur."""
+"""Offset that avoids 0/0, far below the resolution of single precision for lengths that occur."""
 
 
 @physics
 def _evaluated(z, p):
-    """p₀ + p₁ z + ... + p₄ z⁴."""
+    """Polynomial p₀ + p₁ z + ... + p₄ z⁴."""
     return p[0] + z * (p[1] + z * (p[2] + z * (p[3] + z * p[4])))
 
 
 @physics
 def _small_arctangent(t):
-    """atan t for |t| ≤ tan(π/8), as in Moshier's Cephes: relative errors of about 1e-7 or 1e-16."""
+    """atan t for |t| ≤ tan(π/8), from Moshier's Cephes; relative error about 1e-7 (float32) or 1e-16
+    (float64)."""
     z = t * t
     if rounding(t) > 1e-10:
         z = z * _evaluated(z, (-3.33329491539e-1, 1.99777106478e-1, -1.38776856032e-1, 8.05374449538e-2, 0.0))
@@ -46,7 +47,7 @@ def _small_arctangent(t):
 
 @physics
 def angle_of(y, x):
-    """atan2(y, x) in [-π, π], 0 where both vanish: four times the angle with the tangent of its quarter."""
+    """atan2(y, x) in [-π, π], 0 if both vanish. Computed as four times the arctangent of a quarter angle."""
     size = 1.0 / (max(abs(x), abs(y)) + TINY)
     x, y = size * x, size * y
     half = y / (math.sqrt(x * x + y * y) + abs(x) + TINY)

@@ -1,7 +1,7 @@
-"""Vectors and symmetric matrices at points that are held along some directions.
+"""Projection of vectors and symmetric matrices at vertices with directional Dirichlet conditions.
 
-N = Σ n nᵀ, over the orthonormal directions n that are held, is a projection: symmetric, xx yy zz xy xz yz, or
-() where nothing is held, which then costs nothing.
+N = Σ n nᵀ over the orthonormal constrained directions n is a projection: symmetric, stored as xx yy zz xy xz
+yz, or () without constraints, which costs nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def symmetric_matvec(S, v):
 
 
 def free_part(N: Any, v: Any) -> Any:
-    """v - N v: what is left of a vector across the held directions."""
+    """v - N v: component of a vector orthogonal to the constrained directions."""
 
 
 @chosen_by_type(free_part)
@@ -40,8 +40,11 @@ def _across(N, v):
 
 
 def free_bound(N: Any, A: Any) -> Any:
-    """P A P + ⅓ tr(A) N with P = I - N, for a positive definite A: the solution x of that with a right-hand
-    side P b has no part along N, and solves A x = b across it."""
+    """P A P + ⅓ tr(A) N with P = I - N, for a positive definite A.
+
+    The solution x of this system for a right-hand side P b has no component along N, and solves A x = b
+    orthogonal to it.
+    """
 
 
 @chosen_by_type(free_bound)

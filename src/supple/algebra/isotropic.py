@@ -1,6 +1,6 @@
-"""Isotropic functions of a matrix, a F + b cof F + c F Fᵀ F: what rotations and isotropic stresses are.
+"""Isotropic functions of a matrix, a F + b cof F + c F Fᵀ F: the form of rotations and isotropic stresses.
 
-Written by their coefficients they can be applied to a vector without forming the matrix.
+Stored by their coefficients, they apply to a vector without the matrix itself.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Cubic(NamedTuple):
 
 @generic
 def matrix_of(coefficients, F):
-    """The matrix, a 9-tuple."""
+    """Matrix as a 9-tuple."""
 
 
 @generic
 def times(coefficients, F, g):
-    """The matrix times a vector g."""
+    """Matrix times a vector g."""
 
 
 @matrix_of.of(Quadratic)

@@ -1,6 +1,7 @@
-"""3-vectors and 3×3 matrices as flat tuples: row-major 9-tuples, and xx yy zz xy xz yz for symmetric ones.
+"""3-vectors and 3×3 matrices as flat tuples: row-major 9-tuples, and xx yy zz xy xz yz for symmetric
+matrices.
 
-Tuples of scalars become registers in every target. Branches are written with `select`.
+Tuples of scalars become registers on every target. Branches are written with `select`.
 """
 
 from supple.kernels import physics, select
@@ -92,7 +93,7 @@ def det(A):
 
 @physics
 def cofactor(A):
-    """cof A = ∂det A/∂A = det(A) A⁻ᵀ; defined for singular A too."""
+    """cof A = ∂det A/∂A = det(A) A⁻ᵀ; also defined for singular A."""
     return (
         A[4] * A[8] - A[5] * A[7],
         A[5] * A[6] - A[3] * A[8],
@@ -172,7 +173,7 @@ def outer(a, b):
 
 @physics
 def solve_spd(H, b):
-    """Solution x of H x = b by L D Lᵀ, H symmetric positive definite as xx yy zz xy xz yz."""
+    """Solve H x = b by L D Lᵀ for a symmetric positive definite H, stored as xx yy zz xy xz yz."""
     xx, yy, zz, xy, xz, yz = H
     d1 = 1.0 / xx
     l21 = xy * d1
@@ -191,13 +192,13 @@ def solve_spd(H, b):
 
 @physics
 def select3(condition, a, b):
-    """a where the condition holds, b elsewhere, of vectors."""
+    """Vector a if the condition holds, otherwise b, lane by lane."""
     return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
 
 
 @physics
 def select9(condition, A, B):
-    """A where the condition holds, B elsewhere."""
+    """Matrix A if the condition holds, otherwise B, lane by lane."""
     return (
         select(condition, A[0], B[0]),
         select(condition, A[1], B[1]),
@@ -213,11 +214,13 @@ def select9(condition, A, B):
 
 @physics
 def plus9(A, B):
+    """A + B for 3×3 matrices."""
     return combine(1.0, A, 1.0, B)
 
 
 @physics
 def minus9(A, B):
+    """A - B for 3×3 matrices."""
     return combine(1.0, A, -1.0, B)
 
 

@@ -1,4 +1,4 @@
-"""6×6 matrices as 36 entries row by row, symmetric ones as the upper triangle row by row."""
+"""6×6 matrices as 36 entries in row-major order; symmetric matrices as the upper triangle, row by row."""
 
 from supple.kernels import unrolled
 
@@ -6,7 +6,7 @@ _SIX = range(6)
 
 
 def _place(i: int, j: int) -> int:
-    """Where an entry is in the upper triangle of a symmetric matrix, row by row."""
+    """Index of an entry in the upper triangle of a symmetric matrix, row by row."""
     i, j = min(i, j), max(i, j)
     return 6 * i - i * (i + 1) // 2 + j
 
@@ -29,7 +29,7 @@ curvature = unrolled(
     ),
     over="M",
 )
-"""The lower triangle of K + s T Mᵀ."""
+"""Lower triangle of K + s T Mᵀ."""
 
 slacks = unrolled(
     "z, H",
@@ -41,7 +41,7 @@ slacks = unrolled(
     ),
     over="z",
 )
-"""Gershgorin's bounds of the eigenvalues of a symmetric H, of variables by their scales z."""
+"""Gershgorin bounds on the eigenvalues of a symmetric H, for variables with scales z."""
 
 raised = unrolled(
     "z, H, s",
@@ -52,11 +52,11 @@ raised = unrolled(
     ),
     over="z",
 )
-"""H with s on its diagonal, of variables by their scales."""
+"""H with s added to the diagonal, for variables with scales z."""
 
 applied = unrolled(
     "v, M",
     lambda n: ", ".join(" + ".join(f"M[{n * i + k}] * v[{k}]" for k in range(n)) for i in range(n)),
     over="v",
 )
-"""M v."""
+"""Matrix-vector product M v."""

@@ -1,4 +1,4 @@
-"""The rotation of the polar decomposition in closed form, without an SVD."""
+"""Rotation of the polar decomposition in closed form, without an SVD."""
 
 import math
 from typing import Any
@@ -10,15 +10,16 @@ from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, t
 from supple.kernels import PackType, all_lanes, chosen_by_type, physics, rounding, select
 
 DEGENERATE = 4.0
-"""(σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is taken as not unique. I₁, II and J carry
-R only up to an error of ε over the square of this ratio."""
+"""Threshold of (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is treated as not unique. I₁,
+II and J determine R only up to an error of ε over the square of this ratio."""
 
 
 @physics
 def stretch_trace(I1, II, J):
-    """t = tr S = σ₁ + σ₂ + σ₃ (σ₃ signed), the largest root of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0, by
-    Newton; I₁ = |F|², II = |cof F|², J = det F. The slope is 8 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) at the root; where it
-    vanishes, R is not unique and t stays.
+    """t = tr S = σ₁ + σ₂ + σ₃ (σ₃ signed), the largest root of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0.
+
+    Newton's method, with I₁ = |F|², II = |cof F|² and J = det F. The slope at the root is 8
+    (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁); if it vanishes, R is not unique and t remains unchanged.
     """
     t, steps = start_of_trace(I1, II, J)
     constant = I1 * I1 - 4.0 * II
@@ -31,9 +32,12 @@ def stretch_trace(I1, II, J):
 
 
 def start_of_trace(I1: Any, II: Any, J: Any) -> Any:
-    """Where Newton starts, and how many steps it needs from there. On the CPU that is a bound for all but
-    inverted F, which are rare. A thread of a device has no branch, which would keep it from loading ahead: it
-    always computes the other start, from which float32 needs one step and float64 two."""
+    """Initial value and number of steps of Newton's method.
+
+    The CPU starts from an upper bound, except for inverted F, which are rare. A GPU thread avoids the branch,
+    which would prevent early loads: it always computes the closed-form start, from which float32 needs one
+    step and float64 two.
+    """
     return _bounded_start(I1, II, J), 4
 
 
@@ -47,9 +51,13 @@ def _start_of_trace(I1, II, J):
 
 @physics
 def _bounded_start(I1, II, J):
-    """With e = σ₁σ₂ + σ₂σ₃ + σ₃σ₁, t² = I₁ + 2 e and e² = II + 2 J t, so t ≤ √(3 I₁) = b bounds e and with it
-    t from above for J ≥ 0, from where Newton descends monotonically; it is exact for F of rank 1 or 2 and for
-    rotations. For J < 0, where Newton would be slow from there, the start is closer."""
+    """Upper bound of t for J ≥ 0, closed-form start for J < 0.
+
+    With e = σ₁σ₂ + σ₂σ₃ + σ₃σ₁, t² = I₁ + 2 e and e² = II + 2 J t, so t ≤ √(3 I₁) = b bounds e, and with it t
+    from above for J ≥ 0. Newton's method descends monotonically from there; the bound is exact for F of rank
+    1 or 2 and for rotations. For J < 0, Newton's method would converge slowly from there, and the closed-form
+    start is closer.
+    """
     b = math.sqrt(3.0 * I1)
     t = math.sqrt(I1 + 2.0 * math.sqrt(max(II + 2.0 * J * b, 0.0 * b)))
     if not all_lanes(J >= 0.0):
@@ -59,8 +67,10 @@ def _bounded_start(I1, II, J):
 
 @physics
 def _closed_start(I1, II, J):
-    """σ₁ + √(I₁ - σ₁² + 2 J/σ₁) to four digits, whose second part is σ₂ + σ₃; where σ₁ is ill determined, at
-    σ₁ = σ₂, that does not depend on it."""
+    """σ₁ + √(I₁ - σ₁² + 2 J/σ₁), accurate to four digits; the second summand is σ₂ + σ₃.
+
+    The sum does not depend on σ₁ at σ₁ = σ₂, where σ₁ is ill-conditioned.
+    """
     largest = _largest_stretch_squared(I1, II, J)
     first = math.sqrt(largest)
     return first + math.sqrt(max(I1 - largest + 2.0 * J / (first + 1e-30), 0.0 * I1))
@@ -69,8 +79,10 @@ def _closed_start(I1, II, J):
 @physics
 def _largest_stretch_squared(I1, II, J):
     """σ₁² = I₁/3 + 2 √p c, the largest eigenvalue of FᵀF, with p = (I₁/3)² - II/3 and c = cos(⅓ arccos x).
-    In y = cos(½ arccos x), c = cos(⅔ arccos y) is smooth; the polynomial is exact at both ends and off by
-    3e-5 at most."""
+
+    In y = cos(½ arccos x), c = cos(⅔ arccos y) is smooth; its polynomial is exact at both ends, with an error
+    of at most 3e-5.
+    """
     third = I1 / 3.0
     p = max(third * third - II / 3.0, 0.0 * I1)
     root = math.sqrt(p)
@@ -82,18 +94,17 @@ def _largest_stretch_squared(I1, II, J):
 
 @physics
 def _degenerate(I1, t):
-    """(σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁), times 2, below which R is taken as not unique."""
+    """Threshold of 2 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) below which R is treated as not unique."""
     return DEGENERATE * math.sqrt(rounding(I1)) * t * I1 + 1e-30
 
 
 @physics
 def rotation_coefficients(F):
-    """R = a F + b cof F + c F Fᵀ F, R of the polar decomposition F = R S, a proper rotation
-    (det R = 1) for inverted F too.
+    """R = a F + b cof F + c F Fᵀ F of the polar decomposition F = R S; det R = 1 even for inverted F.
 
-    R = [(t² + I₁) F + 2 t cof F - 2 F Fᵀ F] / (t³ - I₁ t - 2 J), whose denominator is
-    2 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁). Where that vanishes R is not unique and a bounded matrix is returned, which for
-    F of rank 1 is F/|F| and for F = 0 is 0.
+    R = [(t² + I₁) F + 2 t cof F - 2 F Fᵀ F] / (t³ - I₁ t - 2 J), with the denominator 2
+    (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁). If it vanishes, R is not unique and the result is a bounded matrix: F/|F| for F of
+    rank 1, and 0 for F = 0.
     """
     C = cofactor(F)
     I1 = contract(F, F)
@@ -109,7 +120,7 @@ def rotation_coefficients(F):
 
 @physics
 def rotation(F):
-    """R of the polar decomposition F = R S."""
+    """Rotation R of the polar decomposition F = R S."""
     return matrix_of(rotation_coefficients(F), F)
 
 
@@ -117,7 +128,7 @@ def rotation(F):
 def rotation_differential(F, R, dF):
     """Directional derivative δR = R [ω]× with (tr(S) I - S) ω = axial(Rᵀ δF - δFᵀ R), S = Rᵀ F.
 
-    The eigenvalues of tr(S) I - S are σᵢ + σⱼ; a tiny shift keeps the result finite where one vanishes.
+    The eigenvalues of tr(S) I - S are σᵢ + σⱼ; a tiny shift keeps the result finite if one of them vanishes.
     """
     S = matmul(transpose(R), F)
     W = matmul(transpose(R), dF)

@@ -1,4 +1,5 @@
-"""Singular values of a 3×3 matrix with rotations on both sides, branch-free with a fixed number of steps."""
+"""Singular value decomposition of a 3×3 matrix with rotations on both sides, branch-free with a fixed step
+count."""
 
 import math
 
@@ -6,12 +7,13 @@ from supple.algebra.matrix3 import cross, dot, matmul, matvec, transpose
 from supple.kernels import physics, select
 
 JACOBI_SWEEPS = 4
-"""Enough for float64: the off-diagonal part falls cubically per sweep once it is small."""
+"""Number of Jacobi sweeps, sufficient for float64: small off-diagonal parts decrease cubically per sweep."""
 
 
 @physics
 def _jacobi_angle(p, q, r):
-    """(c, s) that annihilate r in [[p, r], [r, q]]; the smaller angle, and none where r is negligible."""
+    """(c, s, t) of the smaller Jacobi rotation that annihilates r in [[p, r], [r, q]]; identity for
+    negligible r."""
     small = abs(r) <= 1e-30 + 1e-18 * (abs(p) + abs(q))
     safe = select(small, 0.0 * r + 1.0, r)
     theta = (q - p) / (2.0 * safe)
@@ -24,8 +26,10 @@ def _jacobi_angle(p, q, r):
 
 @physics
 def symmetric_eigen(xx, yy, zz, xy, xz, yz):
-    """Eigenvalues (3-tuple, unsorted) of a symmetric matrix and the rotation V (9-tuple) whose columns are
-    its eigenvectors, by cyclic Jacobi."""
+    """Eigenvalues (3-tuple, unsorted) and eigenvectors of a symmetric matrix, by cyclic Jacobi.
+
+    The eigenvectors are the columns of a rotation V (9-tuple).
+    """
     one, zero = 0.0 * xx + 1.0, 0.0 * xx
     V = (one, zero, zero, zero, one, zero, zero, zero, one)
     for _ in range(JACOBI_SWEEPS):
@@ -67,7 +71,7 @@ def _rotate_columns(V, pair, c, s):
 def rotation_svd(F):
     """(U, σ, V) with F = U diag(σ) Vᵀ, U and V rotations, |σ₁| ≥ |σ₂| ≥ |σ₃|, and σ₃ < 0 for inverted F.
 
-    V comes from Fᵀ F; u₁ = F v₁/|F v₁|, u₂ from F v₂ made orthogonal to u₁, u₃ = u₁ × u₂.
+    V comes from Fᵀ F; u₁ = F v₁/|F v₁|, u₂ is F v₂ orthogonalized against u₁ and normalized, u₃ = u₁ × u₂.
     """
     C = matmul(transpose(F), F)
     (a, b, c), V = symmetric_eigen(C[0], C[4], C[8], C[1], C[2], C[5])
@@ -88,7 +92,7 @@ def rotation_svd(F):
 
 @physics
 def _order(a, b, v, w):
-    """The larger value first, its vector with it."""
+    """Sort two values in descending order, together with their vectors."""
     keep = a >= b
     return (
         select(keep, a, b),
@@ -100,7 +104,7 @@ def _order(a, b, v, w):
 
 @physics
 def _perpendicular(a):
-    """A unit vector perpendicular to the unit vector a."""
+    """Unit vector perpendicular to the unit vector a."""
     flat = abs(a[0]) < 0.6
     x = select(flat, 0.0 * a[0] + 1.0, 0.0 * a[0])
     y = select(flat, 0.0 * a[0], 0.0 * a[0] + 1.0)
@@ -111,7 +115,7 @@ def _perpendicular(a):
 
 @physics
 def _unit(a, otherwise):
-    """a/|a| and |a|, or the given unit vector where a is negligible."""
+    """a/|a| and |a|, or the unit vector `otherwise` for negligible a."""
     length = math.sqrt(dot(a, a))
     there = length > 1e-18
     s = 1.0 / select(there, length, 0.0 * length + 1.0)

@@ -1,12 +1,12 @@
-"""Six unknowns: symmetric 3×3 matrices as vectors xx yy zz xy xz yz, and their 6×6 systems."""
+"""Symmetric 3×3 matrices as six-vectors xx yy zz xy xz yz, and their 6×6 systems."""
 
 from supple.kernels import physics, select
 
 
 @physics
 def solve_spd6(H, b):
-    """Solution of H x = b by L D Lᵀ, unrolled; H symmetric positive definite as the 21 entries of its lower
-    triangle, row by row."""
+    """Solve H x = b by unrolled L D Lᵀ; H symmetric positive definite as the 21 entries of its lower
+    triangle."""
     d0 = 1.0 / (H[0])
     c10 = H[1]
     l10 = c10 * d0
@@ -60,8 +60,10 @@ def solve_spd6(H, b):
 
 @physics
 def sandwich_form(C, K):
-    """The 21 entries of M ↦ ½ tr(M C M K) as a quadratic form in the six entries of a symmetric M: the matrix
-    H with mᵀ H m = tr(M C M K); C and K symmetric as xx yy zz xy xz yz."""
+    """Matrix H with mᵀ H m = tr(M C M K) for a symmetric M: the quadratic form of M ↦ ½ tr(M C M K).
+
+    H is stored as the 21 entries of its lower triangle; C and K are symmetric, as xx yy zz xy xz yz.
+    """
     return (
         C[0] * K[0],
         C[3] * K[3],
@@ -89,7 +91,7 @@ def sandwich_form(C, K):
 
 @physics
 def add_outer6(H, s, t):
-    """H + s t tᵀ for the 21 entries of a lower triangle and a six-vector t."""
+    """H + s t tᵀ for a lower triangle of 21 entries and a six-vector t."""
     return (
         H[0] + s * t[0] * t[0],
         H[1] + s * t[1] * t[0],
@@ -136,7 +138,7 @@ def symmetric_part(A):
 
 @physics
 def full(m):
-    """The 3×3 matrix of a symmetric one given as xx yy zz xy xz yz."""
+    """3×3 matrix of a symmetric one stored as xx yy zz xy xz yz."""
     return (m[0], m[3], m[4], m[3], m[1], m[5], m[4], m[5], m[2])
 
 
@@ -161,7 +163,7 @@ def along6(a, t, b):
 
 @physics
 def select6(condition, a, b):
-    """a where the condition holds, b elsewhere."""
+    """Six-vector a if the condition holds, otherwise b, lane by lane."""
     return (
         select(condition, a[0], b[0]),
         select(condition, a[1], b[1]),
@@ -174,7 +176,7 @@ def select6(condition, a, b):
 
 @physics
 def lifted6(H, part):
-    """H + e I with e that part of its trace, for the 21 entries of a lower triangle."""
+    """H + e I with e = part · tr H, for a lower triangle of 21 entries."""
     e = part * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30
     return (
         H[0] + e, H[1], H[2] + e, H[3], H[4], H[5] + e, H[6], H[7], H[8], H[9] + e, H[10], H[11], H[12],
