@@ -1,4 +1,4 @@
-"""The device layer: SIMD packs, compilation for a target, threads. Nothing here knows any physics."""
+"""Device layer: SIMD packs, compilation for CPU and CUDA, threads. Independent of physics."""
 
 from supple.kernels.access import (
     RECORD,

@@ -1,14 +1,14 @@
-"""Reading and writing rows of batched data, and vertex records gathered by index.
+"""Loads and stores of batched data rows, and of padded vertex vectors gathered by index.
 
-Batched data has the shape (rows, fields, lanes), contiguous: field f of the lanes of row r lie side by
-side. A row is named by its number, which stands for all its lanes at once and gives packs as wide as the
-data; or by a `Place` or `Lane`, which stand for one lane and give packs of one: what a CUDA thread sees.
-Vertex records (positions, velocities) are rows of four numbers, x y z and one unused, so that one lane is
-one aligned load.
+Batched data has the shape (rows, fields, lanes), contiguous: field f of all lanes of row r is consecutive in
+memory. On the CPU, a row is addressed by its number, and one access returns a pack of all its lanes. On CUDA,
+it is addressed by a `Place` or `Lane`, which denotes one lane, and one access returns a pack of one number.
+Vertex quantities (positions, velocities) are padded vectors of four numbers, x y z and one unused, so that
+one lane is one aligned load.
 
-A device may hold several copies of a model's state. Places and lanes tell the copy that a thread works on:
-its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each,
-or one for all of them; a block of one row stands for all rows.
+A device may hold a batch of states. `Place` and `Lane` contain the batch member of the thread: its vertex
+vectors start at `offset`. Four-dimensional data has one block (rows, fields, lanes) per batch member, or one
+block for all of them; a block of one row stands for all rows.
 """
 
 from __future__ import annotations
@@ -24,18 +24,25 @@ from numba.extending import intrinsic
 from supple.kernels.pack import PackType, for_cuda, pack_of, vector_type
 
 RECORD = 4
-"""Numbers stored per vertex."""
+"""Numbers stored per vertex: a padded vector."""
 
 WARP = 32
-"""Threads of a CUDA device that exchange values directly; one warp does one item."""
+"""Threads of a warp, which exchange values directly; a warp processes one work item."""
 
 _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
 class Place(NamedTuple):
-    """Where a CUDA thread is: item `number`, and one of its 32 lanes, of which the first `width` stand for
-    different things and the others share these with them; the copy of the state it works on, which is the
-    slot-th, and where that copy's records begin."""
+    """Work item of a CUDA thread.
+
+    Attributes:
+        number: Number of the item.
+        lane: Lane of the thread, one of 32.
+        width: Number of distinct lanes; the other threads share these with them.
+        slot: Index of the batch member in the list of active members.
+        copy: Batch member.
+        offset: First vertex vector of the batch member.
+    """
 
     number: Any
     lane: Any
@@ -46,7 +53,7 @@ class Place(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One of the 32 lanes of a row, and the copy of the state."""
+    """One of 32 lanes of a row, with batch member and offset of its vertex vectors."""
 
     number: Any
     lane: Any
@@ -55,12 +62,12 @@ class Lane(NamedTuple):
 
 
 def _named(builder: Any, kind: Any, value: Any, name: str) -> Any:
-    """A field of a Place or Lane."""
+    """Extract a field of a `Place` or `Lane`."""
     return builder.extract_value(value, kind.instance_class._fields.index(name))
 
 
 def _pack(data: Any, row: Any) -> PackType:
-    """What one access gives: all lanes for a row's number, one for a tuple."""
+    """Pack type of one access: all lanes for a row number, one lane for a tuple."""
     return PackType(data.dtype, 1) if isinstance(row, types.BaseTuple) else pack_of(data)
 
 
@@ -69,7 +76,7 @@ def _handle(row: Any) -> Any:
 
 
 def _field_pointer(context, builder, array_type, array, row_type, row, field):
-    """Pointer to data[row, field], at lane 0 or at the lane that a Place or Lane names."""
+    """Pointer to data[row, field], at lane 0 or at the lane of a `Place` or `Lane`."""
     struct = context.make_array(array_type)(context, builder, array)
     *blocks, rows, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
     lane = copy = _INT64(0)
@@ -88,13 +95,13 @@ def _field_pointer(context, builder, array_type, array, row_type, row, field):
 
 
 def pointer_to(builder, pointer, kind):
-    """A pointer to the address of another one, as to something of another type."""
+    """Cast a pointer to a pointer to `kind`."""
     return builder.bitcast(pointer, kind.as_pointer())
 
 
 @intrinsic
 def load(typingctx, data, row, field):
-    """The pack data[row, field, :]."""
+    """Load the pack data[row, field, :]."""
     pack = _pack(data, row)
 
     def codegen(context, builder, sig, args):
@@ -108,8 +115,10 @@ def load(typingctx, data, row, field):
 
 @intrinsic
 def stream(typingctx, data, row, field):
-    """`load` for what no kernel writes and a sweep reads once: on a device it does not displace from the
-    caches what is read again and again, such as the records of vertices."""
+    """Load read-only data that a sweep reads once.
+
+    On a GPU it does not evict frequently read data, such as vertex vectors, from the caches.
+    """
     pack = _pack(data, row)
 
     def codegen(context, builder, sig, args):
@@ -120,12 +129,12 @@ def stream(typingctx, data, row, field):
 
 
 KEPT = 32 << 20
-"""Bytes of an array above which it does not stay in a device's L2 cache from one sweep to the next, and had
-better leave it first; measured on one H200, which has 50 MiB."""
+"""Array size in bytes above which data does not remain in the L2 cache between sweeps and should be evicted
+first; measured on an H200 with 50 MiB of L2 cache."""
 
 
 def _stream(context, builder, array_type, array, pointer, kind):
-    """A vector of numbers that no kernel writes."""
+    """Load a vector of read-only numbers."""
     size = array_type.dtype.bitwidth // 8
     if not for_cuda(builder) or not _has_cache_policies():
         value = builder.load(pointer_to(builder, pointer, kind))
@@ -135,7 +144,7 @@ def _stream(context, builder, array_type, array, pointer, kind):
     def call(text, constraints, *args):
         signature = ir.FunctionType(_INT64 if not args else kind.element, [arg.type for arg in args])
         asm = ir.InlineAsm(signature, text, constraints)
-        return builder.call(asm, args, attrs=["readnone", "nounwind"])  # once for gather and scatter
+        return builder.call(asm, args, attrs=["readnone", "nounwind"])  # one load for gather and scatter
 
     struct = context.make_array(array_type)(context, builder, array)
     large = builder.icmp_signed(">", builder.mul(struct.nitems, _INT64(size)), _INT64(KEPT))
@@ -151,7 +160,7 @@ def _stream(context, builder, array_type, array, pointer, kind):
 
 @cache
 def _has_cache_policies() -> bool:
-    """Whether the present CUDA device has, which those before Ampere have not."""
+    """True if the current CUDA device supports cache policies (Ampere or later)."""
     from numba import cuda
 
     return cuda.get_current_device().compute_capability >= (8, 0)
@@ -171,7 +180,7 @@ def store(typingctx, data, row, field, value):
 
 
 def _record_pointers(context, builder, records_type, records, ids_type, ids, row_type, row, slot, lanes):
-    """One pointer per lane to the records named by ids[row, slot, :]."""
+    """Yield one pointer per lane to the vertex vector ids[row, slot, :]."""
     first = _field_pointer(context, builder, ids_type, ids, row_type, row, slot)
     names = _stream(context, builder, ids_type, ids, first, ir.VectorType(_INDEX, lanes))
     base = context.make_array(records_type)(context, builder, records).data
@@ -184,13 +193,13 @@ def _record_pointers(context, builder, records_type, records, ids_type, ids, row
 
 
 def alignment(builder: Any, dtype: Any) -> int:
-    """Records on a device are aligned, which lets one lane load all of one at once."""
+    """Alignment of vertex vectors in bytes; 16 on a GPU, so that one load instruction reads a vector."""
     return 16 if for_cuda(builder) else dtype.bitwidth // 8
 
 
 @intrinsic
 def gather(typingctx, records, ids, row, slot):
-    """(x, y, z) packs of the records (n, 4) named by ids[row, slot, :]."""
+    """(x, y, z) packs of the vertex vectors (n, 4) with indices ids[row, slot, :]."""
     pack = _pack(records, row)
 
     def codegen(context, builder, sig, args):
@@ -206,7 +215,7 @@ def gather(typingctx, records, ids, row, slot):
         def shuffle(a, b, order):
             return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_INDEX, len(order)), order))
 
-        while len(parts) > 1:  # concatenate pairs until all records stand in one long vector
+        while len(parts) > 1:  # concatenate pairs until one long vector remains
             width = parts[0].type.count
             parts = [
                 shuffle(a, b, list(range(2 * width))) for a, b in zip(parts[::2], parts[1::2], strict=True)

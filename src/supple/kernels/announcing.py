@@ -1,8 +1,8 @@
-"""Saying that kernels are being compiled, which takes seconds during which nothing else happens.
+"""Messages about kernel compilation, which takes seconds.
 
-Every kernel is logged, at the level INFO of the logger "supple". Where nobody listens to that, one sentence
-goes to a terminal or notebook once it takes long; SUPPLE_QUIET=1 or logging.getLogger("supple").setLevel(
-"WARNING") silence it.
+Every compilation is logged at level INFO of the logger "supple". Without a log handler, one sentence is
+printed to a terminal or notebook after LONG seconds. SUPPLE_QUIET=1 or
+logging.getLogger("supple").setLevel("WARNING") suppresses it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from supple.kernels.keeping import can_keep, forget_unused
 log = logging.getLogger("supple")
 
 LONG = 1.0
-"""Seconds of compilation after which a person should know."""
+"""Seconds of compilation after which the user is informed."""
 
 _kernels: set[str] = set()
 
 
 def announce(function: Callable) -> None:
-    """Say in future when a kernel is compiled."""
+    """Register a kernel whose compilation is announced."""
     _kernels.add(_name(function))
 
 
@@ -38,7 +38,7 @@ def _name(function: Callable) -> str:
 
 
 class _Compilations(event.Listener):
-    """Times the compilation of supple's kernels."""
+    """Timer of kernel compilations."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -68,7 +68,7 @@ class _Compilations(event.Listener):
 
 
 class _Announcements(_Compilations):
-    """Logs what is compiled, and tells a person who sees no log."""
+    """Logs compilations and informs the user if no log handler is active."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def _how_often() -> str:
 
 
 def _someone_waits() -> bool:
-    """Whether a person looks at stderr and has not chosen to read supple's log, or not to."""
+    """True if stderr is a terminal or notebook and the user has not configured supple's log."""
     if os.environ.get("SUPPLE_QUIET", "0") not in ("", "0") or log.level > logging.INFO:
         return False
     if log.isEnabledFor(logging.INFO) and log.hasHandlers():
@@ -111,6 +111,6 @@ event.register("numba:compile", _Announcements())
 
 @contextmanager
 def compilation() -> Iterator[_Compilations]:
-    """Within it, kernels that have to be compiled are timed: `.seconds` is what that took."""
+    """Context manager that measures the compilation time of kernels in `.seconds`."""
     with event.install_listener("numba:compile", _Compilations()) as listener:
         yield listener

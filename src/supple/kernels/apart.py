@@ -1,4 +1,4 @@
-"""Classes of the same name, told apart."""
+"""Unique names for NamedTuple classes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ _owners: dict[str, type] = {}
 
 
 def name_apart(cls: type) -> None:
-    """Give a class whose name another one has already the name with a number: Gent_2 after Gent.
+    """Append a number to a class name already used by another class: Gent_2 after Gent.
 
-    When a kernel is called, Numba knows a named tuple by the name of its class and the types of its members.
-    Without this, a material called as one of ours, or one that was edited and defined again in a notebook,
-    would compute what the first of its name does.
+    Numba identifies the types of kernel arguments by class name and member types. Without unique names, a
+    user's material with the name of a built-in one, or a class redefined in a notebook, would run the code of
+    the first class of that name.
     """
     name, number = cls.__name__, 2
     while _owners.setdefault(cls.__name__, cls) is not cls:

@@ -1,5 +1,4 @@
-"""Sparse matrices of small blocks: adding matrices, one in each lane of packs, to them, and rows of blocks as
-short packs."""
+"""Block-sparse matrices in kernels: accumulation of 3×3 blocks, and block rows as short packs."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ BLOCK = 9
 _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
 _GROUP = 8
-"""Lanes that are transposed together."""
+"""Number of lanes transposed together."""
 
 
 def _shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
@@ -28,7 +27,7 @@ def _shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
 
 
 def _transposed(builder: Any, rows: list) -> list:
-    """Eight vectors of eight as a matrix whose halves, quarters and eighths change places."""
+    """Transpose eight vectors of eight: swap off-diagonal halves, then quarters, then eighths."""
     rows = list(rows)
     for d in (4, 2, 1):
         for i in (k for k in range(_GROUP) if not k & d):
@@ -41,7 +40,7 @@ def _transposed(builder: Any, rows: list) -> list:
 
 
 def _cast(builder: Any, value: Any, scalar: Any) -> Any:
-    """A number or vector in the precision of the matrix."""
+    """Convert numbers or vectors to the precision of the matrix."""
     own = value.type.element if isinstance(value.type, ir.VectorType) else value.type
     if own == scalar:
         return value
@@ -52,8 +51,14 @@ def _cast(builder: Any, value: Any, scalar: Any) -> Any:
 
 @intrinsic
 def add_blocks(typingctx, blocks, slots, row, pair, value):
-    """blocks[slots[row, pair, :]] += value, a tuple of nine packs: one 3×3 matrix per lane, lane after lane.
-    Blocks are the numbers of 3×3 matrices one after the other, in any precision."""
+    """blocks[slots[row, pair, :]] += value, one 3×3 matrix per lane, lane after lane.
+
+    Args:
+        blocks: 3×3 matrices in contiguous memory, in any precision.
+        slots: Block index of each corner pair.
+        row, pair: Row and corner pair of `slots`.
+        value: Tuple of nine packs.
+    """
     size = blocks.dtype.bitwidth // 8
     pack = value.dtype
 
@@ -95,7 +100,7 @@ def add_blocks(typingctx, blocks, slots, row, pair, value):
 
 
 def _loads(lanes: int) -> Any:
-    """What loads that many numbers of a contiguous array of any shape from the i-th on."""
+    """Intrinsic that loads `lanes` numbers of a contiguous array, starting at number i."""
 
     def load(typingctx, array, i):
         pack = PackType(array.dtype, lanes)
@@ -112,14 +117,14 @@ def _loads(lanes: int) -> Any:
 
 
 four_at = _loads(4)
-"""A row of a 3×3 block and the number after it, or a record: four numbers."""
+"""Four numbers: a padded vector, or a row of a 3×3 block and the next number."""
 
 eight_at = _loads(8)
-"""A row of a 6×6 block and the two numbers after it: eight numbers."""
+"""Eight numbers: a row of a 6×6 block and the next two numbers."""
 
 
 def _vectors(lanes: int) -> Any:
-    """What loads the i-th vector of that many numbers of a contiguous array."""
+    """Intrinsic that loads row i of an array with `lanes` columns."""
 
     def load(typingctx, array, i):
         pack = PackType(array.dtype, lanes)
@@ -136,7 +141,7 @@ def _vectors(lanes: int) -> Any:
 
 
 vector_of_four, vector_of_eight = _vectors(4), _vectors(8)
-"""A row of an array (n, 4) or (n, 8)."""
+"""Load a row of an array (n, 4) or (n, 8) as a pack."""
 
 
 def _numbers(count: int) -> Any:
@@ -151,7 +156,7 @@ def _numbers(count: int) -> Any:
 
 
 three_numbers, six_numbers = _numbers(3), _numbers(6)
-"""The first three or six numbers of a pack."""
+"""First three or six numbers of a pack, as a tuple."""
 
 
 def _sums(count: int) -> Any:
@@ -170,18 +175,18 @@ def _sums(count: int) -> Any:
 
 
 three_sum, six_sum = _sums(3), _sums(6)
-"""The sum of the first three or six numbers of a pack."""
+"""Sum of the first three or six numbers of a pack."""
 
 
 @intrinsic
 def pack_of_three(typingctx, a, b, c):
-    """(a, b, c, 0) as a pack."""
+    """Pack (a, b, c, 0)."""
     return _packed(a, 4, (a, b, c))
 
 
 @intrinsic
 def pack_of_six(typingctx, a, b, c, d, e, f):
-    """(a, b, c, d, e, f, 0, 0) as a pack."""
+    """Pack (a, b, c, d, e, f, 0, 0)."""
     return _packed(a, 8, (a, b, c, d, e, f))
 
 
@@ -199,7 +204,7 @@ def _packed(kind: Any, lanes: int, numbers: tuple) -> Any:
 
 @intrinsic
 def put_vector(typingctx, array, i, value):
-    """array[i] = value, a pack, in the precision of the array, whose rows have as many numbers."""
+    """array[i] = value: store a pack as a row, rounded to the precision of the array."""
 
     def codegen(context, builder, sig, args):
         first = builder.mul(args[1], _INT64(value.lanes))

@@ -1,4 +1,5 @@
-"""Compiling for a target: physics functions, generic functions chosen by type, and cached kernels."""
+"""Compilation for CPU and CUDA: inlined device functions, generic functions dispatched by type, cached
+kernels."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ numba_config: Any = config
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
 INLINED: Any = {"forceinline": True, **_OPTIONS}
 UNCOUNTED: Any = {"_nrt": False}
-"""Arrays are the caller's, and nobody counts references to them: to compile that for every array in every
-tuple takes longer than all else."""
+"""Numba option without reference counting. Kernels do not own arrays, and reference counting for every array
+in every tuple would dominate compile times."""
 
 
 class _Ingredient(CPUDispatcher):
-    """A function that has machine code only as a part of kernels; called from Python it is compiled alone."""
+    """Inlined function, compiled as part of kernels only; a call from Python compiles it separately."""
 
     def __call__(self, *args: Any) -> Any:
         return self._alone(*args)
@@ -41,19 +42,24 @@ class _Ingredient(CPUDispatcher):
 
 
 def physics(function: Callable) -> Any:
-    """A function on scalars and small tuples that kernels of every target call; always inlined."""
+    """Decorate a function on scalars and small tuples for kernels of every target; always inlined."""
     return _ingredient(function, INLINED)
 
 
 def ordered(function: Callable) -> Any:
-    """`physics` whose sums keep their order. If they need not, LLVM vectorises short inner loops, such as
-    those over the blocks in a row of a matrix, which makes them three times slower."""
+    """Decorate a device function like `physics`, but without reordering of sums.
+
+    With reordering, LLVM vectorizes short inner loops, such as those over the blocks in a matrix row, which
+    makes them three times slower.
+    """
     return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
 
 
 def passage(function: Callable) -> Any:
-    """A function that only leads to what others do, such as a loop around it: always inlined, and optimised
-    with its kernel only."""
+    """Decorate a control-flow function, such as a loop around other functions.
+
+    Always inlined, and optimized only as part of its kernel.
+    """
     return _ingredient(function, INLINED, PassageCompiler)
 
 
@@ -71,21 +77,23 @@ def let_choose(
     strict: bool = False,
     compiler: type = IngredientCompiler,
 ) -> None:
-    """Let `choose` give the implementation of a function in kernels of every target."""
+    """Register `choose`, which returns the implementation of a function by argument type, for all targets."""
     overload(function, jit_options=options, strict=strict)(choose)
     options = {"pipeline_class": compiler, **options, **UNCOUNTED}
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
 def generic(declaration: Callable, leads_on: bool = False) -> Any:
-    """A function whose implementation is chosen by the class of its first argument, a NamedTuple. leads_on:
-    whether the implementations are a `passage` each.
+    """Decorate a function whose implementation is selected by the class of its first argument, a NamedTuple.
 
-    In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
-    added with `@declaration.of(SomeNamedTuple)`, or by `declaration.write(SomeNamedTuple, writer)`: then the
-    writer is called with a class, that one or one below it, when its implementation is first wanted;
-    `.known(cls)` tells whether there is one. Choosing by type, unlike closing over a function, keeps Numba's
-    on-disk cache usable.
+    Kernels select the implementation at compile time, Python at each call. `@declaration.of(SomeNamedTuple)`
+    registers an implementation. `declaration.write(SomeNamedTuple, writer)` registers a factory, called with
+    that class or a subclass on first use. `.known(cls)` tells whether an implementation exists. In contrast
+    to closures over functions, selection by type keeps Numba's disk cache usable.
+
+    Args:
+        declaration: Function with the signature and docstring.
+        leads_on: Compile the implementations as `passage`.
     """
     table: dict[type, Callable] = {}
     writers: dict[type, Callable[[type], Callable]] = {}
@@ -132,14 +140,20 @@ def generic(declaration: Callable, leads_on: bool = False) -> Any:
 
 
 def generic_passage(declaration: Callable) -> Any:
-    """A `generic` function whose implementations are a `passage` each."""
+    """Decorate a `generic` function with implementations compiled as `passage`."""
     return generic(declaration, leads_on=True)
 
 
 def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
-    """Decorates what gives the implementation of a function in kernels for the types of its arguments. It is
-    always inlined: a process that compiles a kernel would call it, one that finds the kernel on disk would
-    have it inlined, and the two would round differently. leads_on: whether it is a `passage`."""
+    """Decorate a function that returns the kernel implementation of `function` for given argument types.
+
+    The implementation is always inlined. Otherwise a process that compiles a kernel would call it, whereas a
+    kernel from the disk cache would have it inlined, and the two would round differently.
+
+    Args:
+        function: Function to implement.
+        leads_on: Compile the implementation as `passage`.
+    """
     compiler = PassageCompiler if leads_on else IngredientCompiler
 
     def decorate(choose: Callable) -> Callable:
@@ -151,7 +165,7 @@ def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
 
 
 def like(example: Any, values: tuple) -> Any:
-    """A NamedTuple of the example's class holding `values`."""
+    """Build a NamedTuple of the example's class from `values`."""
     return type(example)._make(values)
 
 
@@ -176,7 +190,7 @@ def _overload_like(example, values):
 
 
 def base_of(whole: Any) -> Any:
-    """The first members of a NamedTuple as one of the class that its own class names as its `base`."""
+    """Leading members of a NamedTuple, as an instance of the class named by `base`."""
     kind = type(whole).base
     return kind._make(whole[: len(kind._fields)])
 
@@ -200,13 +214,12 @@ def _overload_base_of(whole):
 
 
 def kernel(function: Callable) -> Any:
-    """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs. It
-    makes no arrays."""
+    """Decorate a kernel: compiled, cached on disk, releases the interpreter lock, allocates no arrays."""
     return _kernel(function, UNCOUNTED)
 
 
 def maker(function: Callable) -> Any:
-    """A kernel that makes arrays of its own; what it calls returns none."""
+    """Decorate a kernel that allocates arrays; functions it calls must not return arrays."""
     return _kernel(function, {})
 
 
@@ -224,5 +237,5 @@ def _kernel(function: Callable, counting: dict[str, Any]) -> Any:
 
 
 def _is_compiled(function: Any) -> bool:
-    """Which it is not where compilation is switched off."""
+    """False if Numba's compilation is disabled."""
     return isinstance(function, CPUDispatcher)

@@ -1,4 +1,4 @@
-"""x^(-1/3) of numbers and packs."""
+"""x^(-1/3) for numbers and packs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.kernels.transcendental import positive_only, vector_inverse_cube_roo
 
 
 def inverse_cube_root(x: Any) -> Any:
-    """x^(-1/3) for x > 0, NaN elsewhere."""
+    """x^(-1/3) for x > 0, otherwise NaN."""
     return x ** (-1.0 / 3.0) if x > 0.0 else math.nan
 
 

@@ -1,4 +1,4 @@
-"""What can be said of devices without touching one."""
+"""Device names and checks that do not initialize a device."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ DEVICES = ("cpu", "cuda")
 
 
 class DeviceError(ValueError):
-    """A device cannot be used; the message says what to do."""
+    """Raised if a device cannot be used; the message suggests a repair."""
 
 
 def check_device(device: str) -> None:
-    """Refuse unknown devices, and CUDA without the package for it."""
+    """Validate a device name, and the presence of numba-cuda for "cuda".
+
+    Raises:
+        DeviceError: Unknown device, or package missing.
+    """
     if device not in DEVICES:
         raise DeviceError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if device == "cuda" and not find_spec("numba_cuda"):
@@ -23,7 +27,7 @@ def check_device(device: str) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two arguments of launches are one object, equal numbers, or tuples of such."""
+    """True if two launch arguments are the same object, equal numbers, or tuples of such."""
     if a is b or type(a) is not type(b):
         return a is b
     if isinstance(a, tuple):

@@ -1,6 +1,6 @@
-"""The one loop of all kernels: a team does a piece of work at every item of a phase.
+"""Parallel loop of all kernels: a thread team runs a work function on every item of a phase.
 
-A piece of work is a NamedTuple of what it needs, and `@do.of(ItsClass)` says what is done at one place.
+Work is a NamedTuple of its arguments; `@do.of(ItsClass)` defines the function that processes one item.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from supple.kernels.team import enter, leave, proceed
 
 @generic
 def do(work, place):
-    """Do a piece of work at a place."""
+    """Process one work item."""
 
 
 @passage
 def take_part(team, phase, first, last, work):
-    """Do this thread's part of the work at items first, ..., last - 1, and do not wait for others."""
+    """Process this thread's share of the items first to last - 1, without a barrier at the end."""
     place = enter(team, phase, first, last)
     while inside(place, last):
         do(work, place)
@@ -26,6 +26,6 @@ def take_part(team, phase, first, last, work):
 
 @passage
 def each_item(team, phase, first, last, work):
-    """Do the work at items first, ..., last - 1 in one phase; return when the whole team is done."""
+    """Process items first to last - 1 in one phase, followed by a barrier."""
     take_part(team, phase, first, last, work)
     leave(team, phase, first, last)

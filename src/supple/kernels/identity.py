@@ -1,8 +1,8 @@
-"""What the classes of users compute, as a text that is the same in every process and changes when they do.
+"""Content hash of user classes for the kernel cache, equal in every process and changed with their code.
 
-Not their source is looked at but what the compiler sees: the code of all implementations for a class (see
-`generic`), of the functions these call, and the values of the globals they read, which are constants in
-compiled kernels. It does not matter where a class is defined: in a module, a script or a notebook.
+The hash covers the input of the compiler instead of source text: the bytecode of all implementations for a
+class (see `generic`), of the functions they call, and the values of the globals they read, which are
+constants in compiled kernels. It does not depend on the location of a class: module, script or notebook.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any
 import numpy as np
 
 tables: list[tuple[str, Callable[[type], Callable | None]]] = []
-"""The name of every generic function, and what gives its implementation for a class."""
+"""Name of every generic function, and a function that returns its implementation for a class."""
 
 _KNOWN = {"supple", "numba", "numpy", "builtins"} | set(sys.stdlib_module_names) - {"__main__"}
-"""Packages whose functions are what their names say: supple's sources and the versions of Numba and Python
-are in the name of the cache folder."""
+"""Packages whose functions are identified by name: supple's sources and the versions of Numba and Python are
+part of the cache folder's name."""
 
 
 class UnknownError(Exception):
-    """It cannot be told whether something will be the same in another process."""
+    """Raised for a value whose identity in another process cannot be determined."""
 
 
 def is_foreign(cls: type) -> bool:
-    """Whether a class, or an implementation for it, is from outside of supple."""
+    """True for classes defined outside of supple, or with implementations from outside."""
     if _package(cls) not in ("supple", "builtins"):
         return True
     return any(_package(implementation) != "supple" for implementation in _implementations(cls))
 
 
 def identity(cls: type) -> str:
-    """A hash of all that can change what is compiled for a class."""
+    """Hash of everything that affects compiled code for a class."""
     parts = [f"{'.'.join(cls._fields)}\n"]  # type: ignore[attr-defined]
     seen: dict[int, int] = {}
     for base in cls.__mro__:
@@ -51,7 +51,7 @@ def identity(cls: type) -> str:
 
 
 def code_identity(function: Callable) -> str:
-    """The name of one of supple's own functions; of others a hash of what they compute."""
+    """Qualified name of a supple function, or the hash of another function's code."""
     if _package(function) == "supple":
         return f"{function.__module__}.{function.__qualname__}"
     return hashlib.sha256("".join(_describe(function, {})).encode()).hexdigest()
@@ -69,19 +69,19 @@ def _package(thing: Any) -> str:
 
 
 def _settings(cls: type) -> Iterator[tuple[str, Any]]:
-    """Class variables such as `barrier`, which decide what is compiled."""
+    """Class variables such as `barrier`, which affect compiled code."""
     for name, value in sorted(vars(cls).items()):
         if not name.startswith("_") and isinstance(value, (bool, int, float, str)):
             yield name, value
 
 
 def _describe(thing: Any, seen: dict[int, int]) -> Iterable[str]:
-    """Lines that tell a function, or something that one reads, from every other."""
+    """Lines that uniquely describe a function or a value read by it."""
     if hasattr(thing, "py_func"):  # compiled by Numba
         return [f"{_options(thing.targetoptions)} ", *_describe(thing.py_func, seen)]
     if id(thing) in seen:
         return [f"again {seen[id(thing)]}\n"]
-    if hasattr(thing, "unrolled"):  # by `each` and the like
+    if hasattr(thing, "unrolled"):  # by `each` and similar functions
         arguments, texts, using = thing.unrolled
         return [f"unrolled {arguments} {texts} ", *(line for f in using for line in _describe(f, seen))]
     if isinstance(thing, ModuleType):
@@ -130,7 +130,7 @@ def _of(reader: str, name: str, value: Any, seen: dict[int, int]) -> Iterable[st
 
 
 def _options(options: dict[str, Any]) -> str:
-    """Those of `njit`, some of which are sets."""
+    """Options of `njit` as text; sets are sorted."""
     plain = {name: sorted(o) if isinstance(o, (set, frozenset)) else o for name, o in options.items()}
     return str(sorted(plain.items()))
 
@@ -146,7 +146,7 @@ def _code(code: CodeType) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A value that compiled code may hold."""
+    """Text of a value that compiled code may contain."""
     if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes)):
         return repr(value)
     if isinstance(value, (np.generic, np.ndarray)) and value.dtype != object:

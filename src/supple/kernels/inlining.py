@@ -1,7 +1,7 @@
-"""How Numba compiles supple's functions: those that are always inlined only as far as kernels need them.
+"""Numba compiler pipelines: inlined functions are lowered only as far as kernels need them.
 
-By itself Numba gives every function two wrappers and translates all of it to machine code. Of what is always
-inlined nobody uses these.
+By default Numba gives every function two wrappers and translates it to machine code, both unused for inlined
+functions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _Ingredient(JITCodeLibrary):
-    """Code that is linked into kernels. It is optimised before, so that it rounds alike in all of them."""
+    """Code library linked into kernels, optimized beforehand so that it rounds identically in all of them."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -29,8 +29,11 @@ class _Ingredient(JITCodeLibrary):
 
 
 class _Passage(_Ingredient):
-    """Code that does nothing but call other code. It is not optimised before: what it calls is already, and
-    again with every function around it would only take time, and round differently."""
+    """Code library of control-flow functions, not optimized beforehand.
+
+    The functions it calls are optimized already. A second pass at each level of nesting would take time and
+    change rounding.
+    """
 
     def _optimize_final_module(self) -> None:
         pass
@@ -38,7 +41,7 @@ class _Passage(_Ingredient):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerIngredient(NativeLowering):
-    """To LLVM's intermediate language, without wrappers, and not to machine code."""
+    """Lower to LLVM's intermediate representation, without wrappers and machine code."""
 
     _name = "lower_ingredient"
     _library: type[_Ingredient] = _Ingredient
@@ -66,7 +69,8 @@ class _LowerPassage(_LowerIngredient):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerKernel(NativeLowering):
-    """To machine code; what its ingredients need of Python, such as a `print` in one, is given to it."""
+    """Lower to machine code, and provide the Python environment that inlined functions need, for example for
+    `print`."""
 
     _name = "lower_kernel"
 
@@ -87,14 +91,14 @@ def _pipeline(state: Any, lowering: type) -> list[PassManager]:
 
 
 class IngredientCompiler(Compiler):
-    """For functions that are always inlined."""
+    """Compiler of inlined functions."""
 
     def define_pipelines(self) -> list[PassManager]:
         return _pipeline(self.state, _LowerIngredient)
 
 
 class PassageCompiler(Compiler):
-    """For those of them that only lead to others."""
+    """Compiler of inlined control-flow functions."""
 
     def define_pipelines(self) -> list[PassManager]:
         return _pipeline(self.state, _LowerPassage)
@@ -102,8 +106,10 @@ class PassageCompiler(Compiler):
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Within it Python does not look for garbage: the compiler makes many objects and little garbage, and one
-    eighth of its time would go into the search."""
+    """Context manager that disables garbage collection.
+
+    The compiler creates many objects and little garbage; the collector would take one eighth of its time.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -114,8 +120,11 @@ def _without_collection() -> Iterator[None]:
 
 
 class KernelCompiler(Compiler):
-    """For kernels. Numba counts functions to tell their machine code apart, in every process anew; what comes
-    from the disk could then be taken for something else of the same name, so here the number is random."""
+    """Compiler of kernels, with random function numbers.
+
+    Numba numbers functions to distinguish their machine code, starting at the same number in every process.
+    Code from the disk cache could then be confused with another function of the same name.
+    """
 
     def compile_extra(self, function: Callable) -> Any:
         with _without_collection():

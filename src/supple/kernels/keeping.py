@@ -1,12 +1,12 @@
-"""Where compiled kernels are kept, and for how long.
+"""Disk cache of compiled kernels.
 
-Every kernel has a file for each choice of types, named by a hash of these. Numba's own index would not do: it
-loses or confuses entries when several processes compile at once, and it names classes by their modules, which
-other programs do not have. Here classes of users, such as a material in a script, are known by what they
-compute (see `identity`), and are numbered in the files rather than named.
+Every kernel has one file per signature, named by a hash. Numba's own index is unsuitable: it loses or
+confuses entries when several processes compile at once, and it names classes by modules that other programs
+do not have. Here user classes, such as a material in a script, are identified by their code (see `identity`),
+and numbered instead of named in the files.
 
-Kernels are pickles, and reading one runs what it says. Therefore folders and files are only used if the
-user, or root, owns them and nobody else can write to them; they are made so.
+Kernels are pickles, and reading a pickle runs code. Folders and files are therefore used only if the user or
+root owns them and no other user can write to them, and they are created with these permissions.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from supple.kernels.identity import UnknownError, code_identity, identity, is_fo
 log = logging.getLogger("supple")
 
 KEPT_DAYS = 30
-"""How long kernels are kept that nobody uses."""
+"""Days after which unused kernels are deleted."""
 
 
 @cache
 def cache_directory() -> Path:
-    """A folder named by a hash of supple's sources and the versions of Numba and Python.
+    """Cache folder, named by a hash of supple's sources and the versions of Numba and Python.
 
-    Numba itself only notices edits in the file of the kernel, not in what the kernel calls.
+    Numba itself detects changes in the file of a kernel, but not in functions called by it.
     """
     digest = hashlib.sha256(f"{numba.__version__} {platform.python_version()}".encode())
     root = Path(__file__).parent.parent
@@ -58,14 +58,13 @@ def cache_directory() -> Path:
 
 @cache
 def can_keep() -> bool:
-    """Whether kernels can be kept there. Numba's other places would not notice edits and are not used."""
+    """True if the cache folder is usable; Numba's fallback folders, which would miss edits, are not used."""
     return why_not_kept() is None
 
 
 @cache
 def why_not_kept() -> str | None:
-    """Why kernels cannot be kept in the cache folder, None if they can; a folder that others could write to
-    is warned of."""
+    """Reason why the cache folder is unusable, or None. Logs a warning if other users could write to it."""
     folder = cache_directory()
     try:
         make_private_folder(folder)
@@ -73,16 +72,16 @@ def why_not_kept() -> str | None:
     except OSError:
         return f"{folder} cannot be written"
     if danger is not None:
-        if parent_process() is None:  # workers of data sets repeat nothing
+        if parent_process() is None:  # workers of data sets do not repeat the warning
             log.warning("Compiled kernels are neither read nor kept, since %s", danger)
         return danger
     with suppress(OSError):
-        os.utime(folder)  # it is in use
+        os.utime(folder)  # marks it as used
     return None if os.access(folder, os.W_OK) else f"{folder} cannot be written"
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are not there, to which nobody else can write."""
+    """Create a folder and its missing parents, writable by the user only."""
     for each in (*reversed(folder.parents), folder):
         if not each.exists():
             with suppress(FileExistsError):  # another process was faster
@@ -92,7 +91,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def _danger(folder: Path) -> str | None:
-    """Who else could put programs into a folder, in a sentence; None if nobody could."""
+    """Sentence about other users who could put programs into a folder, or None."""
     state = folder.stat()
     if is_private(state):
         return None
@@ -108,7 +107,7 @@ def _danger(folder: Path) -> str | None:
 
 
 def is_private(state: os.stat_result) -> bool:
-    """True if the user, or root, owns a file or folder and nobody else can write to it."""
+    """True if the user, or root, owns a file or folder and no other user can write to it."""
     shared = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return not hasattr(os, "geteuid") or (state.st_uid in _trusted() and not shared)
 
@@ -119,8 +118,10 @@ def _trusted() -> tuple[int, int]:
 
 @cache
 def forget_unused() -> None:
-    """Remove what has not been used for a month: folders of other versions of the sources, and kernels. A
-    process that still wants one of them compiles anew."""
+    """Delete kernels, and folders of other source versions, that have not been used for KEPT_DAYS.
+
+    A process that still needs one of them recompiles it.
+    """
     if not can_keep():
         return
     now = time.time()
@@ -148,7 +149,7 @@ def _is_old(path: Path, now: float) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Under another name first, so that no process finds half of it."""
+    """Rename a folder before deletion, so that no process finds it incomplete."""
     doomed = folder.with_name(f"removed {uuid4().hex}")
     with suppress(OSError):
         folder.rename(doomed)
@@ -156,7 +157,12 @@ def _remove(folder: Path) -> None:
 
 
 def keep_in_files(cache: Any, kind: str = "") -> None:
-    """Make a cache of Numba's keep kernels so. kind: tells caches of the same function apart."""
+    """Replace the load and save functions of a Numba cache.
+
+    Args:
+        cache: Numba's cache of a dispatcher.
+        kind: Label that separates caches of the same function.
+    """
 
     def load_overload(signature: Any, context: Any) -> Any:
         path = _path(cache, kind, signature, context.codegen())
@@ -171,7 +177,7 @@ def keep_in_files(cache: Any, kind: str = "") -> None:
 
 
 def _foreign_classes(signature: Any) -> list[type]:
-    """The classes from outside of supple in a signature or in the types of arguments, in their order."""
+    """User classes in a signature or in argument types, in order of appearance."""
     found = [cls for cls in _classes(getattr(signature, "args", signature)) if is_foreign(cls)]
     return list(dict.fromkeys(found))
 
@@ -185,7 +191,7 @@ def _classes(kinds: Any) -> Iterator[type]:
 
 
 def _path(cache: Any, kind: str, signature: Any, codegen: Any) -> Path | None:
-    """The file of a kernel; None if it cannot be told what its classes compute."""
+    """Cache file of a kernel; None for classes without identifiable code."""
     function = cache._py_func
     try:
         arguments = [_describe(argument) for argument in getattr(signature, "args", signature)]
@@ -209,7 +215,7 @@ def _say_once(sentence: str) -> None:
 
 
 def _describe(kind: Any) -> str:
-    """A type in words that are the same in every process."""
+    """Text of a type, equal in every process."""
     if not isinstance(kind, types.BaseTuple):
         return str(kind)
     name = "tuple"
@@ -235,7 +241,7 @@ def _write(path: Path, cache: Any, signature: Any, data: Any) -> None:
 
 
 def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
-    """What has been kept in a file; None if there is nothing or nothing that can be read."""
+    """Load a kernel from its file, or return None if it is missing or unreadable."""
     try:
         with path.open("rb") as file:
             state = os.fstat(file.fileno())
@@ -251,16 +257,16 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
         context.refresh()
         data = _Unpickler(io.BytesIO(content), _foreign_classes(signature)).load()
         found = cache._impl.rebuild(context, data)
-    except Exception as error:  # whatever a damaged file, or one of another program, leads to
+    except Exception as error:  # damaged or foreign files raise arbitrary errors
         log.info("%s cannot be read (%s) and is made anew", path, error)
         return None
     with suppress(OSError):
-        os.utime(path)  # it is in use
+        os.utime(path)  # marks it as used
     return found
 
 
 class _Pickler(NumbaPickler):
-    """Writes the numbers of classes instead of their names."""
+    """Pickler that stores user classes by number instead of name."""
 
     def __init__(self, file: Any, number_of: Callable[[Any], int | None]) -> None:
         super().__init__(file, protocol=4)
@@ -271,6 +277,8 @@ class _Pickler(NumbaPickler):
 
 
 class _Unpickler(pickle.Unpickler):
+    """Unpickler that resolves class numbers."""
+
     def __init__(self, file: Any, classes: list[type]) -> None:
         super().__init__(file)
         self._classes = classes

@@ -1,6 +1,6 @@
-"""A device of one thread, which does lane after lane: what a CUDA thread does, compiled for the CPU.
+"""Emulated GPU: a single thread that processes lane after lane, compiled for the CPU.
 
-Tests run every kernel on it where there is no device.
+Tests run every kernel on it on machines without GPU.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ from supple.kernels.team import enter, leave, proceed, records, records_at_once,
 
 
 class LanePlace(Place):
-    """A class of its own, since nothing is shared by several threads here."""
+    """Work item of the emulated GPU; a separate class because no thread shares its item with others."""
 
     __slots__ = ()
 
 
 def run_lanewise(kernel: Callable, phases: int, active: np.ndarray, size: int, *args: Any) -> None:
-    """Run a kernel, and make sure that it has as many phases as it is said to have."""
+    """Run a kernel on the emulated GPU and check its number of phases.
+
+    Args:
+        kernel: Kernel to run.
+        phases: Expected number of phases.
+        active: Active batch members.
+        size: Vertex vectors per batch member.
+        *args: Arguments of the kernel.
+    """
     left = np.zeros(1, np.int64)
     kernel(Lanewise(active, np.int64(size), left), *args)
     if left[0] != phases:
@@ -29,7 +37,13 @@ def run_lanewise(kernel: Callable, phases: int, active: np.ndarray, size: int, *
 
 
 class Lanewise(NamedTuple):
-    """active (k,): copies to work on; size: records of each; left (1,): how many phases are over."""
+    """Team of a single thread.
+
+    Attributes:
+        active: (k,) active batch members.
+        size: Vertex vectors per batch member.
+        left: (1,) number of completed phases.
+    """
 
     active: Any
     size: Any

@@ -1,4 +1,4 @@
-"""Tables in kernels: numbers found by an index that differs from lane to lane."""
+"""Table lookup in kernels with an index per lane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
 def _loads(context: Any, builder: Any, table: Any, args: Any, index: PackType, count: int) -> list:
-    """Of each lane, the vector of the `count` numbers from table[first + index]."""
+    """For each lane, load the `count` numbers from table[first + index] on."""
     array, first, found = args
     struct = context.make_array(table)(context, builder, array)
     scalar = context.get_data_type(table.dtype)
@@ -34,7 +34,7 @@ def _shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
 
 
 def _transposed(builder: Any, parts: list, lanes: int, count: int) -> list:
-    """`count` vectors of one number from each lane's."""
+    """Transpose one vector per lane into `count` vectors of one number per lane."""
     while len(parts) > 1:
         width = 2 * parts[0].type.count
         parts = [
@@ -65,5 +65,7 @@ def _consecutive(count: int) -> Any:
 
 look_up_two = _consecutive(2)
 look_up_four = _consecutive(4)
-"""Packs of the numbers from table[first + index] on: table (n,) of the packs' precision; index: a pack of
-whole numbers, which are not checked."""
+"""Load two or four consecutive numbers table[first + index], ... per lane, as packs.
+
+The table (n,) has the precision of the packs; `index` is a pack of whole numbers, without bounds check.
+"""

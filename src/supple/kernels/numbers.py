@@ -1,4 +1,4 @@
-"""Single numbers, packs of them and records of contiguous arrays, by where they begin."""
+"""Access to contiguous arrays by flat index: single numbers, packs and padded vectors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
 def number_pointer(context, builder, array_type, array, i):
+    """Pointer to number i of a contiguous array."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.gep(data, [i], source_etype=context.get_data_type(array_type.dtype))
 
 
 @intrinsic
 def number_at(typingctx, array, i):
-    """The i-th number of a contiguous array of any shape. Loops over such numbers are vectorised on the CPU,
-    which those over records of x, y and z are not."""
+    """Load array.flat[i] of a contiguous array.
+
+    LLVM vectorizes CPU loops over such numbers, in contrast to loops over x, y and z of padded vectors.
+    """
 
     def codegen(context, builder, sig, args):
         return builder.load(number_pointer(context, builder, array, *args))
@@ -42,8 +45,10 @@ def put_number(typingctx, array, i, value):
 
 @intrinsic
 def numbers_at(typingctx, array, place, i):
-    """The pack of numbers of a contiguous array of any shape from the i-th on; a thread of a device takes a
-    record, where i must be the beginning of one."""
+    """Load a pack of numbers, starting at array.flat[i].
+
+    A GPU thread loads a padded vector; i must be the start of one.
+    """
     pack = PackType(array.dtype, RECORD) if isinstance(place, types.BaseTuple) else pack_of(array)
 
     def codegen(context, builder, sig, args):
@@ -71,7 +76,7 @@ def put_numbers(typingctx, array, i, value):
 
 @intrinsic
 def record_at(typingctx, records, i):
-    """(x, y, z) of the i-th record, packs of one number."""
+    """(x, y, z) of padded vector i, packs of one number."""
     pack = PackType(records.dtype, 1)
 
     def codegen(context, builder, sig, args):

@@ -1,10 +1,10 @@
-"""Pack: a SIMD register as a Numba type, so that physics written on scalars runs many lanes at once.
+"""SIMD register (pack) as a Numba type: physics written on scalars runs in many lanes simultaneously.
 
 `Pack(float32, 16)` is an LLVM vector `<16 x float>` in compiled code. It supports + - * /, comparisons,
-`select`, `abs`, `min`, `max`, `math.sqrt`, `math.log` and `math.exp`; a plain number that meets a pack is
-rounded to the pack's own precision and repeated in every lane, so literals never widen float32. LLVM maps
-packs to AVX-512, AVX2, SSE or NEON by itself. A pack of one lane is the scalar with weak literals that
-CUDA threads use.
+`select`, `abs`, `min`, `max`, `math.sqrt`, `math.log` and `math.exp`. A plain number in an expression with a
+pack is rounded to the precision of the pack and broadcast to every lane, so literals never widen float32.
+LLVM maps packs to AVX-512, AVX2, SSE or NEON. A pack of one lane is the scalar with weak literals used by
+CUDA threads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from numba.extending import intrinsic, lower_builtin, lower_cast, models, overlo
 from supple.kernels.transcendental import vector_exp, vector_log
 
 PACK_BYTES = 64
-"""Size of a pack: one AVX-512 register, two AVX2 ones, four NEON ones."""
+"""Size of a pack in bytes: one AVX-512 register, two AVX2 registers or four NEON registers."""
 
-# Everything of LLVM's `fast` but nnan and ninf: non-finite steps must stay detectable.
+# LLVM's `fast` without nnan and ninf: non-finite steps must stay detectable.
 FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract")
 
 
@@ -36,7 +36,7 @@ def lanes_of(dtype: Any) -> int:
 
 
 class PackType(types.Type):
-    """Numba type of `lanes` floats of type `dtype` side by side."""
+    """Numba type of a pack with `lanes` floats of type `dtype`."""
 
     def __init__(self, dtype: types.Float, lanes: int) -> None:
         self.dtype, self.lanes = dtype, lanes
@@ -44,7 +44,7 @@ class PackType(types.Type):
 
 
 class MaskType(types.Type):
-    """Numba type of `lanes` truth values, the result of comparing packs."""
+    """Numba type of `lanes` truth values, the result of a comparison of packs."""
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
@@ -55,7 +55,7 @@ _FLOATS = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}
 
 
 def pack_of(array: Any) -> PackType:
-    """The full pack for an array's element type."""
+    """Full pack type for an array's element type."""
     return PackType(array.dtype, PACK_BYTES // (array.dtype.bitwidth // 8))
 
 
@@ -76,7 +76,7 @@ def vector_type(pack: PackType) -> ir.VectorType:
 
 
 def splat(builder: Any, scalar: Any, lanes: int) -> Any:
-    """An LLVM vector with `scalar` in every lane."""
+    """LLVM vector with `scalar` in every lane."""
     index = ir.IntType(32)
     vector = ir.VectorType(scalar.type, lanes)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, index(0))
@@ -96,7 +96,7 @@ def bool_to_mask(context, builder, source, mask, value):
 
 
 def common_pack(arguments: tuple[types.Type, ...]) -> PackType | None:
-    """The pack type of an operation on packs and numbers, None when there is no pack among them."""
+    """Pack type of an operation on packs and numbers, None without packs."""
     packs = {a for a in arguments if isinstance(a, PackType)}
     if len(packs) != 1 or not all(isinstance(a, PackType | types.Number) for a in arguments):
         return None
@@ -104,7 +104,7 @@ def common_pack(arguments: tuple[types.Type, ...]) -> PackType | None:
 
 
 def register(function: Callable, arity: int, build: Callable, to_mask: bool = False) -> None:
-    """Type `function` on packs (numbers are widened by the casts above) and lower it with `build`."""
+    """Register `function` on packs for typing, and for lowering with `build`. Numbers are cast to packs."""
 
     class PackTemplate(AbstractTemplate):
         key = function
@@ -146,7 +146,7 @@ def for_cuda(builder: Any) -> bool:
 
 
 def scalar_call(builder: Any, name: str, *values: Any) -> Any:
-    """A function of CUDA, where packs have one lane, on their numbers."""
+    """Call a scalar CUDA function on packs of one lane."""
     vector, index = values[0].type, ir.IntType(32)(0)
     scalar = vector.element
     function = cgutils.get_or_insert_function(
@@ -203,7 +203,7 @@ def _lower_mask_and(context, builder, sig, args):
 
 
 def select(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes` where the condition holds, `no` elsewhere; lane by lane on packs, and both are evaluated."""
+    """`yes` if the condition holds, otherwise `no`; lane by lane for packs, with both sides evaluated."""
     return yes if condition else no
 
 
@@ -228,7 +228,7 @@ def _select(condition, yes, no):
 
 @intrinsic
 def pack_like(typingctx, number, example):
-    """A plain number in every lane of a pack like the example."""
+    """Broadcast a number to the pack type of an example."""
 
     def codegen(context, builder, sig, args):
         return scalar_to_pack(context, builder, number, example, args[0])
@@ -252,7 +252,7 @@ def lane_sum(typingctx, value):
 
 
 def all_lanes(condition: Any) -> bool:
-    """True when a condition holds in every lane."""
+    """True if a condition holds in every lane."""
     return bool(condition)
 
 
@@ -273,7 +273,7 @@ def _overload_all_lanes(condition):
 
 
 def rounding(example: Any) -> float:
-    """The relative rounding error ε of numbers like the example: 1.2e-7 in float32, 2.2e-16 in float64."""
+    """Relative rounding error ε of the example's type: 1.2e-7 in float32, 2.2e-16 in float64."""
     return float(np.finfo(np.float32 if isinstance(example, np.float32) else np.float64).eps)
 
 

@@ -1,8 +1,7 @@
-"""Places: what a thread does of an item, and what it shares with others there.
+"""Work items of threads: index ranges of a thread in an item, and reductions over cooperating threads.
 
-A place names an item among first, ..., last - 1: by its number where one thread does all lanes of it at
-once, by a `Place` where a thread does one of its lanes and, where several share a lane, a part of what has to
-be summed up for it (see `divide`).
+A work item among first, ..., last - 1 is a number if one thread processes all its lanes, or a `Place` if each
+thread processes one lane. Several threads may share a lane and split its sums (see `divide`).
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from supple.kernels.compile import chosen_by_type, like
 from supple.kernels.pack import pack_of
 
 NOTHING = 1 << 40
-"""Beyond every number of items."""
+"""Start index of an empty range, beyond every number of items."""
 
 
 def inside(place: Any, last: int) -> bool:
-    """Whether a place is one of the phase."""
+    """True if a work item belongs to the phase."""
     return place < last
 
 
@@ -32,7 +31,7 @@ def _inside(place, last):
 
 
 def number(place: Any) -> int:
-    """The number of the item at a place."""
+    """Number of a work item."""
     return place
 
 
@@ -44,7 +43,7 @@ def _number(place):
 
 
 def strides(place: Any) -> tuple[int, int]:
-    """(first, step): which of the numbers of a block at a place are this thread's."""
+    """(first, step) of this thread's entries in the block of a work item."""
     return 0, 1
 
 
@@ -52,13 +51,13 @@ def strides(place: Any) -> tuple[int, int]:
 def _strides(place):
     if getattr(place, "instance_class", None) is Place:
         return lambda place: (place.lane, WARP)
-    if isinstance(place, types.BaseTuple):  # lane after lane: the first does everything
+    if isinstance(place, types.BaseTuple):  # lane after lane: the first lane processes the block
         return lambda place: (0, 1) if place.lane == 0 else (NOTHING, 1)
     return lambda place: (0, 1)
 
 
 def spans(place: Any, array: Any) -> tuple[int, int, int]:
-    """(first, step, width): which packs of the numbers of a block at a place are this thread's."""
+    """(first, step, width) of this thread's packs in the block of a work item."""
     return 0, 1, 1
 
 
@@ -76,7 +75,7 @@ def _spans(place, array):
 
 
 def row_at(place: Any, row: int) -> Any:
-    """The name by which a thread at a place loads a row."""
+    """Address of a data row for the thread of a work item."""
     return row
 
 
@@ -88,7 +87,7 @@ def _row_at(place, row):
 
 
 def lane_range(row: Any, lanes: int) -> tuple[int, int]:
-    """(first, step): which of the items of a row are this thread's: all, or every lanes-th."""
+    """(first, step) of this thread's lanes in a row: all, or every `lanes`-th."""
     return 0, 1
 
 
@@ -100,7 +99,7 @@ def _lane_range(row, lanes):
 
 
 def divide(place: Any, width: Any) -> Any:
-    """The place, where an item has width[number] lanes only and each is shared by several threads."""
+    """Restrict a work item to width[number] lanes, each shared by several threads."""
     return place
 
 
@@ -114,7 +113,7 @@ def _divide(place, width):
 
 
 def renumbered(place: Any, item: int) -> Any:
-    """The place of the same thread at another item."""
+    """Same thread at another work item."""
     return item
 
 
@@ -128,7 +127,7 @@ def _renumbered(place, item):
 
 
 def leads(place: Any) -> bool:
-    """Whether this thread writes the result of a place that several share."""
+    """True if this thread writes the result of a shared lane."""
     return True
 
 
@@ -140,7 +139,7 @@ def _leads(place):
 
 
 def sum_shares(place: Any, value: Any) -> Any:
-    """The sums of a tuple of one or nine packs over all threads that share a place."""
+    """Sum a tuple of one or nine packs over the threads sharing a lane."""
     return value
 
 
@@ -156,7 +155,7 @@ def _sum_shares(place, value):
 
 
 def least_share(place: Any, value: Any) -> Any:
-    """The least of a pack over all threads that share a place."""
+    """Minimum of a pack over the threads sharing a lane."""
     return value
 
 
@@ -170,7 +169,7 @@ def _least_share(place, value):
 
 
 def copy_of(place: Any) -> int:
-    """The number of the copy of the state that a place belongs to."""
+    """Batch member of a work item."""
     return 0
 
 
@@ -182,7 +181,7 @@ def _copy_of(place):
 
 
 def offset_of(place: Any) -> int:
-    """Where that copy's records begin."""
+    """First vertex vector of the batch member of a work item."""
     return 0
 
 
@@ -194,7 +193,7 @@ def _offset_of(place):
 
 
 def together(place: Any) -> None:
-    """Return once all threads at a place are here and see what each has written."""
+    """Barrier for the threads of a work item; makes their writes visible to each other."""
 
 
 @chosen_by_type(together)
@@ -207,7 +206,7 @@ def _together(place):
 
 
 def lane_most(place: Any, value: float) -> float:
-    """The largest of a number over all threads at a place."""
+    """Maximum of a number over the threads of a work item."""
     return value
 
 
@@ -221,7 +220,7 @@ def _lane_most(place, value):
 
 
 def lane_total(place: Any, value: float) -> float:
-    """The sum of a number over all threads at a place."""
+    """Sum of a number over the threads of a work item."""
     return value
 
 

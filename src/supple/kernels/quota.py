@@ -1,4 +1,4 @@
-"""How many cores' worth of time Linux gives to the control groups of this process, such as a container."""
+"""CPU quota of Linux control groups, such as those of a container."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from pathlib import Path, PurePosixPath
 def cpu_quota(
     memberships: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
 ) -> float | None:
-    """Cores, at most; None where nothing limits them. The strictest of a group and those around it counts."""
+    """Smallest CPU quota, in cores, of the process's control groups and their parents; None without a limit.
+
+    Args:
+        memberships: File with the control groups of the process.
+        mount: Mount point of the control group file system.
+    """
     try:
         lines = memberships.read_text().splitlines()
     except OSError:  # not Linux
@@ -19,7 +24,7 @@ def cpu_quota(
 
 
 def _quotas(line: str, mount: Path) -> Iterator[float]:
-    """Of the groups that a line such as "0::/a/b" (version 2) or "4:cpu,cpuacct:/a/b" (version 1) names."""
+    """Quotas of the groups in a line such as "0::/a/b" (version 2) or "4:cpu,cpuacct:/a/b" (version 1)."""
     _, _, rest = line.partition(":")
     controllers, _, path = rest.partition(":")
     if controllers and "cpu" not in controllers.split(","):
@@ -33,11 +38,11 @@ def _quotas(line: str, mount: Path) -> Iterator[float]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Of one group: "max 100000" or "150000 100000" in cpu.max, or two files, where -1 is no limit."""
+    """Quota of one group: "max 100000" or "150000 100000" in cpu.max, or two files, where -1 is no limit."""
     for names in (["cpu.max"], ["cpu.cfs_quota_us", "cpu.cfs_period_us"]):
         try:
             time, period = " ".join((folder / name).read_text() for name in names).split()
             return int(time) / int(period) if int(time) > 0 and int(period) > 0 else None
-        except (OSError, ValueError):  # there is no such file, or it says "max"
+        except (OSError, ValueError):  # missing file, or "max"
             continue
     return None

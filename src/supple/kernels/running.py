@@ -1,4 +1,4 @@
-"""Who runs kernels: threads of this machine, or a device (`problem.cuda`)."""
+"""Kernel execution on CPU threads, interface shared with GPUs (`problem.cuda`), and atomic operations."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ from supple.kernels.threads import run
 
 
 class Runner(Protocol):
-    """What those ask for who have something found by kernels, wherever that is. far: whether what they see is
-    not the memory of this machine."""
+    """Interface of a device that runs kernels.
+
+    Attributes:
+        far: True if device memory is separate from host memory.
+    """
 
     far: bool
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        """Run a kernel of that many phases."""
+        """Run a kernel with the given number of phases."""
 
     def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
-        """Bring what kernels have written into an array, or into its rows first, ..., last - 1, to the
-        host."""
+        """Download an array, or its rows first to last - 1, from device memory."""
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
-        """Let kernels see what the host has written into an array, or into its first rows."""
+        """Upload an array, or its leading rows, to device memory."""
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Memory that is zero where kernels see it."""
+        """Allocate an array of zeros in device memory."""
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Memory for what kernels write, with anything in it."""
+        """Allocate an uninitialized array in device memory."""
 
 
 class Host:
-    """Threads of this machine. Kernels work on the host's arrays themselves."""
+    """CPU threads; kernels work on host arrays directly."""
 
     far: bool = False
 
@@ -49,10 +51,10 @@ class Host:
         run(kernel, self.threads, threads_for(phases), *args)
 
     def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
-        """It is here."""
+        """No operation: host memory is device memory."""
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
-        """Kernels see it."""
+        """No operation: host memory is device memory."""
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.zeros(shape, dtype)
@@ -62,11 +64,11 @@ class Host:
 
 
 HOST = Host()
-"""One thread."""
+"""Host with one thread."""
 
 
 def _indivisible(how: str) -> Any:
-    """The code of counters[index] = how(counters[index], value) as one step; the value before."""
+    """Code generator of counters[index] = how(counters[index], value) as an atomic operation."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = number_pointer(context, builder, sig.args[0], args[0], args[1])
@@ -77,24 +79,26 @@ def _indivisible(how: str) -> Any:
 
 @intrinsic
 def count_up(typingctx, counters, index, amount):
-    """counters[index] += amount, whole numbers, as one indivisible step, by threads of the CPU or a device;
-    returns the value before. Nothing may depend on who comes first."""
+    """Atomic counters[index] += amount for integers, on CPU or GPU; returns the previous value.
+
+    The order of threads is undefined, so no result may depend on it.
+    """
     return types.int64(counters, types.int64, types.int64), _indivisible("add")
 
 
 @intrinsic
 def mark_bits(typingctx, counters, index, bits):
-    """counters[index] |= bits, as `count_up`."""
+    """Atomic counters[index] |= bits; returns the previous value."""
     return types.int64(counters, types.int64, types.int64), _indivisible("or")
 
 
 @intrinsic
 def keep_least(typingctx, counters, index, value):
-    """counters[index] = min(counters[index], value), as `count_up`."""
+    """Atomic counters[index] = min(counters[index], value); returns the previous value."""
     return types.int64(counters, types.int64, types.int64), _indivisible("min")
 
 
 @intrinsic
 def keep_most(typingctx, counters, index, value):
-    """counters[index] = max(counters[index], value), as `count_up`."""
+    """Atomic counters[index] = max(counters[index], value); returns the previous value."""
     return types.int64(counters, types.int64, types.int64), _indivisible("max")

@@ -1,7 +1,7 @@
-"""Rows of work that a thread of the CPU does alone, and several threads of a device together.
+"""Loops over rows, each processed by one CPU thread or by several GPU threads.
 
-What is done at a row goes through a range of things, such as the blocks of a matrix in it (`range_of`), adds
-up (`sum_up`), and the result is written once (`writes`).
+A row loops over a range, such as the blocks in a matrix row (`range_of`), reduces the results (`sum_up`) and
+writes once (`writes`).
 """
 
 from __future__ import annotations
@@ -16,29 +16,34 @@ from supple.kernels.driving import do, each_item
 from supple.kernels.team import Threads
 
 TILE = 32
-"""Rows that a thread of the CPU does one after the other."""
+"""Rows per work item of a CPU thread."""
 
 SHARERS = 8
-"""Threads of a device that do a row together."""
+"""GPU threads per row."""
 
 AT_ONCE = WARP // SHARERS
 
 
 class Whole(NamedTuple):
-    """A row that one thread does."""
+    """Row processed by one thread."""
 
     row: Any
 
 
 class Shared(NamedTuple):
-    """A row that several threads of a warp do, of which this is the share-th; SHARERS if it is too many."""
+    """Row processed by several threads of a warp.
+
+    Attributes:
+        row: Row number.
+        share: Index of this thread among them; SHARERS for surplus threads.
+    """
 
     row: Any
     share: Any
 
 
 def range_of(start: Any, at: Any) -> tuple[int, int, int]:
-    """(first, last, step): which of start[row], ..., start[row + 1] - 1 are this thread's."""
+    """(first, last, step) of this thread's share of the range start[row] to start[row + 1] - 1."""
     return start[at.row], start[at.row + 1], 1
 
 
@@ -50,7 +55,7 @@ def _range_of(start, at):
 
 
 def sum_up(at: Any, number: float) -> float:
-    """The sum of a number over the threads that do a row, the same in each."""
+    """Sum a number over the threads of a row; every thread gets the result."""
     return number
 
 
@@ -64,7 +69,7 @@ def _sum_up(at, number):
 
 
 def writes(at: Any) -> bool:
-    """Whether this thread writes the result of a row."""
+    """True if this thread writes the result of a row."""
     return True
 
 
@@ -76,7 +81,7 @@ def _writes(at):
 
 
 class Rows(NamedTuple):
-    """Work at rows first, ..., last - 1."""
+    """Work on rows first to last - 1."""
 
     first: Any
     last: Any
@@ -84,7 +89,7 @@ class Rows(NamedTuple):
 
 
 def do_rows(place: Any, rows: Rows) -> None:
-    """Do the work at those rows that are this thread's at a place."""
+    """Process this thread's rows of a work item."""
 
 
 @chosen_by_type(do_rows, leads_on=True)
@@ -120,6 +125,7 @@ def _rows(rows, place):
 
 
 def rows_at_a_place(team: Any) -> int:
+    """Number of rows per work item."""
     return TILE
 
 
@@ -132,6 +138,6 @@ def _rows_at_a_place(team):
 
 @passage
 def each_shared_row(team, phase, first, last, work):
-    """Do the work at rows first, ..., last - 1 in one phase."""
+    """Process rows first to last - 1 in one phase."""
     items = -(-(last - first) // rows_at_a_place(team))
     each_item(team, phase, 0, items, Rows(first, last, work))

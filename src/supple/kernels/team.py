@@ -1,6 +1,6 @@
-"""Teams: who does the work of a phase. One loop, `each_item`, serves threads of the CPU and a CUDA grid.
+"""Thread teams: distribution of the work items of a phase over CPU threads or a CUDA grid.
 
-Which thread does an item never changes a result.
+One loop, `each_item`, serves both. Results do not depend on the assignment of items to threads.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ CHUNK = 8
 
 
 class Threads(NamedTuple):
-    """Threads of the CPU, which draw chunks of items; counters: two per phase, see `threads`."""
+    """CPU threads that draw chunks of items; `counters` has two entries per phase, see `threads`."""
 
     counters: Any
 
 
 def threads_for(phases: int) -> Threads:
-    """A fresh team for a kernel call with that many phases."""
+    """Create a team for one kernel call."""
     return Threads(np.zeros(2 * phases, np.int64))
 
 
 @generic
 def enter(team, phase, first, last):
-    """The first place of this thread."""
+    """First work item of this thread."""
 
 
 @generic
 def proceed(team, phase, place, first, last):
-    """The next one."""
+    """Next work item of this thread."""
 
 
 @generic
 def leave(team, phase, first, last):
-    """Return once the whole team has done the phase."""
+    """Barrier: return once the whole team has completed the phase."""
 
 
 @generic
 def skip(team, phase, phases):
-    """Leave a kernel of so many phases before the one that would follow: all that are left at once."""
+    """Skip the remaining phases of a kernel with `phases` phases, from `phase` on."""
 
 
 @skip.of(Threads)
@@ -75,7 +75,7 @@ def _leave(team, phase, first, last):
 
 @generic
 def records(team, array):
-    """How many records one copy of the state has."""
+    """Number of vertex vectors per batch member."""
 
 
 @records.of(Threads)
@@ -85,7 +85,7 @@ def _records(team, array):
 
 @generic
 def records_at_once(team):
-    """How many records make a good item of work."""
+    """Number of vertex vectors per work item."""
 
 
 @records_at_once.of(Threads)

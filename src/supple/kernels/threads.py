@@ -1,9 +1,8 @@
-"""Threads: one kernel called by several Python threads at once, sharing chunks of work.
+"""Thread pool: one kernel called by several Python threads, which share chunks of work.
 
-A kernel that runs many phases (iterations × colours) takes two counters per phase. Each thread draws the
-next chunk with an atomic add, and leaves the phase once the atomic count of finished chunks is complete,
-so a thread that lost its core to another process holds up at most one chunk. Which thread does a chunk
-never changes a result.
+A kernel with many phases (iterations × colors) uses two counters per phase. Each thread draws the next chunk
+with an atomic add and leaves the phase once the count of finished chunks is complete, so a thread preempted
+by another process delays at most one chunk. Results do not depend on the assignment of chunks to threads.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _yield_core = types.ExternalFunction(
 )
 
 SPINS = 200
-"""How often a waiting thread looks at the counter before it offers its core to others."""
+"""Number of polls of the counter before a waiting thread yields its core."""
 
 
 def _counter_pointer(context, builder, array_type, array, index):
@@ -39,7 +38,7 @@ def _counter_pointer(context, builder, array_type, array, index):
 
 @intrinsic
 def atomic_add(typingctx, counters, index, amount):
-    """counters[index] += amount as one indivisible step; returns the value before."""
+    """Atomic counters[index] += amount; returns the previous value."""
 
     def codegen(context, builder, sig, args):
         pointer = _counter_pointer(context, builder, counters, args[0], args[1])
@@ -50,7 +49,7 @@ def atomic_add(typingctx, counters, index, amount):
 
 @intrinsic
 def atomic_load(typingctx, counters, index):
-    """counters[index], seeing all that other threads wrote before they changed it."""
+    """Load counters[index] with all earlier writes of the threads that changed it visible."""
 
     def codegen(context, builder, sig, args):
         pointer = _counter_pointer(context, builder, counters, args[0], args[1])
@@ -61,20 +60,20 @@ def atomic_load(typingctx, counters, index):
 
 @physics
 def take_chunk(counters, phase, chunks):
-    """Number of the next chunk of a phase, or -1 when all have been handed out."""
+    """Draw the next chunk of a phase; -1 after the last chunk."""
     chunk = atomic_add(counters, 2 * phase, 1)
     return chunk if chunk < chunks else -1
 
 
 @physics
 def finish_chunk(counters, phase):
-    """Count a chunk of a phase as done."""
+    """Count a finished chunk of a phase."""
     atomic_add(counters, 2 * phase + 1, 1)
 
 
 @physics
 def wait_for_phase(counters, phase, chunks):
-    """Return once every chunk of the phase is done."""
+    """Barrier: wait until every chunk of the phase is finished."""
     spins = 0
     while atomic_load(counters, 2 * phase + 1) < chunks:
         spins += 1
@@ -83,12 +82,12 @@ def wait_for_phase(counters, phase, chunks):
 
 
 def counters_for(phases: int) -> np.ndarray:
-    """Fresh counters for a kernel call with that many phases."""
+    """Create the counters of one kernel call."""
     return np.zeros(2 * phases, np.int64)
 
 
 def default_threads() -> int:
-    """The cores this process may use, also by the quota of a container, or SUPPLE_THREADS."""
+    """Number of available cores, limited by affinity and container quota, or SUPPLE_THREADS if set."""
     wanted = os.environ.get("SUPPLE_THREADS")
     if wanted:
         if not wanted.isdigit() or int(wanted) < 1:
@@ -122,7 +121,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(kernel: Callable, threads: int, *args: Any) -> None:
-    """Call `kernel(*args)` on that many threads at once, this one among them."""
+    """Call `kernel(*args)` on `threads` threads concurrently, including the calling thread."""
     if threads == 1:
         kernel(*args)
         return

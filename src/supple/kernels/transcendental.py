@@ -1,8 +1,7 @@
-"""exp, log and x^(-1/3) of packs in vector instructions; LLVM by itself would call a function for each lane.
+"""exp, log and x^(-1/3) of packs in vector instructions. LLVM would call a scalar function for each lane.
 
-To a few units in the last place, exp(x) to |x| of them, and as in C for what is not finite: log of a negative
-number is NaN, of 0
-it is -∞.
+Accurate to a few units in the last place, exp(x) to |x| units. Results for non-finite input are as in C: log
+of a negative number is NaN, log of 0 is -∞.
 """
 
 from __future__ import annotations
@@ -15,13 +14,17 @@ from llvmlite import ir
 from numba.core import cgutils
 
 LN2 = 0.6931471805599453
-"""ln 2."""
+"""ln 2 in float64."""
 BEYOND = 2.3190468138462996e-17
-"""log 2 - LN2."""
+"""Remainder log 2 - LN2."""
 
 
 class _Format:
-    """How a float is stored. terms: of the series of exp and of log."""
+    """Floating-point format.
+
+    Attributes:
+        terms: Number of series terms of exp and log.
+    """
 
     def __init__(self, bits: int, mantissa: int, terms: tuple[int, int]) -> None:
         self.integer, self.mantissa, self.terms = ir.IntType(bits), mantissa, terms
@@ -41,7 +44,7 @@ _FORMATS = {32: _Format(32, 23, (7, 5)), 64: _Format(64, 52, (13, 11))}
 
 
 class _Vector:
-    """Arithmetic on LLVM vectors like one of them, in the order in which it is written."""
+    """Arithmetic on LLVM vectors of one type, evaluated in the order written."""
 
     def __init__(self, builder: Any, x: Any) -> None:
         self.builder, self.type = builder, x.type
@@ -73,8 +76,11 @@ class _Vector:
 
 
 def vector_exp(builder: Any, x: Any) -> Any:
-    """2ⁿ exp(r) with x = n log 2 + r, |r| ≤ ½ log 2, n rounded by an instruction: kernels let sums be
-    reordered, so that no trick with large numbers would stay."""
+    """2ⁿ exp(r) with x = n log 2 + r, |r| ≤ ½ log 2.
+
+    An instruction rounds n: the usual addition of a large number would not survive the reordering of sums in
+    kernels.
+    """
     v = _Vector(builder, x)
     f = v.format
     inside = v.chosen("<", x, f.least, v.number(f.least), v.chosen("<", x, f.most, x, v.number(f.most)))
@@ -108,8 +114,11 @@ def vector_log(builder: Any, x: Any) -> Any:
 
 
 def vector_inverse_cube_root(builder: Any, x: Any) -> Any:
-    """y = x^(-1/3) for x > 0, else NaN: twice y (1 - h)^(-1/3) with h = 1 - x y³, by its series, from a
-    third of the bits, which is right to a twentieth."""
+    """y = x^(-1/3) for x > 0, otherwise NaN, from y (1 - h)^(-1/3) with h = 1 - x y³.
+
+    Two steps of the series of (1 - h)^(-1/3). The initial value divides the exponent bits by three, accurate
+    to 1/20.
+    """
     v = _Vector(builder, x)
     third = builder.ashr(builder.bitcast(x, v.integers), v.integer(2))
     for shift in (2, 4, 8):
@@ -123,6 +132,6 @@ def vector_inverse_cube_root(builder: Any, x: Any) -> Any:
 
 
 def positive_only(builder: Any, x: Any, y: Any) -> Any:
-    """y where x > 0, NaN elsewhere."""
+    """y where x > 0, otherwise NaN."""
     v = _Vector(builder, x)
     return v.chosen(">", x, 0.0, y, v.number(math.nan))

@@ -1,4 +1,4 @@
-"""Functions on tuples of any length, unrolled when a kernel is compiled."""
+"""Functions on tuples of any length, unrolled at compile time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ Count = Callable[[Any], int]
 
 
 def each(arguments: str, item: str, *using: Callable, over: str, count: Count = len) -> Any:
-    """The function of these arguments that returns a tuple of `item` for i = 0, 1, ..., one for each member
-    of the argument `over`. using: the functions that the item names.
+    """Build a function that returns a tuple of `item` for i = 0, 1, ..., with the length of `over`.
+
+    Args:
+        arguments: Argument names of the function.
+        item: Expression in i and the arguments.
+        *using: Functions named in the expression.
+        over: Argument that determines the length.
+        count: Length of `over`.
 
     >>> double = each("values", "2.0 * values[i]", over="values")
     >>> double((1.0, 3.0))
@@ -29,7 +35,7 @@ def each(arguments: str, item: str, *using: Callable, over: str, count: Count = 
 
 
 def total(arguments: str, item: str, *using: Callable, over: str, count: Count = len) -> Any:
-    """The function of these arguments that returns the sum of `item` over i, as in `each`."""
+    """Build a function that returns the sum of `item` over i, with arguments like `each`."""
 
     def body(length: int) -> str:
         return " + ".join(_at(item, k) for k in range(length))
@@ -44,8 +50,17 @@ def _at(item: str, index: int) -> str:
 def unrolled(
     arguments: str, body: Callable[[int], str], *using: Callable, over: str, count: Count = len
 ) -> Any:
-    """The function of these arguments whose text depends on how many members `over` has. In kernels that is
-    told by its type, in Python by the argument itself."""
+    """Build a function whose expression depends on the number of members of `over`.
+
+    Kernels determine the number from the type of `over`, Python from its value.
+
+    Args:
+        arguments: Argument names of the function.
+        body: Function that returns the expression for a length.
+        *using: Functions named in the expression.
+        over: Argument that determines the length.
+        count: Length of `over`.
+    """
     names = {function.__name__: function for function in using}
     declaration = eval(f"lambda {arguments}: None")
     position = list(inspect.signature(declaration).parameters).index(over)

@@ -1,8 +1,8 @@
-"""CUDA: the same kernels as a grid of threads. Imported only when a device is asked for."""
+"""CUDA back end: kernels run by a grid of threads. Imported only if the device is requested."""
 
 import numpy as np
 
-if not hasattr(np, "row_stack"):  # numba-cuda still asks NumPy for a name that NumPy 2.5 has dropped
+if not hasattr(np, "row_stack"):  # numba-cuda uses a name removed in NumPy 2.5
     setattr(np, "row_stack", np.vstack)  # noqa: B010
 
 from supple.kernels.cuda.launching import FAT, WIDE, Arrivals, launch

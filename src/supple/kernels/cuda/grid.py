@@ -1,4 +1,4 @@
-"""The threads of a CUDA device as a team: who does which item, how they wait, how those of a warp add up."""
+"""CUDA thread team: assignment of work items to warps, grid barriers and warp reductions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from supple.kernels.team import enter, leave, proceed, records, records_at_once,
 
 
 class Grid(NamedTuple):
-    """All threads of a cooperative launch. A warp does one item at a time, a thread one of its 32 lanes.
-    records: how many the state has; arrivals (1,): how often a block has arrived at the end of a phase, of
-    all launches, modulo 2³²; before: that number when this launch starts."""
+    """Threads of a cooperative launch: one warp per work item, one thread per lane.
+
+    Attributes:
+        records: Number of vertex vectors.
+        arrivals: (1,) number of block arrivals at the end of phases over all launches, modulo 2³².
+        before: Value of `arrivals` at the start of this launch.
+    """
 
     records: Any
     arrivals: Any
@@ -26,9 +30,13 @@ class Grid(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """All threads of a cooperative launch for several copies of the state, otherwise as in `Grid`. active
-    (k,): those to work on, which the rows of a two-dimensional grid divide among them; records: how many each
-    has."""
+    """Threads of a cooperative launch for a batch; rows of a two-dimensional grid share the batch members.
+
+    Attributes:
+        records: Number of vertex vectors per batch member.
+        arrivals, before: As in `Grid`.
+        active: (k,) active batch members.
+    """
 
     records: Any
     arrivals: Any
@@ -38,7 +46,7 @@ class Copies(NamedTuple):
 
 @physics
 def _warp():
-    """The number of this warp in its row of the grid."""
+    """Warp number within the grid row."""
     return types.int64((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) >> 5)
 
 
@@ -82,7 +90,7 @@ def _proceed_copies(team, phase, place, first, last):
 
 @intrinsic
 def _arrive(typingctx, counter, times):
-    """Add to a counter, after which all that this block has written before can be seen."""
+    """Add to a counter and make all earlier writes of this block visible."""
 
     def codegen(context, builder, sig, args):
         pointer = context.make_array(counter)(context, builder, args[0]).data
@@ -98,7 +106,7 @@ def _arrive(typingctx, counter, times):
 
 @intrinsic
 def _arrived(typingctx, counter):
-    """The counter now; what blocks wrote before they added to it can be seen."""
+    """Read the counter; writes of blocks before their arrival become visible."""
 
     def codegen(context, builder, sig, args):
         pointer = context.make_array(counter)(context, builder, args[0]).data
@@ -124,7 +132,7 @@ def _records_at_once(team):
 @leave.of(Copies)
 @leave.of(Grid)
 def _leave(team, phase, first, last):
-    """Wait for all blocks. Cheaper than cooperative groups' sync of the grid."""
+    """Grid barrier, cheaper than the grid synchronization of cooperative groups."""
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         blocks = cuda.gridDim.x * cuda.gridDim.y
@@ -145,7 +153,7 @@ def _skip(team, phase, phases):
 
 @intrinsic
 def _number_of(typingctx, pack):
-    """The one number of a pack."""
+    """Extract the number of a one-lane pack."""
 
     def codegen(context, builder, sig, args):
         return builder.extract_element(args[0], ir.IntType(32)(0))
@@ -155,7 +163,7 @@ def _number_of(typingctx, pack):
 
 @intrinsic
 def _pack_with(typingctx, number):
-    """A pack of one number."""
+    """Pack of one number."""
 
     def codegen(context, builder, sig, args):
         vector = ir.Constant(ir.VectorType(args[0].type, 1), ir.Undefined)
@@ -166,14 +174,14 @@ def _pack_with(typingctx, number):
 
 @physics
 def _exchange(value, offset):
-    """A pack plus that of the thread `offset` further on."""
+    """Add the pack of the thread at the given lane offset."""
     number = _number_of(value)
     return _pack_with(number + cuda.shfl_xor_sync(0xFFFFFFFF, number, offset))
 
 
 @physics
 def sum_one(place, v):
-    """The sum of a pack over the threads that share a lane."""
+    """Sum a pack over the threads sharing a lane."""
     offset = WARP // 2
     while offset >= place.width:
         v = (_exchange(v[0], offset),)
@@ -183,7 +191,7 @@ def sum_one(place, v):
 
 @physics
 def sum_nine(place, v):
-    """The sums of nine packs, whose exchanges overlap."""
+    """Sum nine packs over the threads sharing a lane, with overlapping exchanges."""
     offset = WARP // 2
     while offset >= place.width:
         v = (
@@ -203,7 +211,7 @@ def sum_nine(place, v):
 
 @physics
 def sum_over_warp(value):
-    """The sum of a number over all threads of a warp, the same in each."""
+    """Warp sum of a number, returned to every thread."""
     offset = WARP // 2
     while offset > 0:
         value += cuda.shfl_xor_sync(0xFFFFFFFF, value, offset)
@@ -213,7 +221,7 @@ def sum_over_warp(value):
 
 @physics
 def sum_over_sharers(value):
-    """The sum of a number over neighbouring threads that share a row, the same in each."""
+    """Sum a number over the neighboring threads of a row; every thread gets the result."""
     offset = SHARERS // 2
     while offset > 0:
         value += cuda.shfl_xor_sync(0xFFFFFFFF, value, offset)
@@ -223,7 +231,7 @@ def sum_over_sharers(value):
 
 @physics
 def most_over_warp(value):
-    """The largest of a number over all threads of a warp, the same in each."""
+    """Warp maximum of a number, returned to every thread."""
     offset = WARP // 2
     while offset > 0:
         value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
@@ -233,7 +241,7 @@ def most_over_warp(value):
 
 @physics
 def least_over_parts(place, pack):
-    """The least of a pack over the threads that share a lane."""
+    """Minimum of a pack over the threads sharing a lane."""
     value = _number_of(pack)
     offset = WARP // 2
     while offset >= place.width:
@@ -244,5 +252,5 @@ def least_over_parts(place, pack):
 
 @physics
 def wait_for_warp():
-    """Return once all threads of the warp are here and see what each has written."""
+    """Warp barrier; makes writes visible to all threads."""
     cuda.syncwarp()

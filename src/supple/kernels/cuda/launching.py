@@ -1,7 +1,7 @@
-"""Compiling kernels for a CUDA device and starting them.
+"""Compilation and launch of kernels on a CUDA device.
 
-Numba's own launch finds out the types of all arguments every time, which takes longer than a sweep; here what
-has been found is remembered.
+Numba's own launch determines the types of all arguments every time, which takes longer than a sweep. Here
+they are cached.
 """
 
 from __future__ import annotations
@@ -30,19 +30,23 @@ from supple.kernels.keeping import cache_directory, can_keep, keep_in_files
 
 
 class Shape(NamedTuple):
-    """registers per thread and threads per block that a kernel is compiled and launched with: one block then
-    fills a multiprocessor, and all blocks meet sooner the fewer they are."""
+    """Launch configuration of a kernel: one block fills a multiprocessor; fewer blocks synchronize faster.
+
+    Attributes:
+        registers: Registers per thread.
+        threads: Threads per block.
+    """
 
     registers: int
     threads: int
 
 
 FAT, WIDE = Shape(248, 256), Shape(128, 512)
-"""For launches whose items all run at once, where each must be done soon; for larger ones."""
+"""Configurations for low latency, if all items run concurrently, and for throughput."""
 
 
 class Arrivals:
-    """Counts how often blocks have arrived at the end of a phase, on the device and here."""
+    """Counts of block arrivals at the end of phases, on device and host."""
 
     def __init__(self) -> None:
         self.counter = np.zeros(1, np.uint32)
@@ -61,9 +65,21 @@ def launch(
     records: int,
     *args: Any,
 ) -> None:
-    """Run a kernel of that many phases, one warp per item, on as many blocks as can be on the device at once.
-    Where the widest phase has fewer items, they are spread over all multiprocessors, a few warps on each.
-    active and records: see `Copies`."""
+    """Run a kernel, one warp per item, on all blocks that fit on the device simultaneously.
+
+    Args:
+        mirror: Device copies of host arrays.
+        arrivals: Barrier counter.
+        kernel: Kernel to run.
+        phases: Number of phases of the kernel.
+        shape: Launch configuration.
+        widest: Number of items of the largest phase. Fewer items than warps are spread over all
+            multiprocessors.
+        copies: Batch size.
+        active: (k,) active batch members.
+        records: Number of vertex vectors per batch member.
+        *args: Arguments of the kernel.
+    """
     state = records, arrivals.counter, arrivals.total % 2**32
     team = Grid(*state) if copies == 1 else Copies(*state, active)
     launcher, fields = _prepare(mirror, kernel, shape, team, args)
@@ -80,8 +96,11 @@ _one_launch = Lock()
 
 
 class Launcher:
-    """A kernel compiled for the types of its arguments, all of which are 8 bytes long. blocks: how many of it
-    can be on the device at once."""
+    """Kernel compiled for the types of its arguments, all 8 bytes long.
+
+    Attributes:
+        blocks: Number of blocks that fit on the device simultaneously.
+    """
 
     def __init__(self, compiled: Any, shape: Shape, fields: list) -> None:
         self._function = driver.CUfunction(int(compiled._codelibrary.get_cufunc().handle))
@@ -105,7 +124,7 @@ _launchers: dict[tuple, Launcher] = {}
 def _prepare(
     mirror: Mirror, kernel: Callable, shape: Shape, team: tuple, args: tuple
 ) -> tuple[Launcher, list]:
-    """The launcher for a team and some arguments, and what to start it with."""
+    """Find or compile the launcher for a team and arguments; also returns the flattened argument values."""
     fields: list = []
     kinds: list = [kernel, shape, type(team)]
     for value in team:
@@ -124,7 +143,7 @@ def _prepare(
 
 
 class Call(NamedTuple):
-    """The last launch of a kernel: how, by whom, and what its arguments were."""
+    """Last launch of a kernel: configuration, team and arguments."""
 
     shape: Shape
     team: type
@@ -145,7 +164,7 @@ def _compiled(kernel: Callable, shape: Shape, args: tuple) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """The type by which a kernel is compiled for a value."""
+    """Numba type of an argument."""
     if isinstance(value, np.ndarray):
         return types.Array(from_dtype(value.dtype), value.ndim, "C")
     if isinstance(value, tuple):
@@ -157,7 +176,7 @@ def _kind(value: Any) -> Any:
 
 @cache
 def _dispatcher(kernel: Callable, registers: int) -> Any:
-    """The CUDA version of a kernel, from the very same Python function, kept on disk where possible."""
+    """CUDA version of a kernel, compiled from the same Python function and cached on disk if possible."""
     options: Any = {"fastmath": True, "max_registers": registers, "cache": can_keep()}
     with _cached_in(f"cuda {registers}"):
         dispatcher = cuda.jit(kernel.py_func, **options)  # type: ignore[attr-defined]
@@ -168,7 +187,7 @@ def _dispatcher(kernel: Callable, registers: int) -> Any:
 
 @contextmanager
 def _cached_in(folder: str) -> Iterator[None]:
-    """Within it, Numba makes caches in a folder: its own keys do not tell numbers of registers apart."""
+    """Context manager with a separate Numba cache folder: Numba's keys ignore the number of registers."""
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory() / folder)
     try:
         yield

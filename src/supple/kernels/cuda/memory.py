@@ -1,4 +1,4 @@
-"""The memory of a CUDA device: copies of host arrays, and what kernels are given for them."""
+"""Memory of a CUDA device: device copies of host arrays, and their kernel arguments."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from supple.kernels.device import DeviceError
 
 
 def require_device() -> str:
-    """The name of the card."""
+    """Return the name of the GPU.
+
+    Raises:
+        DeviceError: No usable GPU.
+    """
     try:
         name = cuda.get_current_device().name
-        cuda.current_context()  # of this thread
+        cuda.current_context()  # for this thread
     except Exception as error:
         reason = " ".join(str(error).split())
         raise DeviceError(
@@ -32,18 +36,19 @@ def require_device() -> str:
 
 @cache
 def multiprocessors() -> int:
+    """Number of multiprocessors of the GPU."""
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
 def synchronise() -> None:
-    """Wait for all that has been started on the device."""
+    """Wait for all operations started on the device."""
     check(driver.cuCtxSynchronize())
 
 
 @cache
 def _pool() -> Any:
-    """The pool that arrays of the device come from. It keeps what has been freed: to ask the driver for
-    memory takes longer than a sweep."""
+    """Memory pool of device arrays. It retains freed memory, since an allocation by the driver takes longer
+    than a sweep."""
     card = driver.CUdevice(cuda.get_current_device().id)
     supported = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
     if not check(driver.cuDeviceGetAttribute(supported, card))[0]:
@@ -58,13 +63,13 @@ def _pool() -> Any:
 
 
 def release_memory() -> None:
-    """Give back to the driver, and so to other libraries, what is not in use."""
+    """Return unused memory to the driver and to other libraries."""
     check(driver.cuCtxSynchronize())
     check(driver.cuMemPoolTrimTo(_pool(), 0))
 
 
 def free_memory() -> int:
-    """Bytes that can still be allocated on the device."""
+    """Number of allocatable bytes of device memory."""
     attributes = driver.CUmemPool_attribute
     held, used = (
         int(check(driver.cuMemPoolGetAttribute(_pool(), attribute))[0])
@@ -77,7 +82,11 @@ def free_memory() -> int:
 
 
 def check(answer: tuple) -> tuple:
-    """What a call of the driver gives beside its error code."""
+    """Check the error code of a driver call and return its other results.
+
+    Raises:
+        DeviceError: The call failed.
+    """
     if answer[0] != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(
             f"the CUDA device stopped answering ({answer[0].name}); nothing of this solve was kept. Start a "
@@ -87,18 +96,18 @@ def check(answer: tuple) -> tuple:
 
 
 _here = local()
-"""Of every thread: whether it has a context, which takes longer to ask for than an array to free."""
+"""Per thread: True if it has a CUDA context. The query takes longer than the deallocation of an array."""
 
 
 def _free(pointer: int) -> None:
-    if not getattr(_here, "context", False):  # the thread that drops an array may have none yet
+    if not getattr(_here, "context", False):  # the finalizing thread may have no context yet
         cuda.current_context()
         _here.context = True
     driver.cuMemFreeAsync(pointer, 0)
 
 
 class DeviceArray:
-    """A contiguous array on the device, freed with this object."""
+    """Contiguous array in device memory, freed together with this object."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, dtype
@@ -119,7 +128,7 @@ class DeviceArray:
 
     @property
     def fields(self) -> list[int]:
-        """What kernels are given for it."""
+        """Kernel arguments that describe the array."""
         strides = [math.prod(self.shape[k + 1 :]) * self.dtype.itemsize for k in range(len(self.shape))]
         return [0, 0, math.prod(self.shape), self.dtype.itemsize, self.pointer, *self.shape, *strides]
 
@@ -135,11 +144,11 @@ class DeviceArray:
 
 
 KNOWN_TUPLES = 24
-"""How many tuples of arguments are remembered; a launch has fewer than ten."""
+"""Number of cached argument tuples; a launch has fewer than ten."""
 
 
 class Mirror:
-    """Device copies of host arrays, found by identity and dropped with them."""
+    """Device copies of host arrays, identified by object and freed together with the host array."""
 
     def __init__(self) -> None:
         self._copies: dict[int, tuple[DeviceArray, list]] = {}
@@ -148,7 +157,7 @@ class Mirror:
         """The last launch of each kernel, see `launching`."""
 
     def _entry(self, array: np.ndarray) -> tuple[DeviceArray, list]:
-        """The device copy of a host array and its fields."""
+        """Device copy of a host array, and its kernel arguments."""
         entry = self._copies.get(id(array))
         if entry is None:
             entry = self.reserve(array)
@@ -158,7 +167,7 @@ class Mirror:
         return entry
 
     def reserve(self, array: np.ndarray) -> tuple[DeviceArray, list]:
-        """Memory on the device for an array that it does not know yet, whatever is in it."""
+        """Allocate uninitialized device memory for a host array."""
         copy = DeviceArray(array.shape, array.dtype)
         entry = self._copies[id(array)] = copy, copy.fields
         weakref.finalize(array, self._copies.pop, id(array), None).atexit = False
@@ -168,16 +177,16 @@ class Mirror:
         return id(array) in self._copies
 
     def forget_launches(self) -> None:
-        """Let go of the host arrays of earlier launches, and so of their copies, if nobody else has them."""
+        """Release the host arrays of earlier launches, and thereby device copies without other owners."""
         self.calls.clear()
         self._tuples.clear()
 
     def upload(self, value: Any) -> None:
-        """Make device copies of all arrays in a structure of tuples now, not when they are first used."""
+        """Create device copies of all arrays in nested tuples immediately instead of at their first use."""
         self.flatten(value, [], [])
 
     def clear(self, array: np.ndarray) -> None:
-        """Make a device copy of zeros, whatever the host array holds: no bytes have to move."""
+        """Set the device copy of an array to zero, without a transfer."""
         copy = (self._copies.get(id(array)) or self.reserve(array))[0]
         if copy.nbytes:
             check(driver.cuMemsetD8Async(copy.pointer, 0, copy.nbytes, 0))
@@ -194,20 +203,20 @@ class Mirror:
             check(driver.cuMemcpyHtoD(entry[0].pointer, part.ctypes.data, part.nbytes))
 
     def assign(self, target: np.ndarray, source: np.ndarray, first: int, last: int) -> None:
-        """target[first:last] = source[first:last] on the device."""
+        """target[first:last] = source[first:last] in device memory."""
         row = source.strides[0]
         pointers = (self._entry(array)[0].pointer + first * row for array in (target, source))
         check(driver.cuMemcpyDtoDAsync(*pointers, (last - first) * row, 0))
 
     def duplicate(self, array: np.ndarray, first: int, last: int) -> DeviceArray:
-        """A further copy on the device of some rows, of which the mirror knows nothing."""
+        """Copy rows first to last - 1 to a new device array, not tracked by the mirror."""
         made = DeviceArray((last - first, *array.shape[1:]), array.dtype)
         source = self._entry(array)[0].pointer + first * array.strides[0]
         check(driver.cuMemcpyDtoDAsync(made.pointer, source, made.nbytes, 0))
         return made
 
     def flatten(self, value: Any, fields: list, kinds: list) -> None:
-        """Append what a kernel is given for a value, and what its compilation depends on."""
+        """Append the kernel arguments of a value to `fields` and their compile-time types to `kinds`."""
         if isinstance(value, np.ndarray):
             fields += self._entry(value)[1]
             kinds += (value.dtype, value.ndim)
