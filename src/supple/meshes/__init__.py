@@ -1,4 +1,4 @@
-"""Rest geometry: tetrahedral meshes and surfaces, generators for simple shapes, reading and writing files."""
+"""Rest geometry: tetrahedral and triangle meshes, generators of simple shapes, mesh files."""
 
 from supple.meshes.checks import MeshError
 from supple.meshes.fibres import fibres_between

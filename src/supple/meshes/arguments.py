@@ -1,4 +1,4 @@
-"""Arguments of transformations, checked."""
+"""Validation of transformation arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from supple.meshes.checks import MeshError
 
 
 def three(name: str, values: ArrayLike) -> np.ndarray:
-    """(3,) finite float64."""
+    """Validate a vector of three finite numbers."""
     vector = floats(values)
     if vector.shape != (3,) or not np.all(np.abs(vector) <= LONGEST):
         raise MeshError(f"{name} must be three finite numbers, up to {LONGEST:g}, got {shown(values)}.")
@@ -18,7 +18,7 @@ def three(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def matrix_of(values: ArrayLike) -> np.ndarray:
-    """(3, 3) finite float64."""
+    """Validate a finite (3, 3) matrix."""
     matrix = floats(values)
     if matrix.shape != (3, 3):
         found = f"has shape {matrix.shape}" if matrix.ndim else f"is {shown(values)}"
@@ -29,7 +29,7 @@ def matrix_of(values: ArrayLike) -> np.ndarray:
 
 
 def scaling(factor: ArrayLike) -> np.ndarray:
-    """The matrix (3, 3) that scales by one factor, or by one for each axis."""
+    """(3, 3) scaling matrix for one factor, or one factor per axis."""
     factors = floats(factor)
     if factors.shape not in ((), (3,)):
         raise MeshError(f"scale must be one number or three, but has shape {factors.shape}.")

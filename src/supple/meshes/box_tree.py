@@ -1,7 +1,7 @@
-"""Trees of bounding boxes over the cells of a mesh, for points: which cells are near each of them.
+"""Bounding box tree over the cells of a mesh, for proximity queries of points.
 
-Cells are sorted along a Morton curve through their centers, and halves of that order are the nodes of a
-complete binary tree. All points go down together, level by level, as pairs of a point and a node.
+Cells are sorted along a Morton curve through their centers; recursive halves of that order are the nodes of a
+complete binary tree. All points descend together, level by level, as pairs of point and node.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Iterator
 import numpy as np
 
 LEAF = 4
-"""Cells of a leaf at most, but for rounding: more make fewer levels, and more cells to look at."""
+"""Largest number of cells per leaf, up to rounding. Larger leaves: fewer levels, more candidate cells."""
 
 BITS = 20
-"""Of each coordinate in a Morton code."""
+"""Bits per coordinate in a Morton code."""
 
 TOGETHER = 8192
-"""Points that go down the tree together."""
+"""Number of points that descend the tree together."""
 
 MOST_PAIRS = 1_000_000
-"""Pairs of points and nodes above which fewer points go down together: a point in the center of a sphere is
-near all of it."""
+"""Number of point-node pairs above which fewer points descend together: the center of a sphere is close to
+all of its cells."""
 
 ROUNDING = 1e-9
-"""Part of a distance, and of the size of a cell, by which boxes are searched farther than asked."""
+"""Relative margin of search distances and of cell sizes."""
 
 
 class BoxTree:
-    """A tree over cells with corners (m, k, 3) [m]."""
+    """Bounding box tree over cells with corners (m, k, 3) [m]."""
 
     def __init__(self, corners: np.ndarray) -> None:
         low, high = corners.min(axis=1), corners.max(axis=1)
@@ -45,8 +45,17 @@ class BoxTree:
             self._boxes.insert(0, (least, most))
 
     def near(self, points: np.ndarray, reach: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Pairs of points (k, 3) [m] and cells whose boxes are within a reach (k,) [m] of them, as numbers of
-        the points (p,) and of the cells (p,). All pairs of a point come together."""
+        """Yield pairs of points and cells whose boxes are within the search distance.
+
+        All pairs of a point are in the same item.
+
+        Args:
+            points: (k, 3) points [m].
+            reach: (k,) search distances [m].
+
+        Yields:
+            Point indices (p,) and cell indices (p,).
+        """
         squares = (reach * (1 + ROUNDING)) ** 2
         ranges = [(k, min(k + TOGETHER, len(points))) for k in range(0, len(points), TOGETHER)]
         while ranges:
@@ -61,7 +70,7 @@ class BoxTree:
     def _pairs(
         self, chosen: np.ndarray, points: np.ndarray, squares: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Pairs of points and nearby cells; None where they exceed the memory limit."""
+        """Pairs of points and nearby cells; None if they exceed the memory limit."""
         alone, node = len(chosen) == 1, np.zeros(len(chosen), np.int64)
         for least, most in self._boxes[1:]:
             if len(chosen) > MOST_PAIRS and not alone:
@@ -78,13 +87,13 @@ class BoxTree:
 
 
 def _squared_distances(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Of points (p, 3) from boxes, (p,) [m²]; 0 inside."""
+    """Squared distances (p,) [m²] of points (p, 3) from boxes; 0 inside."""
     beyond = np.maximum(np.maximum(low - points, points - high), 0)
     return np.einsum("pi,pi->p", beyond, beyond)
 
 
 def _morton_codes(points: np.ndarray) -> np.ndarray:
-    """(m,) the bits of the three coordinates of points (m, 3), interleaved."""
+    """Morton codes (m,) of points (m, 3): interleaved bits of their coordinates."""
     low, size = points.min(axis=0), np.ptp(points, axis=0).max()
     scaled = (points - low) * ((2**BITS - 1) / size if size > 0 else 0.0)
     codes = np.zeros(len(points), np.int64)

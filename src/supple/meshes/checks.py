@@ -1,4 +1,4 @@
-"""What meshes must satisfy before anything is computed on them."""
+"""Validation of mesh points and cells."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from supple.checks import LONGEST, SHORTEST
 from supple.meshes.measures import squared_edges, volumes
 
 FLAT = 1e-14
-"""A tet is flat when |V| ≤ FLAT ℓ³, ℓ its longest edge: rounding decides the sign of its volume."""
+"""Ratio |V|/ℓ³, with longest edge ℓ, below which a tet counts as flat: rounding decides the sign of its
+volume."""
 
 ROUNDING = 1e-3
-"""The part of a tet's longest edge that the distance between neighbouring float64 coordinates may be."""
+"""Largest spacing of float64 coordinates relative to the longest edge of a tet."""
 
 
 class MeshError(ValueError):
-    """A mesh that cannot be simulated. The text says what is wrong with it and what to do."""
+    """Raised for an invalid mesh; the message describes the defect and its repair."""
 
 
 def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Private copies of points (n, 3) float64 and tets (m, 4) int32 that pass every check below."""
+    """Validate points (n, 3) and tets (m, 4); returns copies as float64 and int32."""
     points = _as_points(points)
     tets = _as_cells(tets, "tet", 4, len(points))
     _refuse_repeated_vertices(tets)
@@ -35,13 +36,13 @@ def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarra
 
 
 def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Private copies of points (n, 3) float64 and triangles (m, 3) int32, in range and finite."""
+    """Validate points (n, 3) and triangles (m, 3); returns copies as float64 and int32."""
     points = _as_points(points)
     return points, _as_cells(triangles, "triangle", 3, len(points))
 
 
 def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:
-    """A private, read-only copy of texture coordinates (m, 3, 2), finite."""
+    """Validate texture coordinates (m, 3, 2); returns a read-only copy."""
     uv = np.array(_as_array(values, "uv"), np.float64, order="C")
     if uv.shape != (triangles, 3, 2) or not np.isfinite(uv).all():
         raise MeshError(
@@ -53,7 +54,7 @@ def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:
 
 
 def say_size(size: np.ndarray) -> str:
-    """2 × 1 × 0.5 m"""
+    """Format a size as 2 × 1 × 0.5 m."""
     return " × ".join(f"{edge:.4g}" for edge in size) + " m"
 
 
@@ -75,10 +76,10 @@ def _as_points(values: ArrayLike) -> np.ndarray:
 
 
 def _refuse_size(points: np.ndarray) -> None:
-    """Points that coincide are left to other checks."""
+    """Refuse meshes of extreme size or position. Coincident points are left to other checks."""
     low, high = points.min(axis=0), points.max(axis=0)
     largest = max(np.abs(low).max(), np.abs(high).max())
-    size = high / 2 - low / 2  # halves, lest it overflows
+    size = high / 2 - low / 2  # halves avoid overflow
     if largest > LONGEST:
         found = f"The points reach {largest:.2g} m from the origin"
     elif 0 < size.max() < SHORTEST / 2:
@@ -92,7 +93,7 @@ def _refuse_size(points: np.ndarray) -> None:
 
 
 def _as_cells(values: ArrayLike, kind: str, corners: int, n: int) -> np.ndarray:
-    """Cells (m, corners) int32 of vertices 0 to n - 1; kind is "tet" or "triangle"."""
+    """Validate cells as (m, corners) int32 with vertices 0 to n - 1; kind is "tet" or "triangle"."""
     array = _as_array(values, f"{kind}s")
     if array.size == 0:
         raise MeshError(f"The mesh is empty: it has no {kind}s.")
@@ -141,7 +142,7 @@ def _refuse_repeated_tets(tets: np.ndarray) -> None:
     a, b, c, d = np.sort(tets, axis=1).astype(np.int64).T
     n = int(d.max()) + 1
     first, second = a * n + b, c * n + d
-    order = np.lexsort((second, first))  # stable: of equal tets the earlier comes first
+    order = np.lexsort((second, first))  # stable: the earlier of two equal tets comes first
     same = (np.diff(first[order]) == 0) & (np.diff(second[order]) == 0)
     if same.any():
         original, copy = order[:-1][same], order[1:][same]
@@ -167,7 +168,7 @@ def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple
 
 
 def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
-    """Far from the origin float64 cannot tell the vertices of a small tet apart."""
+    """Refuse small meshes far from the origin, where float64 cannot resolve their tets."""
     size, largest = np.ptp(points, axis=0), np.abs(points).max()
     if not size.any():
         place = ", ".join(f"{x:.4g}" for x in points[0])
@@ -209,6 +210,6 @@ def _oriented(tets: np.ndarray, volume: np.ndarray, repair: bool) -> np.ndarray:
 
 
 def say_first(ids: np.ndarray, text: Callable[[int], str] = str, shown: int = 5) -> str:
-    """The first few ids as text, and how many more there are."""
+    """Format the first few ids, followed by the number of omitted ones."""
     more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
     return ", ".join(text(i) for i in ids[:shown].tolist()) + more

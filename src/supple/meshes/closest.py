@@ -1,5 +1,7 @@
-"""Closest points of a body at rest: in the tetrahedron that contains a point, else on the surface; of cloth
-always on the surface. Exact in float64: a tree of boxes finds the cells among which they are."""
+"""Closest points of a body at rest: inside a tetrahedron, otherwise on the surface; for cloth on the surface.
+
+Exact in float64; a bounding box tree finds the candidate cells.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,20 @@ from supple.meshes.box_tree import BoxTree
 from supple.meshes.mesh import Mesh
 
 _INSIDE = -1e-9
-"""Smallest barycentric coordinate that counts as inside: points on a face belong to the body."""
+"""Smallest barycentric coordinate of interior points: points on a face belong to the body."""
 
 
 def closest_in_body(points: np.ndarray, mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (k, 4) and weights (k, 4) ≥ 0, Σ_j w_j = 1: Σ_j w_j X_j is the point of the body nearest to
-    each of the points (k, 3) [m]. On the surface the fourth weight is 0, and cloth has three of them only."""
+    """Find the point of a body closest to each point.
+
+    Args:
+        points: (k, 3) points [m].
+        mesh: Mesh of the body.
+
+    Returns:
+        Vertices (k, 4) and weights (k, 4) ≥ 0 with Σ_j w_j = 1: Σ_j w_j X_j is the closest point. The fourth
+        weight is 0 on the surface. Cloth has three vertices and weights.
+    """
     if mesh.corners == 3:
         triangle, weights = closest_on_triangles(points, mesh.points, mesh.surface)
         return mesh.surface[triangle].astype(np.int64), _sound(weights)
@@ -37,7 +47,7 @@ def _sound(weights: np.ndarray) -> np.ndarray:
 def containing_tets(
     points: np.ndarray, vertices: np.ndarray, tets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The tetrahedron that contains each point.
+    """Find the tetrahedron that contains each point.
 
     Args:
         points: Points (k, 3) [m].
@@ -45,8 +55,8 @@ def containing_tets(
         tets: Tetrahedra (m, 4).
 
     Returns:
-        Numbers (k,) of the tetrahedra, of several that in which the point is deepest, and -1 where there is
-        none; and barycentric coordinates (k, 4) in it.
+        Tetrahedron (k,) of each point, -1 for none, and barycentric coordinates (k, 4). Of several
+        tetrahedra, the one with the largest minimum coordinate is chosen.
     """
     found, coordinates = np.full(len(points), -1), np.zeros((len(points), 4))
     corners = vertices[tets]
@@ -62,7 +72,7 @@ def containing_tets(
 def closest_on_triangles(
     points: np.ndarray, vertices: np.ndarray, triangles: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The closest point of a triangle surface to each of several points.
+    """Find the closest point of a triangle surface to each point.
 
     Args:
         points: Points (k, 3) [m].
@@ -70,8 +80,8 @@ def closest_on_triangles(
         triangles: Triangles (m, 3).
 
     Returns:
-        Numbers (k,) of the triangles, of several that are equally close the first, and weights (k, 3) ≥ 0 of
-        their corners at the closest points.
+        Triangle (k,) of each point, the first of several equally close ones, and weights (k, 3) ≥ 0 of its
+        corners at the closest point.
     """
     found, weights = np.zeros(len(points), np.int64), np.zeros((len(points), 3))
     corners = vertices[triangles]
@@ -86,13 +96,13 @@ def closest_on_triangles(
 
 
 def _first_of_each(point: np.ndarray, value: np.ndarray, cell: np.ndarray) -> np.ndarray:
-    """The pair of each point that has the least value, of several the first cell."""
+    """Index of each point's pair with the least value; the first cell among ties."""
     order = np.lexsort((cell, value, point))
     return order[np.diff(point[order], prepend=-1) > 0]
 
 
 def _barycentric(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Coordinates (p, 4) of points (p, 3) in tetrahedra with corners (p, 4, 3); -∞ where these are flat."""
+    """Barycentric coordinates (p, 4) of points (p, 3) in tetrahedra (p, 4, 3); -∞ for flat tetrahedra."""
     a, b, c = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 0)
     r = points - corners[:, 0]
     bc, ca, ab = np.cross(b, c), np.cross(c, a), np.cross(a, b)
@@ -105,8 +115,10 @@ def _barycentric(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def _closest_weights(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Weights (p, 3) of the corners (p, 3, 3) of triangles where these are closest to points (p, 3) [Ericson
-    2005, section 5.1.5]; of a triangle without area, at the closest point of its edges."""
+    """Corner weights (p, 3) at the closest points of triangles (p, 3, 3) [Ericson 2005, section 5.1.5].
+
+    For a triangle without area, the closest point of its edges.
+    """
     a, b, c = np.moveaxis(corners, 1, 0)
     n = np.cross(b - a, c - a)
     square = np.einsum("pi,pi->p", n, n)
@@ -116,14 +128,14 @@ def _closest_weights(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     inner = np.column_stack([1 - v - w, v, w])
     edges = [_on_edge(points, corners, *pair) for pair in ((0, 1), (1, 2), (2, 0))]
     inner = np.where(((square > 0) & (inner.min(axis=1) >= 0))[:, None], inner, edges[0])
-    places = [inner, *edges]  # of slivers the edges may be closer, by rounding
+    places = [inner, *edges]  # rounding may make the edges of slivers closer
     apart = [points - np.einsum("pk,pki->pi", weights, corners) for weights in places]
     nearest = np.argmin([np.einsum("pi,pi->p", d, d) for d in apart], axis=0)
     return np.choose(nearest[:, None], places)
 
 
 def _on_edge(points: np.ndarray, corners: np.ndarray, start: int, end: int) -> np.ndarray:
-    """Weights (p, 3) at the closest point of an edge, between two corners."""
+    """Corner weights (p, 3) at the closest point of an edge between two corners."""
     p, q = corners[:, start], corners[:, end]
     along = q - p
     t = _ratio(np.einsum("pi,pi->p", points - p, along), np.einsum("pi,pi->p", along, along)).clip(0, 1)
@@ -133,5 +145,5 @@ def _on_edge(points: np.ndarray, corners: np.ndarray, start: int, end: int) -> n
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a/b, and 0 where b is 0."""
+    """a/b, or 0 if b is 0."""
     return a / np.where(b == 0, np.inf, b)

@@ -1,9 +1,10 @@
-"""Coarser surfaces of some of the vertices of a surface, about a quarter of them.
+"""Surface coarsening to a subset of about a quarter of the vertices.
 
-Vertices are kept that are not too close to each other, those of corners and borders first; the others belong
-to the nearest of these along edges. A triangle whose corners belong to three different ones is one of the
-coarser surface: that map of the surface is continuous, so that there are no holes. Quadric decimation knows
-no better vertices of a flat sheet, and moves them: here each stands for one of the surface, with its pins.
+The retained vertices keep a minimum distance from each other; corners and borders have priority. Every other
+vertex is assigned to the closest retained one along edges. Each triangle with corners assigned to three
+different vertices becomes a triangle of the coarse surface. This map of the surface is continuous, so the
+coarse surface has no holes. Quadric decimation offers no advantage on a flat sheet and moves vertices; here
+coarse vertices are surface vertices and keep their Dirichlet conditions.
 """
 
 from __future__ import annotations
@@ -17,27 +18,33 @@ from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
 from supple.meshes.measures import area_vectors, areas
 
 CLOSE = 1.9
-"""Vertices that are kept are this many times as far from each other as neighbours are, which leaves every
-second along both axes of regular grids."""
+"""Minimum distance of retained vertices in units of the vertex spacing; on regular grids every second vertex
+along both axes remains."""
 
 CORNER = 0.7
-"""A border turns at a corner where the cosine of the angle is less than this."""
+"""Cosine of the angle between border edges below which a border vertex is a corner."""
 
 SLENDER = 0.02
-"""Area of a triangle by the square of its longest edge below which it is left out."""
+"""Ratio of area to squared longest edge below which a coarse triangle is dropped."""
 
 OUTSIDE = -0.5
-"""The least weight of a corner by which vertices beyond a border are bound."""
+"""Least barycentric weight for vertices beyond a border."""
 
 
 AWAY = 1e3
-"""By which a weight counts as less where a triangle faces the other way."""
+"""Penalty on the weight of a triangle with opposite orientation."""
 
 
 class Coarser(NamedTuple):
-    """vertices (k,): those that are kept, sorted; triangles (t, 3): numbers among these; origin (t,): the
-    triangle of the surface that each is made of; bound (b,): vertices of the surface with a place on the
-    coarser one, corners (b, 3), numbers among those that are kept, with weights (b, 3), Σ = 1."""
+    """Coarse surface and the interpolation of the remaining vertices.
+
+    Attributes:
+        vertices: (k,) retained vertices, sorted.
+        triangles: (t, 3) coarse triangles, as indices into `vertices`.
+        origin: (t,) surface triangle from which each coarse triangle is derived.
+        bound: (b,) surface vertices with an interpolation on the coarse surface.
+        corners, weights: (b, 3) coarse vertices and weights of the interpolation, with unit sum.
+    """
 
     vertices: np.ndarray
     triangles: np.ndarray
@@ -48,8 +55,13 @@ class Coarser(NamedTuple):
 
 
 def coarser(points: np.ndarray, triangles: np.ndarray, first: np.ndarray) -> Coarser:
-    """Of a surface with triangles (m, 3) of points (n, 3) [m]; first (n,) bool: vertices that are kept before
-    others."""
+    """Coarsen a surface.
+
+    Args:
+        points: (n, 3) vertex positions [m].
+        triangles: (m, 3) triangles.
+        first: (n,) mask of vertices retained with priority.
+    """
     used, local = np.unique(triangles, return_inverse=True)
     local = local.reshape(-1, 3)
     x = points[used]
@@ -68,7 +80,7 @@ def coarser(points: np.ndarray, triangles: np.ndarray, first: np.ndarray) -> Coa
 
 
 def _lengths(x: np.ndarray, triangles: np.ndarray) -> csr_array:
-    """(n, n) the lengths of edges [m]."""
+    """(n, n) sparse matrix of edge lengths [m]."""
     ends = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
     a, b = np.unique(ends, axis=0).T
     length = np.linalg.norm(x[a] - x[b], axis=1)
@@ -77,7 +89,7 @@ def _lengths(x: np.ndarray, triangles: np.ndarray) -> csr_array:
 
 
 def _spread(x: np.ndarray, triangles: np.ndarray, lengths: csr_array, first: np.ndarray) -> np.ndarray:
-    """(k,) vertices of which no two are close, in the order of their importance."""
+    """(k,) retained vertices, pairwise separated, in order of priority."""
     close = _close(x, triangles, lengths)
     rank = np.empty(len(x), np.int64)
     rank[reverse_cuthill_mckee(lengths, symmetric_mode=True)] = np.arange(len(x))
@@ -93,7 +105,7 @@ def _spread(x: np.ndarray, triangles: np.ndarray, lengths: csr_array, first: np.
 
 
 def _close(x: np.ndarray, triangles: np.ndarray, lengths: csr_array) -> csr_array:
-    """(n, n): vertices at most two edges from each other, and too close."""
+    """(n, n) sparse matrix of vertices at most two edges apart and closer than the minimum distance."""
     around = np.zeros(len(x))
     counts = np.bincount(triangles.ravel(), minlength=len(x))
     np.add.at(around, triangles, np.repeat(areas(x, triangles)[:, None], 3, axis=1))
@@ -106,7 +118,7 @@ def _close(x: np.ndarray, triangles: np.ndarray, lengths: csr_array) -> csr_arra
 
 
 def _border(x: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) bool: vertices on borders, and those of them at which a border turns."""
+    """Masks (n,) of border vertices, and of border corners."""
     n = len(x)
     start, end = triangles.ravel().astype(np.int64), triangles[:, [1, 2, 0]].ravel().astype(np.int64)
     alone = ~np.isin(start * n + end, end * n + start)
@@ -121,7 +133,7 @@ def _border(x: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _triangles(x: np.ndarray, triangles: np.ndarray, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(t, 3) of vertices that are kept, and (t,) the triangles that they come from."""
+    """Coarse triangles (t, 3), and the surface triangles (t,) from which they are derived."""
     labels = nearest[triangles]
     a, b, c = labels.T
     apart = np.flatnonzero((a != b) & (b != c) & (c != a))
@@ -137,8 +149,20 @@ def _triangles(x: np.ndarray, triangles: np.ndarray, nearest: np.ndarray) -> tup
 def _places(
     x: np.ndarray, normals: np.ndarray, nearest: np.ndarray, points: np.ndarray, triangles: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which points x are bound, and to which corners with which weights: of the triangles around the nearest
-    vertex, numbers (n,) or -1, that in which a point lies, or nearly, and that faces the same way."""
+    """Interpolate points x on the coarse triangles around their assigned vertex.
+
+    The chosen triangle contains the point, or nearly so, and has the same orientation.
+
+    Args:
+        x: (n, 3) points [m].
+        normals: (n, 3) surface normals.
+        nearest: (n,) assigned coarse vertex, or -1.
+        points: Coarse vertices [m].
+        triangles: Coarse triangles.
+
+    Returns:
+        Interpolated points (b,), corners (b, 3) and weights (b, 3).
+    """
     bound = np.flatnonzero(nearest >= 0)
     choices = _around(triangles, len(points))[nearest[bound]]
     weights = _weights(x[bound], points[triangles[choices]])
@@ -153,7 +177,7 @@ def _places(
 
 
 def _around(triangles: np.ndarray, count: int) -> np.ndarray:
-    """(count, most) the triangles at each vertex, -1 where there are fewer."""
+    """(count, valence) triangles at each vertex, padded with -1."""
     owner = np.argsort(triangles.ravel(), kind="stable")
     valence = np.bincount(triangles.ravel(), minlength=count)
     rank = np.arange(triangles.size) - np.repeat(np.cumsum(valence) - valence, valence)
@@ -163,7 +187,7 @@ def _around(triangles: np.ndarray, count: int) -> np.ndarray:
 
 
 def _weights(x: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """(n, c, 3) barycentric coordinates of points (n, 3), projected into triangles (n, c, 3, 3)."""
+    """(n, c, 3) barycentric coordinates of points (n, 3), projected onto triangles (n, c, 3, 3)."""
     a, b, c = np.moveaxis(corners, 2, 0)
     e, f, d = b - a, c - a, x[:, None] - a
     ee, ef, ff = (np.einsum("nci,nci->nc", *pair) for pair in ((e, e), (e, f), (f, f)))

@@ -1,4 +1,4 @@
-"""What meshes have in common: they never change."""
+"""Immutable base class of meshes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 
 
 class Constant:
-    """Attributes that begin with an underscore are given, and their arrays read-only, those in dictionaries
-    too; all others are computed
-    of them. Only the former are pickled and copied."""
+    """Base class of immutable objects with lazily computed properties.
+
+    Attributes with a leading underscore are input; their arrays, including those in dictionaries, are
+    read-only. All other attributes are computed from them. Only the input is pickled and copied.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name.startswith("_")}

@@ -1,4 +1,4 @@
-"""Corners of surfaces: vertices doubled along sharp edges, so that each side has its own normal."""
+"""Render corners of surfaces: vertices duplicated along sharp edges, so that each side has its own normal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 SHARP = np.cos(np.radians(35))
-"""Cosine of the angle between the normals of two triangles at rest above which their edge is sharp."""
+"""Cosine of the angle between the rest normals of two triangles below which their common edge is sharp."""
 
 
 def smooth_corners(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(k, 3) numbers of corners: two triangles share one where a chain of edges that are not sharp leads
-    from the one to the other around their vertex."""
+    """(k, 3) corner numbers of triangles: triangles connected by smooth edges around a vertex share its
+    corner."""
     a, b, c = np.moveaxis(points[triangles], 1, 0)
     normals = np.cross(b - a, c - a)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -25,7 +25,7 @@ def smooth_corners(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     one, other = order[:-1][same], order[1:][same]
     smooth = np.einsum("ij,ij->i", normals[one // 3], normals[other // 3]) > SHARP
     one, other = one[smooth], other[smooth]
-    first, second = start.ravel(), end.ravel()  # neighbours run along their edge in opposite directions
+    first, second = start.ravel(), end.ravel()  # neighbors traverse their common edge in opposite directions
     joined = np.concatenate([first[one], second[one]]), np.concatenate([second[other], first[other]])
     matching = ids[joined[0]] == ids[joined[1]]
     graph = coo_array(
@@ -35,20 +35,20 @@ def smooth_corners(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def split_corners(corners: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(k, 3) numbers of corners that also differ where values (k, 3, ...) at them do."""
+    """(k, 3) corner numbers, also separated by different values (k, 3, ...) at the corners."""
     rows = np.column_stack([corners.ravel(), values.reshape(corners.size, -1)])
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(corners.shape)
 
 
 def corner_values(corners: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(c, ...) values of corners 0, 1, ... from values (k, 3, ...) at the corners (k, 3) of triangles."""
+    """(c, ...) value of each corner number, from values (k, 3, ...) at triangle corners (k, 3)."""
     found = np.empty((corners.max() + 1, *values.shape[2:]), values.dtype)
     found[corners] = values
     return found
 
 
 def unit_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(c, 3) unit normals at points (c, 3), outwards; means over triangles weighted by area."""
+    """(c, 3) area-weighted unit normals at points (c, 3), pointing outwards."""
     a, b, c = np.moveaxis(points[triangles], 1, 0)
     faces, ids = np.cross(b - a, c - a), triangles.ravel()
     sums = [np.bincount(ids, np.repeat(axis, 3), len(points)) for axis in faces.T]

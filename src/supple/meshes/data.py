@@ -1,7 +1,7 @@
-"""Data of meshes: numbers, vectors and matrices for each cell or vertex, which turn as the mesh turns.
+"""Mesh data: numbers, vectors and tensors per cell or vertex, which rotate with the mesh.
 
-Rows of three floats are vectors and (3, 3) floats are tensors; whole numbers, such as regions, and everything
-else are carried along as they are.
+Rows of three floats are vectors and (3, 3) floats are tensors; integers, such as regions, and all other data
+are unchanged by transformations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Given = Mapping[str, ArrayLike] | None
 
 
 def checked_data(name: str, data: Given, count: int, what: str) -> dict[str, np.ndarray]:
-    """Private, read-only copies of arrays of numbers with one row for each item; nine floats are a tensor."""
+    """Validate data arrays with one row per item; returns read-only copies. Nine floats become a tensor."""
     if not isinstance(data, Mapping | None):
         raise MeshError(f"{name} must be a dictionary of arrays, got {shown(data)}.")
     arrays = {}
@@ -42,13 +42,20 @@ def checked_data(name: str, data: Given, count: int, what: str) -> dict[str, np.
 
 
 def turns(values: np.ndarray) -> bool:
-    """Whether data turn with the mesh: vectors and tensors do."""
+    """True for data that rotate with the mesh: vectors and tensors."""
     return values.dtype.kind == "f" and values.shape[1:] in ((3,), (3, 3))
 
 
 def turned(data: Data, matrix: np.ndarray) -> dict[str, np.ndarray]:
-    """Data after x → A x with A (3, 3), or (m, 3, 3) for each row: vectors as lines drawn in the material,
-    v → A v, with the length that they had; tensors turned by the rotation of A."""
+    """Transform data by x → A x.
+
+    Vectors are directions in the material, v → A v with unchanged length; tensors are rotated by the rotation
+    of A.
+
+    Args:
+        data: Arrays by name.
+        matrix: A, (3, 3) or (m, 3, 3) per row.
+    """
     if not any(map(turns, data.values())):
         return dict(data)
     A = np.broadcast_to(matrix, (len(next(iter(data.values()))), 3, 3))
@@ -67,7 +74,7 @@ def _turned(values: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def merged(parts: Sequence[Data], counts: Sequence[int]) -> dict[str, np.ndarray]:
-    """The data of several meshes one after the other; where one has none of a name, NaN or -1."""
+    """Concatenate the data of several meshes; missing rows are NaN, or -1 for integers."""
     names = dict.fromkeys(name for part in parts for name in part)
     return {
         name: np.concatenate(
@@ -86,7 +93,7 @@ def _filled(name: str, part: Data, count: int, parts: Sequence[Data]) -> np.ndar
 
 
 def refuse_mixed(parts: Sequence[Data]) -> None:
-    """Data of one name must be of one shape in all meshes that are merged."""
+    """Refuse data of the same name with different shapes in meshes to be merged."""
     for name in {name for part in parts for name in part}:
         shapes = {part[name].shape[1:] for part in parts if name in part}
         if len(shapes) > 1:
@@ -97,7 +104,7 @@ def refuse_mixed(parts: Sequence[Data]) -> None:
 
 
 def field_of(name: Any, cell_data: Data, point_data: Data, cells: np.ndarray) -> np.ndarray:
-    """Data of a name with one row for each cell; of vertices, the mean of its corners."""
+    """Data with one row per cell; vertex data are averaged over the corners."""
     if name in cell_data:
         return cell_data[name]
     if name in point_data:

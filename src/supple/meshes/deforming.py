@@ -1,4 +1,4 @@
-"""Data of a mesh that has deformed: directions and tensors turn with the deformation."""
+"""Data of deformed meshes: directions and tensors rotate with the deformation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from supple.meshes.mesh import Mesh
 
 
 def deformation_gradients(mesh: Mesh, positions: np.ndarray) -> np.ndarray:
-    """F (m, 3, 3) of every cell, whose corners are now at positions (n, 3) [m]; of a triangle the one that
-    keeps its thickness."""
+    """F (m, 3, 3) of every cell at positions (n, 3) [m]; triangles keep their thickness."""
     return np.linalg.solve(_edges(mesh.points, mesh.cells), _edges(positions, mesh.cells)).transpose(0, 2, 1)
 
 
 def _edges(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(m, 3, 3) rows: three edges of a tet; two of a triangle and its unit normal."""
+    """(m, 3, 3) rows: three edges of a tet; two edges of a triangle and its unit normal."""
     edges = points[cells[:, 1:]] - points[cells[:, :1]]
     if edges.shape[1] == 3:
         return edges
@@ -26,8 +25,11 @@ def _edges(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def deformed_data(mesh: Mesh, positions: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The cell and point data of a mesh at positions (n, 3) [m]: vectors along F v with the length that they
-    have at rest, tensors turned by the rotation of F; at vertices, by the mean F of the cells around."""
+    """Cell and point data of a mesh at positions (n, 3) [m].
+
+    Vectors follow F v with their rest length, tensors the rotation of F; vertices use the mean F of their
+    cells.
+    """
     cells, vertices = dict(mesh.cell_data), dict(mesh.point_data)
     if positions is mesh.points or not any(map(turns, (*cells.values(), *vertices.values()))):
         return cells, vertices

@@ -1,4 +1,4 @@
-"""Edges of triangles: which triangles meet there, and whether they agree on what is outside."""
+"""Edges of triangle meshes: adjacent triangles and consistency of their orientation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from scipy.sparse.csgraph import connected_components
 
 
 class Sides(NamedTuple):
-    """All (directed) sides of triangles, those of the same edge one after the other: triangle (3 m,), start
-    and end (3 m,) vertices; first (e + 1,): where the sides of each edge begin."""
+    """Directed sides of all triangles, sorted by edge.
+
+    Attributes:
+        triangle, start, end: (3 m,) triangle, first and last vertex of each side.
+        first: (e + 1,) first side of each edge.
+    """
 
     triangle: np.ndarray
     start: np.ndarray
@@ -21,7 +25,7 @@ class Sides(NamedTuple):
 
 
 class Edges:
-    """The e edges of triangles (m, 3)."""
+    """Undirected edges of triangles (m, 3); `len` is their number e."""
 
     def __init__(self, triangles: np.ndarray) -> None:
         start, end = (
@@ -45,26 +49,28 @@ class Edges:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """(e,) how many triangles meet at each."""
+        """(e,) number of triangles at each edge."""
         return np.diff(self.sides.first)
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """(k, 2) the two triangles of every edge where two meet."""
+        """(k, 2) triangles of every edge shared by exactly two."""
         at = self.sides.first[:-1][self.counts == 2]
         return np.stack([self.sides.triangle[at], self.sides.triangle[at + 1]], axis=1)
 
     @cached_property
     def turned(self) -> np.ndarray:
-        """(k,) bool for the `pairs`: whether both run along their edge the same way, so that what is outside
-        for one is inside for the other."""
+        """(k,) True if both triangles of a pair traverse their edge in the same direction: opposite
+        orientations."""
         at = self.sides.first[:-1][self.counts == 2]
         return self.sides.start[at] == self.sides.start[at + 1]
 
     @cached_property
     def one_sided(self) -> bool:
-        """Whether a way along the surface leads to its back, as on a Möbius strip: no order of the vertices
-        of its triangles can agree on what is outside. Each triangle counts twice, for its two sides."""
+        """True for a one-sided surface such as a Möbius strip, which has no consistent orientation.
+
+        The test graph contains each triangle twice, once per side.
+        """
         count = int(self.sides.triangle.max()) + 1
         (one, other), back = self.pairs.T, self.turned * count
         start, end = np.concatenate([one, one + count]), np.concatenate([other + back, other + count - back])

@@ -1,4 +1,4 @@
-"""Directions of fibres that run from one end of a body to the other."""
+"""Fiber directions between two ends of a body."""
 
 from __future__ import annotations
 
@@ -17,11 +17,23 @@ Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list[int]
 
 
 def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarray:
-    """(m, 3) unit vectors along which heat would flow from the vertices at `start` to those at `end`.
+    """Compute fiber directions from one end of a body to the other: directions of heat flow.
 
-    They are the gradients of the harmonic function that is 0 at the start, 1 at the end and has no flux
-    through the rest of the surface; so they follow the body, as fibres of a muscle do between its tendons.
-    start and end: a function of rest points (n, 3) that gives a mask, a mask, or numbers of vertices.
+    They are the normalized gradients of the harmonic function that is 0 at the start, 1 at the end and has no
+    flux through the rest of the surface. They follow the body like the fibers of a muscle between its
+    tendons.
+
+    Args:
+        mesh: Mesh of the body.
+        start: Vertices of the first end: a function of rest points (n, 3) that returns a mask, a mask, or
+            vertex ids.
+        end: Vertices of the other end, likewise.
+
+    Returns:
+        (m, 3) unit vectors per tetrahedron.
+
+    Raises:
+        MeshError: Empty or overlapping ends, or tetrahedra without a direction.
     """
     if not isinstance(mesh, TetMesh):
         raise TypeError(f"fibres_between needs a TetMesh, got {shown(mesh)}")
@@ -56,14 +68,14 @@ def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
 
 
 def _gradients(mesh: TetMesh) -> np.ndarray:
-    """(m, 4, 3) of the shape functions [1/m]."""
+    """(m, 4, 3) gradients of the shape functions [1/m]."""
     corners = mesh.points[mesh.tets]
     inner = np.linalg.inv(corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
     return np.concatenate([-inner.sum(axis=1, keepdims=True), inner], axis=1)
 
 
 def _harmonic(mesh: TetMesh, gradients: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """(n,) the solution of Laplace's equation; vertices that hang on neither end are 0."""
+    """(n,) solution of Laplace's equation; 0 in components connected to neither end."""
     n, tets = mesh.n_vertices, mesh.tets
     entries = mesh.volumes[:, None, None] * np.einsum("eai,ebi->eab", gradients, gradients)
     rows, columns = np.repeat(tets, 4, axis=1).ravel(), np.tile(tets, (1, 4)).ravel()

@@ -47,16 +47,25 @@ def load_mesh(
     scale: ArrayLike = 1.0,
     progress: Progress = log.info,
 ) -> TetMesh:
-    """A mesh from a file, scaled by one factor or by one for each axis.
+    """Load a tetrahedral mesh from a file, or fill a closed surface with tetrahedra.
 
-    The tets of a Medit (.mesh), Gmsh (.msh), VTK (.vtk), VTU (.vtu) or TetGen (.node with .ele) file, with
-    the data that the file has for them and for vertices; other cells are ignored. `repair=True` swaps
-    vertices of inverted tets and removes vertices without tets, see `TetMesh`.
-    A closed surface (.obj, .stl, .ply, .off) is filled with tets whose edges are about edge_length [m] after
-    scaling, see `tetrahedralise`, which calls progress.
+    Medit (.mesh), Gmsh (.msh), VTK (.vtk), VTU (.vtu) and TetGen (.node with .ele) files provide tets with
+    cell and point data; other cells are ignored. Closed surfaces (.obj, .stl, .ply, .off) are filled, see
+    `tetrahedralise`.
+
+    Args:
+        path: Path of the file.
+        repair: Swap vertices of inverted tets and remove vertices without tets, see `TetMesh`.
+        edge_length: Edge length of the tets that fill a surface [m], after scaling.
+        scale: Scale factor, or one factor per axis.
+        progress: Function called with progress messages while a surface is filled.
+
+    Raises:
+        FileNotFoundError: Missing file.
+        MeshError: Unreadable file or invalid mesh.
     """
     path = a_path(path, "the path of a mesh file")
-    scaling(scale)  # is refused before anything is read
+    scaling(scale)  # validated before the file is read
     if is_surface_file(path):
         return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:
@@ -83,9 +92,9 @@ def _content(path: Path) -> meshio.Mesh:
     except InputFileError as error:
         raise MeshError(f"{path} {error}.") from None
     try:
-        with redirect_stderr(io.StringIO()):  # meshio prints about fields it skips
+        with redirect_stderr(io.StringIO()):  # meshio prints messages about skipped fields
             return module.read(str(path))
-    except Exception as error:  # meshio raises whatever its parser stumbled on
+    except Exception as error:  # meshio raises arbitrary parser errors
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise MeshError(
             f"{path} could not be read as a {name} file ({reason}). It may be cut short or in another format."
@@ -102,8 +111,7 @@ def _read(path: Path, repair: bool) -> TetMesh:
 
 
 def read_triangles(path: Path) -> TriMesh:
-    """All triangles of a file, with their data and those of vertices; vertices without triangles are left
-    out."""
+    """Read all triangles of a file with cell and point data; vertices without triangles are dropped."""
     content = _content(path)
     found = [block.data for block in content.cells if block.type == "triangle" and len(block.data)]
     if not found:
@@ -125,10 +133,17 @@ def save_mesh(
     point_data: Mapping[str, ArrayLike] | None = None,
     cell_data: Mapping[str, ArrayLike] | None = None,
 ) -> None:
-    """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk, .vtu, or .node with .ele.
+    """Write a mesh as .mesh, .msh, .vtk, .vtu, or .node with .ele, at rest or deformed.
 
-    point_data and cell_data: name → one row for each vertex or cell, beside or instead of those of the mesh,
-    which turn as it deforms. Of those .mesh holds medit:ref only, and .node nothing, which a warning says.
+    Data of the mesh rotate with its deformation. A .mesh file stores only the data medit:ref, a .node file
+    none; a warning names the data that are lost.
+
+    Args:
+        mesh: Mesh to write.
+        path: Path of the file; its suffix selects the format.
+        positions: (n, 3) vertex positions [m]; by default the rest positions.
+        point_data: Further data by name, one row per vertex; they replace mesh data of the same name.
+        cell_data: Further data by name, one row per cell; they replace mesh data of the same name.
     """
     if not isinstance(mesh, Mesh):
         raise TypeError(f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {shown(mesh)}")
@@ -149,7 +164,7 @@ def write_meshes(
     point_data: Mapping[str, ArrayLike] | None = None,
     cell_data: Mapping[str, ArrayLike] | None = None,
 ) -> None:
-    """`save_mesh` of several meshes in one file, their vertices and cells one after the other."""
+    """Write several meshes into one file, vertices and cells concatenated; arguments as in `save_mesh`."""
     path = a_path(path, "the path of a mesh file")
     check_target(path)
     name, module = _format(path)
@@ -181,7 +196,7 @@ def write_meshes(
 def _own_data(
     meshes: Sequence[Mesh], points: np.ndarray, at_rest: bool
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The data of cells and vertices of all meshes at points (n, 3) [m]."""
+    """Concatenated cell and point data of all meshes at points (n, 3) [m]."""
     first = np.cumsum([0, *(mesh.n_vertices for mesh in meshes)])
     found = [
         deformed_data(mesh, mesh.points if at_rest else points[start : start + mesh.n_vertices])
@@ -195,7 +210,7 @@ def _own_data(
 
 
 def _blocks(meshes: Sequence[Mesh]) -> tuple[list[tuple[str, np.ndarray]], list[int]]:
-    """Cells as meshio wants them, those of one kind that follow each other together, and how many."""
+    """Cell blocks in meshio's format, with consecutive blocks of one type joined, and their sizes."""
     first = np.cumsum([0, *(mesh.n_vertices for mesh in meshes)])
     blocks = []
     for kind, group in groupby(zip(meshes, first[:-1], strict=True), lambda pair: pair[0].corners):
@@ -205,7 +220,7 @@ def _blocks(meshes: Sequence[Mesh]) -> tuple[list[tuple[str, np.ndarray]], list[
 
 
 def check_target(path: Path) -> None:
-    """Refuse a path that `save_mesh` cannot write to, for use before long work."""
+    """Check the path of an output file before a long computation."""
     _format(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(
@@ -240,11 +255,11 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
 
 
 FOREIGN = "gmsh:dim_tags"
-"""What meshio makes of a file's inner structure, which is of no use elsewhere."""
+"""Data in which meshio stores the inner structure of a Gmsh file, without meaning in other formats."""
 
 
 def _cell_data(content: meshio.Mesh, kind: str) -> dict[str, np.ndarray]:
-    """Data of the cells of a kind in a file, what is no number left out."""
+    """Numeric data of the cells of one type in a file."""
     chosen = [k for k, block in enumerate(content.cells) if block.type == kind and len(block.data)]
     data = {name: np.concatenate([blocks[k] for k in chosen]) for name, blocks in content.cell_data.items()}
     return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
@@ -256,17 +271,17 @@ def _point_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
 
 
 def _rows(name: str, data: Mapping[str, ArrayLike] | None, count: int, what: str) -> dict[str, np.ndarray]:
-    """Arrays of numbers with one row for each item."""
+    """Validate numeric data with one row per item and flatten tensors."""
     return _flat(checked_data(name, data, count, what))
 
 
 def _held_by(format: str, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a format can hold of the data of a mesh."""
+    """Mesh data that a file format can store."""
     if format in ("Medit", "TetGen"):
         return {key: rows for key, rows in data.items() if (format, key) == ("Medit", "medit:ref")}
     return _flat(data)
 
 
 def _flat(data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Matrices as rows, since no format holds matrices."""
+    """Flatten tensors to rows, since no format stores tensors."""
     return {key: rows.reshape(len(rows), -1) if rows.ndim > 2 else rows for key, rows in data.items()}

@@ -1,4 +1,4 @@
-"""Filling closed surfaces with tetrahedra: fTetWild, through pytetwild."""
+"""Tetrahedralization of closed surfaces by fTetWild, through pytetwild."""
 
 from __future__ import annotations
 
@@ -29,29 +29,37 @@ log = logging.getLogger("supple.meshes")
 Progress = Callable[[str], None]
 
 FINER = 2.0
-"""Triangles are kept this many times finer than the tetrahedra; finer ones are first made coarser."""
+"""Ratio of tetrahedron to triangle edge length; finer surfaces are simplified first."""
 
 ENVELOPE = 0.1
-"""The surface may move by this part of the edge length; the less, the more tetrahedra it takes."""
+"""Largest displacement of the surface relative to the edge length; smaller values need more tetrahedra."""
 
 COARSEST = 0.5
-"""The longest edges, as a part of the surface's diagonal: beyond, fTetWild needs ever more time and memory to
-find fewer and fewer tetrahedra."""
+"""Longest edge length relative to the surface's diagonal. Beyond it, fTetWild takes ever more time and memory
+for ever fewer tetrahedra."""
 
 MANY, MOST = 5e5, 10e6
-"""Tetrahedra from which on a warning is given, and those that are worth trying."""
+"""Number of tetrahedra above which a warning is logged, and the largest accepted number."""
 
 
 def tetrahedralise(
     surface: TriMesh, edge_length: float | None = None, progress: Progress = log.info
 ) -> TetMesh:
-    """A mesh of the inside of a closed surface with edges of about edge_length [m], a twentieth of the
-    surface's diagonal unless given; details smaller than a tenth of that are lost.
+    """Fill a closed surface with tetrahedra.
 
-    It takes seconds to minutes, and no two runs give quite the same tetrahedra. They are remembered in the
-    user's cache folder: the same surface with the same edge_length comes from there. progress is called with
-    sentences that say how far it is. An edge_length of more than half the diagonal is refused, and one that
-    would give more than ten million tetrahedra.
+    It takes seconds to minutes, and repeated runs differ slightly. Results are cached in the user's cache
+    folder: the same surface with the same edge length is loaded from there. Details smaller than a tenth of
+    the edge length are lost.
+
+    Args:
+        surface: Closed surface.
+        edge_length: Approximate edge length of the tetrahedra [m]; by default a twentieth of the surface's
+            diagonal.
+        progress: Function called with progress messages.
+
+    Raises:
+        MeshError: Open surface, an edge length above half the diagonal, or more than ten million tetrahedra
+            expected.
     """
     if not isinstance(surface, TriMesh):
         raise TypeError(
@@ -72,6 +80,7 @@ def tetrahedralise(
 
 
 def cache_folder() -> Path:
+    """Cache folder of tetrahedralized surfaces."""
     return user_cache_path("supple") / "meshes"
 
 
@@ -101,7 +110,7 @@ def _refuse_coarse(surface: TriMesh, length: float) -> None:
 
 
 def _refuse_fine(surface: TriMesh, length: float) -> None:
-    """Warns where filling will take long, too."""
+    """Refuse edge lengths that yield too many tetrahedra; warn if the computation will take long."""
     count = estimated_tets(surface, length)
     if count <= MANY:
         return
@@ -119,21 +128,24 @@ def _refuse_fine(surface: TriMesh, length: float) -> None:
 
 
 def estimated_tets(surface: TriMesh, length: float) -> float:
-    """How many regular tetrahedra with edges of a length [m] the volume holds, or how many triangles the area
-    where that is more, as it is in thin bodies."""
+    """Estimate the number of tetrahedra with edges of the given length [m].
+
+    The volume over that of a regular tetrahedron, or the number of surface triangles if it is larger, as in
+    thin bodies.
+    """
     return max(
         6 * sqrt(2) * abs(surface.enclosed_volume) / length**3, surface.area / (sqrt(3) / 4 * length**2)
     )
 
 
 def _length_for(surface: TriMesh, count: float) -> float:
-    """The edge length [m] that gives about so many tetrahedra."""
+    """Edge length [m] that yields about `count` tetrahedra."""
     by_volume = (6 * sqrt(2) * abs(surface.enclosed_volume) / count) ** (1 / 3)
     return max(by_volume, sqrt(surface.area / (sqrt(3) / 4 * count)))
 
 
 def _coarsened(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
-    """The surface with triangles of the size that tetrahedra of this edge length need, where it is finer."""
+    """Simplify a surface that is finer than the tetrahedra of this edge length require."""
     import fast_simplification
 
     if surface.enclosed_volume < 0:
@@ -179,7 +191,7 @@ def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarr
 
 
 def _run(command: list[str | Path], folder: str, progress: Progress) -> str:
-    """The last line that fTetWild says; passes and sizes go to progress, the files it leaves to folder."""
+    """Run fTetWild in a folder, report passes and sizes to `progress`, and return its last line of output."""
     line, number = "", "0"
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -218,11 +230,11 @@ def _fingerprint(surface: TriMesh, length: float) -> str:
 
 
 def _recall(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
-    """What is remembered under a path; None where there is nothing, or nothing that can be read."""
+    """Load cached tetrahedra; None if missing or unreadable."""
     try:
         with path.open("rb") as file, np.load(file) as saved:
             return saved["points"], saved["tets"]
-    except Exception:  # a damaged file is as good as none
+    except Exception:  # a damaged file counts as missing
         return None
 
 

@@ -1,4 +1,4 @@
-"""Meshes of simple shapes."""
+"""Tetrahedral meshes of simple shapes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ from supple.meshes.tetmesh import TetMesh
 log = logging.getLogger(__name__)
 
 LONG = 2e6
-"""Tets that take some seconds to make."""
+"""Number of tets above which mesh generation takes several seconds."""
 
 
 def block(
     cells: int | Sequence[int] = 10, size: ArrayLike = (1, 1, 1), origin: ArrayLike = (0, 0, 0)
 ) -> TetMesh:
-    """A box of cells (nx, ny, nz) with edge lengths size [m] and its lowest corner at origin [m].
+    """Create a box.
 
-    Each cell is split into five tets: 5 nx ny nz tets, (nx + 1)(ny + 1)(nz + 1) vertices. Vertices are
-    ordered by x, then y, then z. One number stands for three equal ones.
+    Each cell is split into five tets: 5 nx ny nz tets, (nx + 1)(ny + 1)(nz + 1) vertices, ordered by x, then
+    y, then z.
+
+    Args:
+        cells: Number of cells (nx, ny, nz), or one number for all axes.
+        size: Edge lengths [m], or one length.
+        origin: Lowest corner [m].
     """
     counts = _three_counts(cells)
     _announce("block", *block_size(cells))
@@ -44,15 +49,19 @@ def block(
 def bar(
     cells: int | Sequence[int] = (40, 10, 10), size: ArrayLike = (4, 1, 1), origin: ArrayLike = (0, 0, 0)
 ) -> TetMesh:
-    """A `block` that is long in x."""
+    """Create a `block` that is long in x."""
     return block(cells, size, origin)
 
 
 def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
-    """A ball of the given radius [m] around the origin, with `resolution` layers of tets.
+    """Create a ball around the origin.
 
-    The 20 nearly regular tets between the centre and the faces of an icosahedron are each divided into
-    resolution³ tets, and every layer is bent onto a sphere.
+    The 20 nearly regular tets between the center and the faces of an icosahedron are each divided into
+    resolution³ tets, and every layer is projected onto a sphere.
+
+    Args:
+        radius: Radius [m].
+        resolution: Number of layers of tets.
     """
     _announce("ball", *ball_size(resolution))
     points, tets = simplices.ball(whole("resolution", resolution))
@@ -60,9 +69,12 @@ def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
 
 
 def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMesh:
-    """A ring around the z axis: a disk of radius `minor` swept along a circle of radius `major` [m].
+    """Create a torus around the z axis: a disk swept along a circle.
 
-    `resolution` is the number of tets along the minor radius; lengths around the ring match.
+    Args:
+        major: Radius of the circle [m].
+        minor: Radius of the disk [m].
+        resolution: Number of tets along the minor radius; edge lengths along the circle match.
     """
     n = whole("resolution", resolution)
     major, minor = positive("major", major), positive("minor", minor)
@@ -76,7 +88,7 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
     height = np.broadcast_to(minor * disk[:, 1], (slices, len(disk)))
     points = np.stack([reach * np.cos(turn), reach * np.sin(turn), height], axis=-1).reshape(-1, 3)
 
-    # The lower vertex of each disk edge is joined to the higher one of the next slice, so prisms conform.
+    # The lower vertex of each disk edge is connected to the higher one of the next slice, so prisms conform.
     a, b, c = np.sort(triangles, axis=1).T
     A, B, C = (corner + len(disk) for corner in (a, b, c))
     prisms = np.stack([a, b, c, C, a, b, B, C, a, A, B, C], axis=1).reshape(-1, 4)
@@ -85,24 +97,24 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
 
 
 def block_size(cells: int | Sequence[int] = 10, **_: Any) -> tuple[float, float]:
-    """Vertices and tets of a `block`, without making it."""
+    """Vertex and tet count of a `block`, computed without building it."""
     counts = [_real(count) for count in _three_counts(cells)]
     return math.prod(count + 1 for count in counts), 5 * math.prod(counts)
 
 
 def bar_size(cells: int | Sequence[int] = (40, 10, 10), **_: Any) -> tuple[float, float]:
-    """Vertices and tets of a `bar`, without making it."""
+    """Vertex and tet count of a `bar`, computed without building it."""
     return block_size(cells)
 
 
 def ball_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
-    """Vertices and tets of a `ball`, without making it."""
+    """Vertex and tet count of a `ball`, computed without building it."""
     n = _real(whole("resolution", resolution))
     return 1 + 2 * n + 10 * n * (n + 1) * (2 * n + 1) / 6, 20 * n * n * n
 
 
 def torus_size(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> tuple[float, float]:
-    """Vertices and tets of a `torus`, without making it."""
+    """Vertex and tet count of a `torus`, computed without building it."""
     n = _real(whole("resolution", resolution))
     slices = 2 * math.pi * major * n / minor
     slices = slices if math.isinf(slices) else math.ceil(slices)
@@ -115,7 +127,7 @@ SIZES: dict[str, Callable[..., tuple[float, float]]] = {
     "ball": ball_size,
     "torus": torus_size,
 }
-"""Vertices and tets of a generator's mesh for its arguments, without making it."""
+"""Functions that compute the vertex and tet count of each generator from its arguments."""
 
 
 def _real(count: int) -> float:
@@ -123,7 +135,7 @@ def _real(count: int) -> float:
 
 
 def _announce(kind: str, vertices: float, tets: float) -> None:
-    """Refuse what there is no memory for, and say what takes longer than a moment."""
+    """Refuse meshes beyond the available memory, and log slow generation."""
     refuse_too_many(vertices, tets, kind)
     if tets > LONG:
         log.info("Making a %s of %s tetrahedra", kind, say_count(tets))
@@ -131,11 +143,11 @@ def _announce(kind: str, vertices: float, tets: float) -> None:
 
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
 _EVEN = [[0, 6, 3, 5], [1, 0, 3, 5], [2, 0, 6, 3], [4, 0, 5, 6], [7, 3, 6, 5]]
-"""Five tets of a cell whose corner number is 4 x + 2 y + z: one in the middle, four at corners."""
+"""Five tets of a cell with corner numbers 4 x + 2 y + z: one in the middle, four at corners."""
 
 
 def _five_tets_per_cell(counts: np.ndarray) -> np.ndarray:
-    """Tets of a grid; every second cell is mirrored in x so that neighbours split their face alike."""
+    """Tets of a grid; every second cell is mirrored in x, so that neighbors split their common face alike."""
     strides = np.array([(counts[1] + 1) * (counts[2] + 1), counts[2] + 1, 1])
     cell = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 3)
     odd = cell.sum(axis=1) % 2 == 1
@@ -163,7 +175,7 @@ def _three(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def whole(name: str, value: object) -> int:
-    """A whole number, at least 1."""
+    """Validate a whole number, at least 1."""
     try:
         return whole_number(name, value)
     except ValueError as error:
@@ -171,7 +183,7 @@ def whole(name: str, value: object) -> int:
 
 
 def positive(name: str, value: float) -> float:
-    """A length [m]."""
+    """Validate a length [m]."""
     length = floats(value)
     if length.ndim or not SHORTEST <= length <= LONGEST:
         raise MeshError(

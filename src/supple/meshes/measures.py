@@ -1,4 +1,4 @@
-"""Volumes or areas, edge lengths and quality of cells: tetrahedra (m, 4) or triangles (m, 3)."""
+"""Volumes, areas, edge lengths and quality of cells: tetrahedra (m, 4) or triangles (m, 3)."""
 
 from __future__ import annotations
 
@@ -8,38 +8,37 @@ import numpy as np
 
 
 def volumes(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
-    """Signed volumes V = (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6, (m,) [m³]; negative where inverted."""
+    """Signed volumes V = (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6, (m,) [m³]; negative for inverted tets."""
     origin = points[tets[:, 0]]
     a, b, c = (points[tets[:, corner]] - origin for corner in (1, 2, 3))
     return np.einsum("ij,ij->i", np.cross(a, b), c) / 6
 
 
 def area_vectors(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Normals as long as the areas, (m, 3) [m²]."""
+    """Normals with the length of the area, (m, 3) [m²]."""
     a, b, c = np.moveaxis(points[triangles], 1, 0)
     return np.cross(b - a, c - a) / 2
 
 
 def areas(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(m,) [m²]."""
+    """Triangle areas, (m,) [m²]."""
     return np.linalg.norm(area_vectors(points, triangles), axis=1)
 
 
 def measures(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(m,) signed volumes of tetrahedra [m³], or areas of triangles [m²]."""
+    """Signed volumes of tetrahedra [m³], or areas of triangles [m²], (m,)."""
     return (volumes if cells.shape[1] == 4 else areas)(points, cells)
 
 
 def squared_edges(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Squared lengths of the edges of every cell, six of a tet and three of a triangle, (edges, m) [m²]."""
+    """Squared edge lengths of every cell, (edges, m) [m²]: six per tet, three per triangle."""
     corners = [points[cells[:, corner]] for corner in range(cells.shape[1])]
     edges = (q - p for p, q in combinations(corners, 2))
     return np.stack([np.einsum("ij,ij->i", edge, edge) for edge in edges])
 
 
 def qualities(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Volume over edge length, q = 6√2 V / ℓ³ with ℓ the root mean square of the edges, (m,); of triangles
-    q = 4/√3 A / ℓ².
+    """Quality (m,) of cells: q = 6√2 V / ℓ³ for tets, q = 4/√3 A / ℓ² for triangles, ℓ the RMS edge length.
 
     1 for a regular cell, 0 for a flat one, negative for an inverted one; independent of size.
     """
@@ -49,8 +48,17 @@ def qualities(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def means_at_vertices(values: np.ndarray, cells: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    """(count, ...) means over the cells (m, k) around each vertex, with weights (m,), of values (m, ...); NaN
-    where there are none. Corners that are -1 are none, and cells whose values are NaN do not count."""
+    """Weighted means of cell values over the cells around each vertex.
+
+    Args:
+        values: (m, ...) cell values; NaN values are ignored.
+        cells: (m, k) vertex ids; -1 for unused corners.
+        weights: (m,) weights.
+        count: Number of vertices.
+
+    Returns:
+        (count, ...) means; NaN at vertices without cells.
+    """
     rows = np.asarray(values, float).reshape(len(cells), -1)
     known = ~np.isnan(rows).any(axis=1)
     real = (cells >= 0) & known[:, None]

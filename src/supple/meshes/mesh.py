@@ -1,4 +1,4 @@
-"""What follows from the points and cells of a mesh: measures, masses, surface, components, quality, data."""
+"""Base class of meshes: volumes or areas, masses, surface, components, quality and data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from supple.meshes.movable import Movable
 
 
 class Mesh(Movable):
-    """Points and cells, tetrahedra or triangles, that never change, and what is asked of them, found when it
-    is first asked for."""
+    """Immutable mesh of tetrahedra or triangles with lazily computed properties."""
 
     _points: np.ndarray
     _cells: np.ndarray
@@ -28,13 +27,13 @@ class Mesh(Movable):
     _point_data: dict[str, np.ndarray]
 
     cell: ClassVar[str]
-    """What a cell is called in sentences."""
+    """Name of a cell in messages."""
 
     corners: ClassVar[int]
-    """How many vertices a cell has."""
+    """Number of vertices per cell."""
 
     dimension: ClassVar[int]
-    """3 where cells have a volume [m³], 2 where they have an area [m²]."""
+    """3 for cells with a volume [m³], 2 for cells with an area [m²]."""
 
     @property
     def points(self) -> np.ndarray:
@@ -57,15 +56,17 @@ class Mesh(Movable):
         return MappingProxyType(self._point_data)
 
     def field(self, name: str) -> np.ndarray:
-        """Data of a name with one row for each cell; of vertices, the mean of its corners."""
+        """Data with one row per cell; vertex data are averaged over the corners."""
         return field_of(name, self._cell_data, self._point_data, self._cells)
 
     @property
     def n_vertices(self) -> int:
+        """Number of vertices."""
         return len(self._points)
 
     @property
     def n_cells(self) -> int:
+        """Number of cells."""
         return len(self._cells)
 
     @cached_property
@@ -84,16 +85,20 @@ class Mesh(Movable):
         return frozen(measures(self._points, self._cells))
 
     def masses(self, density: ArrayLike) -> np.ndarray:
-        """Lumped masses mᵢ = Σ ρ V / k over the cells of k corners around vertex i, (n,) [kg].
+        """Lumped masses mᵢ = Σ ρ V / k over the cells of k corners around vertex i.
 
-        density ρ [kg/m³], or [kg/m²] of triangles: one number, or one for every cell.
+        Args:
+            density: ρ [kg/m³], or [kg/m²] for triangles: one number, or one per cell.
+
+        Returns:
+            (n,) masses [kg].
         """
         return lumped(self._cells, self.measures, density, self.n_vertices, f"{self.cell}s", self.dimension)
 
     @property
     @abstractmethod
     def surface(self) -> np.ndarray:
-        """What is seen of it: triangles, (k, 3) int32, counter-clockwise seen from outside."""
+        """Surface triangles, (k, 3) int32, counter-clockwise seen from outside."""
 
     @cached_property
     def surface_vertices(self) -> np.ndarray:
@@ -107,7 +112,7 @@ class Mesh(Movable):
 
     @cached_property
     def components(self) -> np.ndarray:
-        """Number, from 0, of the connected component of every vertex, (n,) int32."""
+        """Connected component of every vertex, (n,) int32, numbered from 0."""
         start, end = np.repeat(self._cells[:, 0], self.corners - 1), self._cells[:, 1:].ravel()
         shape = (self.n_vertices, self.n_vertices)
         graph = coo_array((np.ones(len(start), bool), (start, end)), shape=shape)
@@ -115,22 +120,24 @@ class Mesh(Movable):
 
     @property
     def n_components(self) -> int:
+        """Number of connected components."""
         return int(self.components.max()) + 1
 
     @cached_property
     def quality(self) -> np.ndarray:
-        """Volume over edge length³, or area over edge length², of every cell, (m,): 1 regular, 0 flat."""
+        """Volume over edge length³, or area over edge length², of every cell, (m,): 1 for regular cells, 0
+        for flat ones."""
         return frozen(qualities(self._points, self._cells))
 
     def worst(self, count: int = 10) -> np.ndarray:
-        """Ids of the `count` cells of lowest quality, worst first."""
+        """Ids of the `count` cells with the lowest quality, worst first."""
         return np.argsort(self.quality, kind="stable")[: whole_number("count", count, at_least=0)]
 
 
 def lumped(
     cells: np.ndarray, measures: np.ndarray, density: ArrayLike, n: int, what: str, dimension: int
 ) -> np.ndarray:
-    """Masses (n,) [kg] of vertices, each an equal share of those of the cells (m, k) around it."""
+    """Lump cell masses to vertices, (n,) [kg]: equal fractions for the corners of each cell (m, k)."""
     rho = floats(density)
     if rho.shape not in ((), (len(cells),)):
         raise ValueError(
@@ -145,6 +152,6 @@ def lumped(
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """The array, which nobody can write to any more."""
+    """Make an array read-only and return it."""
     array.setflags(write=False)
     return array

@@ -1,4 +1,4 @@
-"""What can be moved, turned and scaled as a whole."""
+"""Base class of objects that can be translated, rotated and scaled."""
 
 from __future__ import annotations
 
@@ -16,22 +16,33 @@ from supple.meshes.constant import Constant
 
 
 class Movable(Constant, ABC):
-    """Every motion is a new object."""
+    """Immutable object; every transformation returns a new one."""
 
     @abstractmethod
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> Self:
-        """x → A x + b with matrix A (3, 3) and offset b (3,) [m]."""
+        """Apply x → A x + b.
+
+        Args:
+            matrix: A, (3, 3).
+            offset: b, (3,) [m].
+        """
 
     def translated(self, offset: ArrayLike) -> Self:
-        """Moved by offset (3,) [m]."""
+        """Translate by an offset (3,) [m]."""
         return self.transformed(np.eye(3), offset)
 
     def scaled(self, factor: ArrayLike) -> Self:
-        """Scaled about the origin by one factor, or by one for each axis."""
+        """Scale about the origin by one factor, or one factor per axis."""
         return self.transformed(scaling(factor))
 
     def rotated(self, axis: ArrayLike, angle: float, centre: ArrayLike = (0, 0, 0)) -> Self:
-        """Turned by angle [rad] about the axis through centre, counter-clockwise seen from its tip."""
+        """Rotate about an axis, counter-clockwise seen from its tip.
+
+        Args:
+            axis: Direction of the axis, (3,).
+            angle: Angle [rad].
+            centre: Point on the axis, (3,) [m].
+        """
         direction, c = three("axis", axis), three("centre", centre)
         angle = one_number("angle", angle)
         if not direction.any():

@@ -1,4 +1,4 @@
-"""Taking meshes apart and putting them together, with their data."""
+"""Extraction and merging of tetrahedral meshes with their data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from supple.meshes.tetmesh import TetMesh
 
 
 def select_tets(mesh: TetMesh, tets: ArrayLike) -> TetMesh:
-    """The mesh of some tets, as a mask (m,) of bools or as their numbers, with their vertices and data:
-    `select_tets(mesh, mesh.cell_data["region"] == 2)`."""
+    """Extract tets of a mesh together with their vertices and data.
+
+    Args:
+        mesh: Tetrahedral mesh.
+        tets: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
+    """
     if not isinstance(mesh, TetMesh):
         raise TypeError(f"select_tets needs a TetMesh, got {shown(mesh)}")
     chosen = np.asarray(tets)
@@ -37,8 +41,13 @@ def select_tets(mesh: TetMesh, tets: ArrayLike) -> TetMesh:
 
 
 def merge_meshes(meshes: Iterable[TetMesh]) -> TetMesh:
-    """Several meshes as one, vertices and tets one after the other, without joining them. Data that some lack
-    are NaN there, or -1 where they are whole numbers."""
+    """Concatenate meshes without connecting them.
+
+    Data missing in some meshes are NaN there, or -1 for integers.
+
+    Args:
+        meshes: Meshes to merge.
+    """
     parts = list(each(meshes, "meshes are a list of TetMesh"))
     if not parts or not all(isinstance(part, TetMesh) for part in parts):
         raise TypeError(f"merge_meshes needs a list of at least one TetMesh, got {shown(parts)}")

@@ -1,4 +1,4 @@
-"""Surfaces of simple shapes, for cloth: flat ones have their coordinates [m] as uv."""
+"""Triangle meshes of simple shapes, for cloth. Flat shapes use their coordinates [m] as uv."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from supple.meshes.generators import ball, positive, whole
 from supple.meshes.trimesh import TriMesh
 
 PATTERNS = ("alternating", "parallel", "equilateral")
-"""How a sheet is divided: squares with diagonals to alternating sides, or all to the same; or rows of nearly
-equilateral triangles, whose bending does not depend on the direction."""
+"""Triangulations of a sheet: squares with alternating diagonals, squares with parallel diagonals, or rows of
+nearly equilateral triangles, whose bending does not depend on the direction."""
 
 PLANES = ("xy", "yz", "zx", "yx", "zy", "xz")
 
@@ -31,11 +31,16 @@ def sheet(
     plane: str = "xy",
     origin: ArrayLike = (0, 0, 0),
 ) -> TriMesh:
-    """A rectangle of edge lengths size [m] along the two axes of a plane, such as "xz", from its corner at
-    origin [m], with cells (nu, nv) along them; its normal is the cross product of the axes.
+    """Create a rectangle; its normal is the cross product of the two axes of its plane.
 
-    pattern: "alternating" diagonals, "parallel" ones, or "equilateral": rows of triangles, each second row
-    moved by half an edge. One number of cells is that along the first axis, so that cells are about regular.
+    Args:
+        cells: Number of cells (nu, nv) along the axes, or the number along the first axis for nearly regular
+            cells.
+        size: Edge lengths [m], or one length.
+        pattern: "alternating" or "parallel" diagonals, or "equilateral": rows of triangles, every second row
+            shifted by half an edge.
+        plane: Axes of the rectangle, such as "xz".
+        origin: Corner of the rectangle [m].
     """
     edges = _two_lengths(size)
     nu, nv = _two_counts(cells, edges, pattern)
@@ -47,7 +52,14 @@ def sheet(
 def disc(
     radius: float = 0.5, resolution: int = 8, plane: str = "xy", centre: ArrayLike = (0, 0, 0)
 ) -> TriMesh:
-    """A disc of a radius [m] about centre [m] in a plane such as "xz", with `resolution` rings."""
+    """Create a disc.
+
+    Args:
+        radius: Radius [m].
+        resolution: Number of rings.
+        plane: Axes of the disc's plane, such as "xz".
+        centre: Center [m].
+    """
     _announce("disc", *disc_size(resolution))
     flat, triangles = simplices.disk(whole("resolution", resolution))
     return _placed(positive("radius", radius) * flat, _counter_clockwise(flat, triangles), plane, centre)
@@ -56,9 +68,15 @@ def disc(
 def tube(
     radius: float = 0.25, length: float = 1.0, cells: int | Sequence[int] = 32, pattern: str = "equilateral"
 ) -> TriMesh:
-    """An open tube of a radius [m] about the x axis, from x = 0 to a length [m], with cells (around, along);
-    counter-clockwise seen from outside. Patterns as those of a `sheet`; cells around must be even where
-    diagonals alternate. Its uv is the tube unrolled."""
+    """Create an open tube about the x axis, counter-clockwise seen from outside. Its uv is the unrolled tube.
+
+    Args:
+        radius: Radius [m].
+        length: Length [m]; the tube starts at x = 0.
+        cells: Number of cells (around, along), or around only; even around the tube for alternating
+            diagonals.
+        pattern: Triangulation, as for a `sheet`.
+    """
     radius, length = positive("radius", radius), positive("length", length)
     around = 2 * math.pi * radius
     nu, nv = _two_counts(cells, np.array([around, length]), pattern)
@@ -70,7 +88,7 @@ def tube(
     flat, triangles = (_shifted if pattern == "equilateral" else _grid)(nu, nv, pattern)
     turn = 2 * math.pi * flat[:, 0]
     points = np.stack([length * flat[:, 1], radius * np.cos(turn), radius * np.sin(turn)], axis=1)
-    column = np.round(2 * nu * flat[:, 0]).astype(np.int64) % (2 * nu)  # whole numbers of half cells
+    column = np.round(2 * nu * flat[:, 0]).astype(np.int64) % (2 * nu)  # in units of half cells
     row = np.round(nv * flat[:, 1]).astype(np.int64)
     _, kept, merged = np.unique(row * 2 * nu + column, return_index=True, return_inverse=True)
     uv = (flat * [around, length])[triangles]
@@ -78,7 +96,13 @@ def tube(
 
 
 def sphere(radius: float = 0.5, resolution: int = 8, centre: ArrayLike = (0, 0, 0)) -> TriMesh:
-    """A closed sphere of a radius [m] about centre [m]: 20 resolution² triangles of an icosahedron."""
+    """Create a closed sphere of 20 resolution² triangles from an icosahedron.
+
+    Args:
+        radius: Radius [m].
+        resolution: Number of edges along an icosahedron edge.
+        centre: Center [m].
+    """
     mesh = ball(radius, resolution)
     points = mesh.points[mesh.surface_vertices] + three("centre", centre)
     return TriMesh(points, np.searchsorted(mesh.surface_vertices, mesh.surface))
@@ -91,8 +115,10 @@ def pillow(
     plane: str = "xz",
     origin: ArrayLike = (0, 0, 0),
 ) -> TriMesh:
-    """Two equal sheets, one on the other, sewn together along their edges: closed, and empty at first, so
-    flat that pressure is needed to open it. Counter-clockwise seen from outside."""
+    """Create a pillow: two equal sheets sewn together along their edges, closed and initially flat.
+
+    It opens under pressure. Triangles are counter-clockwise seen from outside. Arguments as for a `sheet`.
+    """
     one = sheet(cells, size, pattern, plane, origin)
     edge = np.zeros(one.n_vertices, bool)
     edge[_border(one.triangles)] = True
@@ -117,7 +143,7 @@ def _border(triangles: np.ndarray) -> np.ndarray:
 def sheet_size(
     cells: int | Sequence[int] = 16, size: ArrayLike = (1, 1), pattern: str = "alternating", **_: Any
 ) -> tuple[float, float]:
-    """Vertices and triangles of a `sheet`, without making it."""
+    """Vertex and triangle count of a `sheet`, computed without building it."""
     nu, nv = map(float, _two_counts(cells, _two_lengths(size), pattern))
     if pattern == "equilateral":
         return (nu + 1) * (nv + 1) + nv // 2 + nv % 2, nv * (2 * nu + 1)
@@ -125,19 +151,19 @@ def sheet_size(
 
 
 def pillow_size(**given: Any) -> tuple[float, float]:
-    """Vertices and triangles of a `pillow`, about."""
+    """Approximate vertex and triangle count of a `pillow`, computed without building it."""
     vertices, triangles = sheet_size(**given)
     return 2 * vertices, 2 * triangles
 
 
 def disc_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
-    """Vertices and triangles of a `disc`, without making it."""
+    """Vertex and triangle count of a `disc`, computed without building it."""
     n = float(whole("resolution", resolution))
     return 1 + 3 * n * (n + 1), 6 * n * n
 
 
 def sphere_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
-    """Vertices and triangles of a `sphere`, without making it."""
+    """Vertex and triangle count of a `sphere`, computed without building it."""
     n = float(whole("resolution", resolution))
     return 10 * n * n + 2, 20 * n * n
 
@@ -145,7 +171,7 @@ def sphere_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
 def tube_size(
     radius: float = 0.25, length: float = 1.0, cells: int | Sequence[int] = 32, pattern: str = "equilateral"
 ) -> tuple[float, float]:
-    """Vertices and triangles of a `tube`, without making it."""
+    """Vertex and triangle count of a `tube`, computed without building it."""
     nu, nv = map(float, _two_counts(cells, np.array([2 * math.pi * radius, length]), pattern))
     return nu * (nv + 1), 2 * nu * nv
 
@@ -157,11 +183,11 @@ SHEETS: dict[str, Callable[..., tuple[float, float]]] = {
     "sphere": sphere_size,
     "pillow": pillow_size,
 }
-"""Vertices and triangles of a generator's surface for its arguments, without making it."""
+"""Functions that compute the vertex and triangle count of each generator from its arguments."""
 
 
 def _grid(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
-    """The unit square: points (v, 2) by rows of u, and triangles."""
+    """Unit square: points (v, 2) in rows of u, and triangles."""
     u, v = np.meshgrid(np.linspace(0, 1, nu + 1), np.linspace(0, 1, nv + 1), indexing="ij")
     i, j = np.meshgrid(np.arange(nu), np.arange(nv), indexing="ij")
     a = (i * (nv + 1) + j).reshape(-1, 1)
@@ -173,7 +199,7 @@ def _grid(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rows(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
-    """The unit square in rows: each second one has its points at half cells and at both ends."""
+    """Unit square in rows; every second row has its points at half cells and at both ends."""
     whole_row = np.linspace(0, 1, nu + 1)
     between = np.concatenate([[0.0], (np.arange(nu) + 0.5) / nu, [1.0]])
     rows = [between if j % 2 else whole_row for j in range(nv + 1)]
@@ -192,7 +218,7 @@ def _rows(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _shifted(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
-    """A band of width 1 in rows, each second one moved by half a cell; its two ends fit together."""
+    """Band of width 1 in rows, every second row shifted by half a cell; its two ends fit together."""
     u = np.arange(nu + 1) / nu
     points = np.concatenate(
         [np.column_stack([u + j % 2 / (2 * nu), np.full(nu + 1, j / nv)]) for j in range(nv + 1)]
@@ -229,7 +255,7 @@ def _two_lengths(size: ArrayLike) -> np.ndarray:
 
 
 def _two_counts(cells: int | Sequence[int], lengths: np.ndarray, pattern: str) -> tuple[int, int]:
-    """Cells along both axes; from one number the other, so that they are about regular."""
+    """Cells along both axes; a single number determines the other for nearly regular cells."""
     if not isinstance(pattern, str) or pattern not in PATTERNS:
         raise MeshError(f"pattern must be one of {', '.join(PATTERNS)}; got {shown(pattern)}.")
     counts = np.asarray(cells) if np.isfinite(floats(cells)).all() else np.array(0.0)

@@ -1,4 +1,4 @@
-"""Round shapes from divided simplices: triangles make a disk, tets make a ball."""
+"""Disks and balls from subdivided simplices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 
 def disk(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The unit disk in n rings: points (v, 2) and 6 n² triangles, from the sectors of a hexagon."""
+    """Unit disk with n rings: points (v, 2) and 6 n² triangles, from the sectors of a hexagon."""
     hexagon = np.array([[1, 0], [1, 1], [0, 1], [-1, 0], [-1, -1], [0, -1]])
     regular = hexagon @ np.array([[1, 0], [-0.5, sqrt(0.75)]])
     return _bent(n, [(i, (i + 1) % 6) for i in range(6)], regular, hexagon)
 
 
 def ball(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The unit ball in n layers: points (v, 3) and 20 n³ tets, from the sectors of an icosahedron."""
+    """Unit ball with n layers: points (v, 3) and 20 n³ tets, from the sectors of an icosahedron."""
     regular = _icosahedron((1 + sqrt(5)) / 2)
     faces = [face for face in combinations(range(12), 3) if _are_neighbours(regular[list(face)])]
     return _bent(n, faces, regular, _icosahedron(2))
@@ -30,17 +30,17 @@ def _icosahedron(ratio: float) -> np.ndarray:
 
 
 def _are_neighbours(corners: np.ndarray) -> bool:
-    """Whether all corners of the regular icosahedron are an edge (of length 2) apart."""
+    """True if all corners of the regular icosahedron are connected by edges (of length 2)."""
     return all(np.linalg.norm(p - q) < 2.1 for p, q in combinations(corners, 2))
 
 
 def _bent(
     n: int, faces: Sequence[tuple[int, ...]], regular: np.ndarray, whole: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sectors between the origin and faces, divided, each layer k moved to radius k / n.
+    """Subdivide the sectors between the origin and faces, and project each layer k to radius k / n.
 
-    `whole` has the shape of `regular` with whole-numbered corners: its lattice points are whole too, so
-    points that sectors share are found without rounding.
+    `whole` has the shape of `regular` with integer corners: its lattice points are integers too, so points
+    shared by sectors are identified without rounding.
     """
     weights, cells = _divided_simplex(n, regular.shape[1])
     outer = weights[:, 1:]
@@ -58,9 +58,11 @@ def _bent(
 
 
 def _divided_simplex(n: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """A simplex divided into n^dim: barycentric weights (v, dim + 1) in units of 1/n, cells (·, dim + 1).
+    """Subdivided simplex of n^dim cells: barycentric weights (v, dim + 1) in units of 1/n, cells (·, dim +
+    1).
 
-    Kuhn's division of {n ≥ x₁ ≥ x₂ ≥ ... ≥ 0}: from every lattice point walk along the axes in each order.
+    Kuhn's subdivision of {n ≥ x₁ ≥ x₂ ≥ ... ≥ 0}: paths from every lattice point along the axes in each
+    order.
     """
     grid = np.indices((n + 1,) * dim).reshape(dim, -1).T
     inside = (np.diff(grid) <= 0).all(axis=1)

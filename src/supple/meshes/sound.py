@@ -1,4 +1,4 @@
-"""What keeps a surface from being cloth, one sentence for each thing that is wrong with it."""
+"""Validation of cloth surfaces, with one sentence per defect, and of their rest shapes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from supple.meshes.trimesh import TriMesh
 
 
 def refuse_unsound(mesh: TriMesh) -> None:
-    """Raise a `MeshError` with all that is wrong with a surface that is to be cloth."""
+    """Raise a `MeshError` with all defects of a cloth surface."""
     found = list(problems(mesh))
     if found:
         raise MeshError(" ".join(found))
 
 
 def problems(mesh: TriMesh) -> Iterator[str]:
-    """Sentences; none where the surface can be cloth."""
+    """Yield a sentence for each defect of a cloth surface."""
     triangles, count = mesh.triangles, mesh.n_triangles
     a, b, c = triangles.T
     twice = np.flatnonzero((a == b) | (b == c) | (c == a))
@@ -79,9 +79,16 @@ def _place(mesh: TriMesh, vertices: np.ndarray) -> str:
 
 
 def rest_corners(mesh: TriMesh, rest: object) -> np.ndarray:
-    """(m, 3, 3) [m] where the corners of every triangle are at rest, each triangle by itself. rest: another
-    `TriMesh` of the same triangles; "uv" for the mesh's uv, in metres; points (n, 2) or (n, 3) of the
-    vertices; or (m, 3, 2) or (m, 3, 3) of the corners."""
+    """Rest positions of the corners of each triangle, (m, 3, 3) [m].
+
+    Args:
+        mesh: Cloth surface.
+        rest: Another `TriMesh` with the same triangles; "uv" for the mesh's uv in meters; points (n, 2) or
+            (n, 3) of the vertices; or (m, 3, 2) or (m, 3, 3) of the corners.
+
+    Raises:
+        MeshError: Triangles without area, or flipped against their neighbors.
+    """
     corners = _corners(mesh, rest)
     flat = np.zeros((mesh.n_triangles, 3, 3))
     flat[..., : corners.shape[-1]] = corners
@@ -98,7 +105,7 @@ def rest_corners(mesh: TriMesh, rest: object) -> np.ndarray:
 
 
 def _refuse_flipped(mesh: TriMesh, signed: np.ndarray) -> None:
-    """Neighbours in one piece of a flat pattern must not be turned over against each other."""
+    """Refuse a flat rest shape with flipped triangles within a connected piece."""
     edges = Edges(mesh.triangles)
     signs = np.sign(signed)[edges.pairs]
     over = edges.pairs[signs[:, 0] != signs[:, 1]]

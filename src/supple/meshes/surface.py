@@ -1,4 +1,4 @@
-"""The boundary of a tetrahedral mesh."""
+"""Boundary of a tetrahedral mesh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 def boundary(tets: np.ndarray) -> np.ndarray:
     """Triangles (k, 3) that belong to exactly one tet, counter-clockwise seen from outside.
 
-    tets (m, 4) have positive volume. Triangles come in the order of their tets.
+    Args:
+        tets: (m, 4) tets with positive volume.
+
+    Returns:
+        Triangles in the order of their tets.
     """
     faces = tets[:, FACES].reshape(-1, 3)
     order, same = _sorted_by_vertices(faces)
@@ -22,7 +26,7 @@ def boundary(tets: np.ndarray) -> np.ndarray:
 
 
 def _sorted_by_vertices(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An order that brings equal vertex sets together, and whether each face equals its predecessor."""
+    """Sort faces by vertex set; also returns a mask of faces equal to their predecessor."""
     low, middle, high = np.sort(faces, axis=1).astype(np.int64).T
     n = int(high.max()) + 1
     pair = low * n + middle

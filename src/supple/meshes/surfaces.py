@@ -1,4 +1,4 @@
-"""Reading surface files; the only file that knows trimesh's readers."""
+"""Surface file readers, based on trimesh."""
 
 from __future__ import annotations
 
@@ -13,23 +13,32 @@ from supple.meshes.checks import MeshError
 from supple.meshes.trimesh import TriMesh
 
 SURFACES = {".obj": "Wavefront", ".stl": "STL", ".ply": "PLY", ".off": "OFF"}
-"""Suffixes of surface files, and what they are called."""
+"""File suffixes of surface formats, and their names."""
 
 
 WITH_DATA = (".vtu", ".vtk", ".msh")
-"""Suffixes of mesh files whose triangles can be a surface, with data."""
+"""File suffixes of mesh formats whose triangles can be loaded as a surface with data."""
 
 
 def is_surface_file(path: Path) -> bool:
+    """True for the suffix of a surface format."""
     return path.suffix.lower() in SURFACES
 
 
 def load_surface(path: str | os.PathLike[str]) -> TriMesh:
-    """The triangles of a Wavefront (.obj), STL (.stl), PLY (.ply) or OFF (.off) file, where polygons are
-    divided, or of a VTU (.vtu), VTK (.vtk) or Gmsh (.msh) file, as they are and with their data.
+    """Load a triangle surface from a file.
 
-    Vertices at the same place become one, as STL files repeat them; triangles without area that this leaves,
-    and vertices without triangles, are dropped. Texture coordinates are kept where every corner has some.
+    Wavefront (.obj), STL (.stl), PLY (.ply) and OFF (.off) files: polygons are divided, coincident vertices
+    merged (STL repeats them), and triangles without area and unused vertices dropped. Texture coordinates are
+    kept if every corner has them. VTU (.vtu), VTK (.vtk) and Gmsh (.msh) files: triangles are unchanged and
+    keep their data.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        FileNotFoundError: Missing file.
+        MeshError: Unreadable file or invalid surface.
     """
     path = a_path(path, "the path of a surface file")
     with_data = path.suffix.lower() in WITH_DATA
@@ -44,7 +53,7 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
     except InputFileError as error:
         raise MeshError(f"{path} {error}.") from None
     if with_data:
-        from supple.meshes.files import read_triangles  # which knows this file
+        from supple.meshes.files import read_triangles  # avoids a circular import
 
         return read_triangles(path)
     points, triangles, uv = _read(path)
@@ -55,7 +64,7 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
 
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Points (n, 3), triangles (m, 3) and texture coordinates (m, 3, 2)."""
+    """Points (n, 3), triangles (m, 3) and texture coordinates (m, 3, 2) of a file."""
     import trimesh
 
     kind = path.suffix.lower()
@@ -65,7 +74,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         triangles, uv = np.asarray(content.faces), getattr(content.visual, "uv", None)
         known = uv is not None and len(uv) == len(content.vertices) and bool(np.isfinite(uv).all())
         return np.asarray(content.vertices), triangles, np.asarray(uv)[triangles] if known else None
-    except Exception as error:  # trimesh raises whatever its parser stumbled on
+    except Exception as error:  # trimesh raises arbitrary parser errors
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise MeshError(
             f"{path} could not be read as a {SURFACES[kind]} file ({reason}). It may be cut short or in "
@@ -74,6 +83,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 
 def _merged(surface: TriMesh) -> TriMesh:
+    """Merge coincident vertices and drop triangles without area."""
     used = surface.points[surface.triangles.ravel()]
     points, ids = np.unique(used, axis=0, return_inverse=True)
     triangles = ids.reshape(-1, 3)

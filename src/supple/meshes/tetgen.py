@@ -1,4 +1,4 @@
-"""TetGen's pairs of files, points in .node and tets in .ele; meshio's reader never ends on an empty one."""
+"""TetGen file pairs, points in .node and tets in .ele; meshio's reader hangs on an empty file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ write = meshio.tetgen.write
 
 
 def read(name: str) -> meshio.Mesh:
-    """The mesh of a pair, by the name of either file; numbers may count from 0 or from 1."""
+    """Read a pair, given the name of either file; numbers may start at 0 or 1."""
     path = Path(name)
     nodes, tets = _table(path.with_suffix(".node"), 4), _table(path.with_suffix(".ele"), 5)
     first = nodes[0, 0]
@@ -23,7 +23,7 @@ def read(name: str) -> meshio.Mesh:
 
 
 def _table(path: Path, columns: int) -> np.ndarray:
-    """Rows of numbers, at least so many in each, below a head that begins with their count."""
+    """Rows with `columns` numbers, below a header line that starts with the row count."""
     check_regular(path)
     lines = (line.partition("#")[0].split() for line in path.read_text(encoding="utf-8").splitlines())
     head, *rows = [line for line in lines if line]

@@ -1,4 +1,4 @@
-"""The rest geometry of a solid: points and tetrahedra."""
+"""Rest geometry of a solid: points and tetrahedra."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ from supple.meshes.surface import boundary
 
 
 class TetMesh(Mesh):
-    """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
+    """Immutable tetrahedral mesh.
 
-    Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;
-    anything else is a `MeshError`. With `repair=True` two vertices of each inverted tet are swapped, and
-    vertices without tets are removed; the rows of the given points that remain are `np.unique(tets)`.
-    The mesh may consist of several components. A mesh never changes; `translated`, `scaled`, `rotated`,
-    `transformed` and `with_data` return new ones.
+    Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6, and every vertex belongs to a tet.
+    The mesh may have several components. `translated`, `scaled`, `rotated`, `transformed` and `with_data`
+    return new meshes. Vectors and tensors in the data rotate with the mesh; vectors keep their length.
 
-    cell_data and point_data: name → one row for each tet or vertex, such as fibres (m, 3), regions (m,) or
-    activations. Vectors and tensors turn as the mesh turns; vectors keep their length.
+    Args:
+        points: (n, 3) rest positions [m], copied as float64.
+        tets: (m, 4) vertex ids, copied as int32.
+        repair: Swap two vertices of each inverted tet, and remove vertices without tets; the remaining rows
+            of the given points are `np.unique(tets)`.
+        cell_data: Arrays by name with one row per tet, such as fibers (m, 3) or regions (m,).
+        point_data: Arrays by name with one row per vertex, such as activations.
+
+    Raises:
+        MeshError: Invalid mesh; with `repair`, inverted tets and vertices without tets are repaired instead.
     """
 
     cell: ClassVar[str] = "tet"
@@ -58,6 +64,7 @@ class TetMesh(Mesh):
 
     @property
     def n_tets(self) -> int:
+        """Number of tets."""
         return len(self._cells)
 
     @property
@@ -76,7 +83,12 @@ class TetMesh(Mesh):
         return frozen(boundary(self._cells))
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TetMesh:
-        """This mesh with further data, or others of the same name."""
+        """Copy of the mesh with additional or replaced data.
+
+        Args:
+            cell_data: Arrays by name with one row per tet.
+            point_data: Arrays by name with one row per vertex.
+        """
         return TetMesh(
             self._points,
             self._cells,
@@ -85,9 +97,12 @@ class TetMesh(Mesh):
         )
 
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TetMesh:
-        """x → A x + b with matrix A (3, 3) and offset b (3,) [m].
+        """Apply x → A x + b; a reflection also swaps two vertices of every tet, so that volumes stay
+        positive.
 
-        A reflection also swaps two vertices of every tet, so that volumes stay positive.
+        Args:
+            matrix: A, (3, 3).
+            offset: b, (3,) [m].
         """
         A, b = matrix_of(matrix), three("offset", offset)
         reflection = bool(np.linalg.det(A) < 0)

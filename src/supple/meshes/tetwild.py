@@ -1,6 +1,7 @@
-"""fTetWild in a process of its own: it says on stdout how far it is, can be interrupted, and may crash.
+"""Script that runs fTetWild in a separate process, which can be interrupted and may crash.
 
-python tetwild.py SOURCE TARGET reads and writes NPZ files. It is run as a script, so it imports no supple.
+python tetwild.py SOURCE TARGET reads and writes NPZ files and prints progress. As a script, it does not
+import supple.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import sys
 
 
 def main(source: str, target: str) -> None:
+    """Tetrahedralize the surface in `source` and write the result to `target`."""
     import numpy as np
     import pytetwild
 

@@ -1,4 +1,4 @@
-"""A surface: points and triangles."""
+"""Surface: points and triangles."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ from supple.terms.frames import flattened, pattern_frames
 
 
 class TriMesh(Mesh):
-    """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
+    """Immutable triangle surface, counter-clockwise seen from outside.
 
-    Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
-    triangles; `refuse_open` tells whether it encloses a volume, and `Scene.add_cloth` what cannot be cloth.
-    uv (m, 3, 2): texture coordinates of each corner of each triangle, v upwards; None where there are none.
-    cell_data and point_data: as those of a `TetMesh`, for triangles and vertices.
+    The surface may be open and may have vertices without triangles. `refuse_open` checks that it encloses a
+    volume; `Scene.add_cloth` checks that it is valid as cloth.
+
+    Args:
+        points: (n, 3) rest positions [m], copied as float64.
+        triangles: (m, 3) vertex ids, copied as int32.
+        uv: (m, 3, 2) texture coordinates of the corners of each triangle, v upwards, or None.
+        cell_data: Arrays by name with one row per triangle.
+        point_data: Arrays by name with one row per vertex.
+
+    Raises:
+        MeshError: Invalid arrays.
     """
 
     cell: ClassVar[str] = "triangle"
@@ -56,6 +64,7 @@ class TriMesh(Mesh):
 
     @property
     def n_triangles(self) -> int:
+        """Number of triangles."""
         return len(self._cells)
 
     @property
@@ -70,7 +79,7 @@ class TriMesh(Mesh):
 
     @cached_property
     def area_vectors(self) -> np.ndarray:
-        """Normals of the triangles as long as their areas, (m, 3) [m²]."""
+        """Normals with the length of the triangle areas, (m, 3) [m²]."""
         return frozen(area_vectors(self._points, self._cells))
 
     @property
@@ -85,13 +94,18 @@ class TriMesh(Mesh):
 
     @property
     def enclosed_volume(self) -> float:
-        """∫ x · n dA / 3 [m³]: the volume inside a closed surface, negative where it is inside out."""
+        """∫ x · n dA / 3 [m³]: the volume inside a closed surface, negative for inverted orientation."""
         middle = self._points.mean(axis=0)
         centroids = self._points[self._cells].mean(axis=1) - middle
         return float(np.einsum("ij,ij->", centroids, self.area_vectors)) / 3
 
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TriMesh:
-        """x → A x + b with matrix A (3, 3) and offset b (3,) [m]; a reflection also turns the triangles."""
+        """Apply x → A x + b; a reflection also reverses the triangles.
+
+        Args:
+            matrix: A, (3, 3).
+            offset: b, (3,) [m].
+        """
         A, b = matrix_of(matrix), three("offset", offset)
         turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
         uv = None if self._uv is None else self._uv[:, turn]
@@ -99,8 +113,12 @@ class TriMesh(Mesh):
         return TriMesh(self._points @ A.T + b, self._cells[:, turn], uv, **data)
 
     def field(self, name: str) -> np.ndarray:
-        """Data of a name with one row for each triangle; of vertices, the mean of its corners. "u" and "v"
-        are the directions (m, 3) along which the texture coordinates grow, for weft and warp."""
+        """Data with one row per triangle; vertex data are averaged over the corners.
+
+        Args:
+            name: Name of the data. "u" and "v" are the directions (m, 3) of increasing texture coordinates,
+                for weft and warp.
+        """
         own = name in self._cell_data or name in self._point_data
         if own or name not in ("u", "v") or self._uv is None:
             return super().field(name)
@@ -108,7 +126,12 @@ class TriMesh(Mesh):
         return pattern_frames(self._points[self._cells], flattened(corners))[:, :, "uv".index(name)]
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TriMesh:
-        """This mesh with further data, or others of the same name."""
+        """Copy of the mesh with additional or replaced data.
+
+        Args:
+            cell_data: Arrays by name with one row per triangle.
+            point_data: Arrays by name with one row per vertex.
+        """
         return TriMesh(
             self._points,
             self._cells,
@@ -118,7 +141,7 @@ class TriMesh(Mesh):
         )
 
     def refuse_open(self) -> None:
-        """Raise a `MeshError` unless every edge is shared by two triangles (or four, or six, ...)."""
+        """Raise a `MeshError` if an edge belongs to an odd number of triangles."""
         start, end = self._cells, np.roll(self._cells, -1, axis=1)
         low, high = np.minimum(start, end).astype(np.int64).ravel(), np.maximum(start, end).ravel()
         edges, counts = np.unique(low * len(self._points) + high, return_counts=True)

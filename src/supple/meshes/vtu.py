@@ -1,4 +1,4 @@
-"""VTU files through meshio, whose compressed blocks are inflated to no more than they claim."""
+"""VTU files through meshio, with a limit on the size of decompressed blocks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from supple.memory import say_bytes
 write = meshio.vtu.write
 
 LEAST_BUDGET, INFLATION = 2**28, 200
-"""All blocks of a file may inflate to so many bytes, or to so many times its size; meshes of regular blocks
-inflate to about 20 times."""
+"""Limit on the decompressed size of a file in bytes, and as a multiple of the file size; meshes of regular
+blocks expand by about 20."""
 
 
 def read(name: str) -> meshio.Mesh:
-    """The mesh of a VTU file; a ValueError where blocks inflate to more than they claim or may."""
+    """Read a VTU file.
+
+    Raises:
+        ValueError: A block decompresses to more than its header states, or the file to more than the limit.
+    """
     path = Path(name)
     budget = _Budget(max(LEAST_BUDGET, INFLATION * path.stat().st_size))
     _check_raw_blocks(path, budget)
@@ -38,13 +42,14 @@ def read(name: str) -> meshio.Mesh:
 
 
 class _Budget:
-    """How many bytes the blocks of a file may still inflate to."""
+    """Remaining number of bytes to which the blocks of a file may decompress."""
 
     def __init__(self, left: int) -> None:
         self.left = left
 
     def inflate(self, compressor: str, data: bytes, header: np.ndarray) -> list[bytes]:
-        """Inflate the blocks that follow a header (blocks, size of blocks, of the last, compressed sizes)."""
+        """Decompress the blocks after a header: number of blocks, block size, size of the last, compressed
+        sizes."""
         blocks, size, last = (int(number) for number in header[:3])
         claimed = (blocks - 1) * size + (last or size) if blocks else 0
         if claimed > self.left:
@@ -81,7 +86,7 @@ class _Reader(VtuReader):  # type: ignore[misc]
 
 
 def _decoded(data: str, start: int, count: int) -> bytes:
-    """So many bytes of text in base64 from a character on."""
+    """Decode `count` bytes of base64 text, starting at a character."""
     found = base64.b64decode(data[start : start + num_bytes_to_num_base64_chars(count)])
     if len(found) < count:
         raise ValueError("compressed data is cut short")
@@ -96,7 +101,7 @@ RAW = re.compile(rb'<AppendedData[^>]*encoding="raw"[^>]*>')
 
 
 def _check_raw_blocks(path: Path, budget: _Budget) -> None:
-    """Refuse raw appended blocks that inflate beyond the budget, before meshio inflates all of them."""
+    """Check the decompressed size of raw appended blocks before meshio decompresses them."""
     content = path.read_bytes()
     start = RAW.search(content)
     head = content[: start.end()] if start else b""

@@ -1,4 +1,4 @@
-"""Pieces of surfaces made one: vertices that are close to each other become one vertex."""
+"""Welding: close vertices of surface pieces are merged."""
 
 from __future__ import annotations
 
@@ -16,11 +16,18 @@ from supple.meshes.trimesh import TriMesh
 
 
 def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
-    """Pieces of cloth as one surface, in which vertices that are at most so far apart [m], along chains of
-    such, are one vertex in the middle between them: seams that neither open nor stretch.
+    """Merge vertices of cloth pieces into seams that neither open nor stretch.
 
-    Texture coordinates, which may be the rest shape, stay those of each corner, where all pieces have some;
-    data of vertices are those of the first. To sew with a thread that gives, see `Scene.attach(within=...)`.
+    Chains of vertices within the distance of each other become one vertex at their mean position. Corners
+    keep their texture coordinates, a possible rest shape, if all pieces have them; merged vertices keep the
+    point data of the first. For elastic seams, see `Scene.attach`.
+
+    Args:
+        surfaces: One surface or several pieces.
+        within: Largest distance of merged vertices [m].
+
+    Raises:
+        MeshError: The distance is larger than an edge, so that triangles would collapse.
     """
     pieces = [surfaces] if isinstance(surfaces, TriMesh) else list(each(surfaces, "pieces are TriMesh"))
     if not pieces or not all(isinstance(piece, TriMesh) for piece in pieces):
@@ -46,7 +53,7 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
 
 
 def _together(pieces: list[TriMesh]) -> TriMesh:
-    """All pieces as one surface, side by side."""
+    """Concatenate all pieces into one surface."""
     for data in ([p.cell_data for p in pieces], [p.point_data for p in pieces]):
         refuse_mixed(data)
     start = np.cumsum([0, *(piece.n_vertices for piece in pieces)])
@@ -61,7 +68,7 @@ def _together(pieces: list[TriMesh]) -> TriMesh:
 
 
 def _groups(points: np.ndarray, distance: float) -> np.ndarray:
-    """(n,) the number of the vertex that each becomes, in the order of their first."""
+    """(n,) merged vertex of each vertex, numbered by first appearance."""
     pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
     graph = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(len(points),) * 2)
     return connected_components(graph, directed=False)[1]
