@@ -116,8 +116,8 @@ def vector_log(builder: Any, x: Any) -> Any:
 def vector_inverse_cube_root(builder: Any, x: Any) -> Any:
     """y = x^(-1/3) for x > 0, otherwise NaN, from y (1 - h)^(-1/3) with h = 1 - x y³.
 
-    Two steps of the series of (1 - h)^(-1/3). The initial value divides the exponent bits by three, accurate
-    to 1/20.
+    Two steps of the series of (1 - h)^(-1/3). The initial value, a third of the bit pattern, is accurate to
+    1/20.
     """
     v = _Vector(builder, x)
     third = builder.ashr(builder.bitcast(x, v.integers), v.integer(2))

@@ -1,6 +1,6 @@
 """Hessian blocks of solid elements: Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ of their corners a and b.
 
-C = ∂²ψ/∂F∂F of an isotropic material has twelve independent numbers in the principal frame (see
+For an isotropic material, twelve numbers represent C = ∂²ψ/∂F∂F in the principal frame (see
 `materials.principal`). Its positive semi-definite projection costs little more there.
 """
 

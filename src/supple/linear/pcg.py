@@ -13,8 +13,7 @@ from supple.linear.krylov import Coefficients, Found, iterate, measure_curvature
 from supple.linear.multilevel import Preconditioner, as_matrix, as_records
 
 WIDENINGS = 5
-"""Number of attempts with a preconditioner; each failure to be positive definite increases its spectral
-radii."""
+"""Number of attempts; after each one with an indefinite preconditioner, its spectral radii are increased."""
 
 
 class Solution(NamedTuple):

@@ -30,7 +30,7 @@ class Equations(NamedTuple):
     """Tie equations Σ C x = const.
 
     Attributes:
-        coefficients: (m, n) matrix C, one row per tie between n vertices.
+        coefficients: (m, n) matrix C: one row per tie, one column per vertex.
         stiffness: (m,) stiffness of each tie [N/m].
     """
 
