@@ -285,11 +285,11 @@ HUGE = {
     "torus": (lambda: supple.torus(1e308), "major must be positive and finite"),
     "mesh": (
         lambda: bar().add_solid(supple.block(1).scaled(1e12).scaled(1e3), material("corotated")),
-        "sizes between 1e-12 and 1e.12 m",
+        "sizes must be between 1e-12 and 1e.12 m",
     ),
     "tiny mesh": (
         lambda: bar().add_solid(supple.block(1).scaled(1e-20), material("corotated")),
-        "sizes between 1e-12 and 1e.12 m",
+        "sizes must be between 1e-12 and 1e.12 m",
     ),
     "start": (solved(start=np.full((8, 3), 1e200)), "start has values up to 1e.200"),
 }

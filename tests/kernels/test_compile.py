@@ -209,7 +209,7 @@ def test_the_log_says_what_cannot_be_kept(tmp_path):
     for _ in range(2):
         printed, log = run_file(tmp_path / "script.py", text)
         assert json.loads(printed) == [True, 3.0]
-        assert "LOG kernels are not kept on disk, and are compiled in every process: " in log
+        assert "LOG kernels are not cached on disk and are compiled in every process: " in log
         assert "__main__._psi reads Kind, a Enum" in log
 
 
@@ -391,7 +391,7 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shar
     assert not mark.exists()
     folder_is_shared = not shared.endswith(".nbc")
     sentence = (
-        "Compiled kernels are neither read nor kept" if folder_is_shared else "Others could write to compiled"
+        "The cache of compiled kernels is not used" if folder_is_shared else "Others could write to compiled"
     )
     assert log.count("ompiled kernels") == log.count(sentence) == 1
     if folder_is_shared:

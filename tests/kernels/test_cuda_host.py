@@ -233,7 +233,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, mon
 
 def test_without_a_card_there_is_a_sentence(fake_device):  # noqa: F811
     fake_device.present = False
-    with pytest.raises(DeviceError, match=r"none answers here \(Error at driver init: libcuda.so cannot"):
+    with pytest.raises(DeviceError, match=r"none was found \(Error at driver init: libcuda.so cannot"):
         supple.equilibrium(cantilever(material("corotated"), cells=1), device="cuda")
 
 

@@ -94,7 +94,7 @@ class _Announcements(_Compilations):
 
 
 def _how_often() -> str:
-    return "once on this machine, then cached" if can_keep() else "kernels are not kept"
+    return "once on this machine, then cached" if can_keep() else "kernels are not cached"
 
 
 def _someone_waits() -> bool:

@@ -125,7 +125,7 @@ def _of(reader: str, name: str, value: Any, seen: dict[int, int]) -> Iterable[st
         return list(_describe(value, seen))
     except UnknownError:
         raise UnknownError(
-            f"{reader} reads {name}, a {type(value).__name__}, which may be another one next time"
+            f"{reader} reads {name}, a {type(value).__name__}, whose value may differ in another process"
         ) from None
 
 

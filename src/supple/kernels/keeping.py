@@ -73,7 +73,7 @@ def why_not_kept() -> str | None:
         return f"{folder} cannot be written"
     if danger is not None:
         if parent_process() is None:  # workers of data sets do not repeat the warning
-            log.warning("Compiled kernels are neither read nor kept, since %s", danger)
+            log.warning("The cache of compiled kernels is not used, since %s", danger)
         return danger
     with suppress(OSError):
         os.utime(folder)  # marks it as used
@@ -197,7 +197,7 @@ def _path(cache: Any, kind: str, signature: Any, codegen: Any) -> Path | None:
         arguments = [_describe(argument) for argument in getattr(signature, "args", signature)]
         described = "\n".join([kind, code_identity(function), *arguments])
     except UnknownError as why:
-        _say_once(f"kernels are not kept on disk, and are compiled in every process: {why}")
+        _say_once(f"kernels are not cached on disk and are compiled in every process: {why}")
         return None
     _, *where = cache._index_key((), codegen)
     digest = hashlib.sha256(f"{described}\n{where}".encode()).hexdigest()
@@ -237,7 +237,7 @@ def _write(path: Path, cache: Any, signature: Any, data: Any) -> None:
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        log.info("a compiled kernel could not be kept: %s", error)
+        log.info("a compiled kernel could not be cached: %s", error)
 
 
 def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
@@ -258,7 +258,7 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
         data = _Unpickler(io.BytesIO(content), _foreign_classes(signature)).load()
         found = cache._impl.rebuild(context, data)
     except Exception as error:  # damaged or foreign files raise arbitrary errors
-        log.info("%s cannot be read (%s) and is made anew", path, error)
+        log.info("%s cannot be read (%s) and is compiled again", path, error)
         return None
     with suppress(OSError):
         os.utime(path)  # marks it as used

@@ -87,8 +87,8 @@ def _refuse_size(points: np.ndarray) -> None:
     else:
         return
     raise MeshError(
-        f"{found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: lengths are "
-        "in metres."
+        f"{found}; sizes must be between {SHORTEST:g} and {LONGEST:g} m. Scale the mesh: lengths are in "
+        "meters."
     )
 
 
@@ -173,14 +173,14 @@ def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
     if not size.any():
         place = ", ".join(f"{x:.4g}" for x in points[0])
         raise MeshError(
-            f"All points of the mesh lie at ({place}), so it has no volume. Where it is small and far from "
-            "the origin, float64 cannot tell them apart: move it there."
+            f"All points of the mesh lie at ({place}), so it has no volume. If it is small and far from "
+            "the origin, float64 cannot resolve it: move it to the origin."
         )
     longest = np.sqrt(squared_edges(points, tets).max())
     if np.spacing(largest) > ROUNDING * longest:
         raise MeshError(
-            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 tells "
-            f"apart only what is {np.spacing(largest):.2g} m apart. Move it to the origin."
+            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 "
+            f"coordinates are {np.spacing(largest):.2g} m apart. Move it to the origin."
         )
 
 

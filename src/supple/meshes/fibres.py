@@ -47,7 +47,7 @@ def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarra
     if len(lost := np.flatnonzero(~(length > 1e-9 * length.max()))):
         raise MeshError(
             f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they are not between start "
-            f"and end of the fibres, or are held by them wholly"
+            f"and end of the fibers, or all of their vertices belong to one end"
         )
     return direction / length[:, None]
 

@@ -115,7 +115,7 @@ def read_triangles(path: Path) -> TriMesh:
     content = _content(path)
     found = [block.data for block in content.cells if block.type == "triangle" and len(block.data)]
     if not found:
-        raise MeshError(f"{path}: the file has no triangles, of which cloth could be made.")
+        raise MeshError(f"{path}: the file has no triangles for cloth.")
     used, triangles = np.unique(np.concatenate(found), return_inverse=True)
     point_data = {name: values[used] for name, values in _point_data(content).items()}
     cells = triangles.reshape(-1, 3)

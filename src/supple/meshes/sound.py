@@ -69,8 +69,8 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
         one, other = turned[0]
         yield (
             f"{len(turned)} of {len(edges)} edges have neighbours of opposite orientation: triangles {one} "
-            f"and {other}, near {_place(mesh, mesh.triangles[one])}, say differently what is outside. Turn "
-            "the order of the vertices of one side, for example with Blender's 'Recalculate Outside'."
+            f"and {other}, near {_place(mesh, mesh.triangles[one])}, disagree on what is outside. Reverse "
+            "the vertex order of one side, for example with Blender's 'Recalculate Outside'."
         )
 
 

@@ -1,4 +1,4 @@
-"""Welding: close vertices of surface pieces are merged."""
+"""Welding of surface pieces: vertices close to each other are merged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
     if len(lost):
         shortest = np.linalg.norm(np.diff(whole.points[whole.triangles[:, [0, 1, 2, 0]]], axis=1), axis=2)
         raise MeshError(
-            f"welding within {distance:g} m makes single vertices of the ends of edges of {len(lost)} of "
+            f"welding within {distance:g} m collapses edges of {len(lost)} of "
             f"{len(triangles)} triangles: {say_first(lost)}. The shortest edge is {shortest.min():.3g} m "
             "long; weld within less than that."
         )

@@ -28,7 +28,7 @@ def require_device() -> str:
     except Exception as error:
         reason = " ".join(str(error).split())
         raise DeviceError(
-            f"device='cuda' needs an NVIDIA card with its driver, and none answers here ({reason}); "
+            f"device='cuda' needs an NVIDIA GPU with its driver, and none was found ({reason}); "
             "use device='cpu'"
         ) from error
     return name.decode() if isinstance(name, bytes) else str(name)
