@@ -208,7 +208,7 @@ class Preconditioner:
         return memory.cycle
 
     def widen(self) -> None:
-        """Increase the spectral radii of all levels: M is not positive definite if an eigenvalue exceeds its
+        """Increase the spectral radii of all levels: M is not positive definite if an eigenvalue exceeds the
         radius."""
         self.device.pull(self.cycle.radius)
         self.cycle.radius[:] *= WIDER
