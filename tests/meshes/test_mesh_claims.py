@@ -2,8 +2,10 @@
 
 import base64
 import os
+import re
 import tracemalloc
 import zlib
+from contextlib import suppress
 
 import meshio
 import numpy as np
@@ -141,3 +143,102 @@ def test_the_other_file_of_tetgen_may_be_no_pipe_either(tmp_path):
     os.mkfifo(tmp_path / "a.ele")
     with pytest.raises(MeshError, match="is a pipe"):
         load_mesh(tmp_path / "a.node")
+
+
+HUGE = 3_000_000_000
+WRITERS = {
+    "4.2.vtk": meshio.vtk._vtk_42,
+    "5.1.vtk": meshio.vtk._vtk_51,
+    "a.mesh": meshio.medit,
+    "2.2.msh": meshio.gmsh._gmsh22,
+    "4.0.msh": meshio.gmsh._gmsh40,
+    "4.1.msh": meshio.gmsh._gmsh41,
+}
+
+
+def written(path, binary):
+    """The bytes of a small mesh, with data where meshio can write and read them."""
+    mesh = block(2)
+    data = {"u": np.arange(81.0).reshape(27, 3)} if binary or path.suffix == ".vtk" else {}
+    content = meshio.Mesh(mesh.points, [("tetra", mesh.tets)], point_data=data)
+    WRITERS[path.name].write(path, content, **({} if path.suffix == ".mesh" else {"binary": binary}))
+    assert load_mesh(path).n_tets == mesh.n_tets
+    return path.read_bytes()
+
+
+def survives(path):
+    """A file is read or refused, and takes little memory either way."""
+    tracemalloc.start()
+    try:
+        with suppress(MeshError):
+            load_mesh(path)
+    finally:
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert taken < 50e6
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("binary", [False, True])
+def test_counts_far_beyond_the_file(tmp_path, name, binary):
+    """Each whole number in a line of text by one far too large; in binary files, those of sizes, too."""
+    path = tmp_path / name
+    data = written(path, binary)
+    places = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:40]
+    for place in places:
+        path.write_bytes(data[: place.start()] + str(HUGE).encode() + data[place.end() :])
+        survives(path)
+    for count in (1, 27, 40) if binary and path.suffix == ".msh" else ():
+        old, new = (np.array([k], "<u8").tobytes() for k in (count, HUGE))
+        for place in [*re.finditer(re.escape(old), data)][:8]:
+            path.write_bytes(data[: place.start()] + new + data[place.end() :])
+            survives(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("4.2.vtk", b"POINTS 27", b"POINTS %d"),
+        ("5.1.vtk", b"CELLS 41", b"CELLS %d"),
+        ("a.mesh", b"Vertices\n27", b"Vertices\n%d"),
+        ("a.mesh", b"Tetrahedra\n40", b"Tetrahedra\n%d"),
+        ("a.mesh", b"Tetrahedra", b"RequiredVertices\n%d\nTetrahedra"),
+        ("2.2.msh", b"$Nodes\n27", b"$Nodes\n%d"),
+        ("4.1.msh", b"$Nodes\n1 27", b"$Nodes\n1 %d"),
+    ],
+)
+def test_claims_of_text_files_are_told(tmp_path, name, old, new):
+    path = tmp_path / name
+    data = written(path, False)
+    assert old in data
+    path.write_bytes(data.replace(old, new % HUGE, 1))
+    refused(path, r"claims [\d,]+ bytes or more of data, and has [\d,]+ bytes in all", 50e6)
+
+
+def test_structured_grids_are_refused_before_they_are_made(tmp_path):
+    for version in ("3.0", "5.1"):
+        path = tmp_path / f"{version}.vtk"
+        path.write_text(
+            f"# vtk DataFile Version {version}\ngrid\nASCII\nDATASET STRUCTURED_POINTS\n"
+            "DIMENSIONS 500 500 500\nORIGIN 0 0 0\nSPACING 1 1 1\n"
+        )
+        refused(path, "STRUCTURED_POINTS", 50e6)
+
+
+@pytest.mark.parametrize("kind", ["ply", "off", "stl"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_counts_of_surface_files(tmp_path, kind, binary):
+    import trimesh
+
+    options = {"encoding": "binary" if binary else "ascii"} if kind == "ply" else {}
+    suffix = "stl_ascii" if kind == "stl" and not binary else kind
+    data = trimesh.creation.box().export(file_type=suffix, **options)
+    data = data if isinstance(data, bytes) else data.encode()
+    path = tmp_path / f"box.{kind}"
+    places = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:20]
+    if kind == "stl" and binary:
+        places = [re.compile(rb"....", re.DOTALL).match(data, 80)]
+    for place in places:
+        new = np.array([HUGE], "<u4").tobytes() if kind == "stl" else str(HUGE).encode()
+        path.write_bytes(data[: place.start()] + new + data[place.end() :])
+        survives(path)

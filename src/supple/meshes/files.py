@@ -1,4 +1,4 @@
-"""Reading and writing mesh files; with gmsh.py, tetgen.py and vtu.py the only file that knows meshio."""
+"""Reading and writing mesh files; with the modules of single formats the only one that knows meshio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from supple.checks import a_path, finite_rows, listed, shown
 from supple.input_files import InputFileError, check_regular
-from supple.meshes import gmsh, tetgen, vtu
+from supple.meshes import gmsh, legacy_vtk, medit, tetgen, vtu
 from supple.meshes.arguments import scaling
 from supple.meshes.checks import MeshError
 from supple.meshes.data import checked_data, merged, refuse_mixed
@@ -30,9 +30,9 @@ from supple.meshes.trimesh import TriMesh
 
 # The modules are called directly: meshio.read() ends the process when a file cannot be read.
 _FORMATS = {
-    ".mesh": ("Medit", meshio.medit),
+    ".mesh": ("Medit", medit),
     ".msh": ("Gmsh", gmsh),
-    ".vtk": ("VTK", meshio.vtk),
+    ".vtk": ("VTK", legacy_vtk),
     ".vtu": ("VTU", vtu),
     ".node": ("TetGen", tetgen),
     ".ele": ("TetGen", tetgen),
