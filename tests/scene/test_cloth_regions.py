@@ -112,3 +112,74 @@ def test_what_is_no_region_of_cloth_is_refused(regions, sentence):
 def test_fabrics_have_no_regions():
     with pytest.raises(supple.SceneError, match="A fabric is of one material"):
         strip(fabric_of(invented(), "twill"), [supple.Region("a", [0], STIFF)], "uv")
+
+
+FILE = """
+gravity = [0, 0, 0]
+stop = {{ tolerance = 1e-9 }}
+
+[[cloth]]
+name = "strip"
+mesh = {{ sheet = {{ cells = [8, 1], size = [1.0, 0.25], plane = "xz" }} }}
+membrane = {{ plane_stress_stvk = {{ young = 1e4, poisson = 0.0 }} }}
+
+[[cloth.region]]
+name = "stiff"
+where = {where}
+membrane = {membrane}
+density = 0.6
+
+[[pin]]
+where = {{ side = "x-" }}
+
+[[pin]]
+axes = ["y", "z"]
+
+[[force]]
+where = {{ side = "x+" }}
+force = [1.0, 0, 0]
+{more}
+"""
+BOX = "{ box = { min = [0.5, -inf, -inf], max = [inf, inf, inf] } }"
+MEMBRANE = "{ plane_stress_stvk = { young = 4e4, poisson = 0.0 } }"
+
+
+def scene_file(folder, where=BOX, membrane=MEMBRANE, more=""):
+    path = folder / "strip.toml"
+    path.write_text(FILE.format(where=where, membrane=membrane, more=more))
+    return path
+
+
+@pytest.mark.parametrize("where", [BOX, f"{{ triangles = {[*range(8, 16)]} }}"])
+def test_scene_files_have_regions_of_cloth(tmp_path, where):
+    scene = supple.load_scene(scene_file(tmp_path, where))
+    (cloth,) = scene.scene.bodies
+    assert cloth.masses.sum() == pytest.approx(0.25 * (0.5 * 0.2 + 0.5 * 0.6))
+    _, same = strip(SOFT, [supple.Region("stiff", half, STIFF)])
+    assert np.array_equal(cloth.region("stiff").numbers, same.region("stiff").numbers)
+    result = supple.equilibrium(scene)
+    end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
+    assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(STIFF, 0.5), rel=1e-6)
+
+
+def test_regions_of_cloth_vary_in_scene_files(tmp_path):
+    ramp = "ramp = { times = [0, 1], fractions = [1, 0.5] }"
+    more = f'[[vary]]\ncloth = "strip"\nregion = "stiff"\nparameter = "young"\n{ramp}'
+    scene = supple.load_scene(scene_file(tmp_path, more=more))
+    softer = supple.PlaneStressStVK(young=2e4, poisson=0.0)
+    end = supple.equilibrium(scene).positions[:, 0].max()
+    assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(softer, 0.5), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"where": "{ triangles = [16] }"}, r"cloth\[0\].region.* Triangles are numbered from 0 to 15"),
+        ({"where": "{ tets = [1] }"}, "tets.*triangles"),
+        ({"membrane": "{ plastic_hencky = { young = 1, poisson = 0 } }"}, "plastic_hencky: unknown"),
+        ({"where": "{ data = { field = 'part', values = [1] } }"}, "part"),
+    ],
+)
+def test_mistakes_in_regions_of_cloth_are_told(tmp_path, given, sentence):
+    with pytest.raises(supple.SceneError, match=f"(?is){sentence}"):
+        supple.load_scene(scene_file(tmp_path, **given))

@@ -140,6 +140,10 @@ class Reader:
             options["bending"] = attempt(f"{field}.bending", lambda: bending.make(cloth.thickness))
         if rest is not None and mesh is not None:
             options["rest"] = attempt(f"{field}.rest", lambda: rest.make(self.folder, mesh))
+        if mesh is not None:
+            options["regions"] = attempt(
+                f"{field}.region", lambda: resolved([r.make(mesh) for r in cloth.region], mesh, name)
+            )
         if mesh is not None and membrane is not None and len(self.mistakes.lines) == before:
             self.bodies[name] = attempt(
                 field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)

@@ -14,6 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from supple.materials import MATERIALS, Material, membrane_materials
 from supple.scene.tables.base import Count, Number, Positive, Table, Vector
 from supple.scene.tables.bodies import Cloth, Solid
+from supple.scene.tables.cloth import ClothRegion
 from supple.scene.tables.contact import Contact, Obstacle
 from supple.scene.tables.holding import Attach, Pin, Spring
 from supple.scene.tables.loads import BodyForce, Cable, Cavity, Force, Pressure, Traction, Vary, Wind
@@ -98,10 +99,8 @@ Materials = tuple[tuple[str, type[Material]], ...]
 
 @cache
 def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]:
-    region: Any = _with_materials(RegionTable, "material", materials)
-    solid: Any = _with_materials(Solid, "material", materials)
-    solid = create_model("Solid", __base__=solid, region=(list[region], Solid.model_fields["region"]))
-    cloth: Any = _with_materials(Cloth, "membrane", membranes)
+    solid: Any = _with_regions(Solid, RegionTable, "material", materials)
+    cloth: Any = _with_regions(Cloth, ClothRegion, "membrane", membranes)
     known = SceneTable.model_fields
     return create_model(
         "SceneTable",
@@ -112,8 +111,16 @@ def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]
     )
 
 
+def _with_regions(table: type[Table], region: type[Table], key: str, materials: Materials) -> Any:
+    """The table of a body and that of its regions, with a key for each material that they may be made of."""
+    body: Any = _with_materials(table, key, materials)
+    part: Any = _with_materials(region, key, materials)
+    fields: Any = {"region": (list[part], table.model_fields["region"])}
+    return create_model(table.__name__, __base__=body, **fields)
+
+
 def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
-    """The table of a body with a key for each material that it may be made of."""
+    """The table of a body or region with a key for each material that it may be made of."""
     choice: Any = material_choice(materials, key.capitalize())
     known = table.model_fields[key]
     fields: Any = {key: (choice if known.is_required() else choice | None, known)}

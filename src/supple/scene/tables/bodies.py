@@ -11,7 +11,7 @@ from supple import meshes
 from supple.materials import Material
 from supple.scene.paths import located
 from supple.scene.tables.base import FILE, Length, Positive, Table, Vector
-from supple.scene.tables.cloth import BendingChoice, Rest, Surface
+from supple.scene.tables.cloth import BendingChoice, ClothRegion, Rest, Surface
 from supple.scene.tables.materials import MaterialChoice
 from supple.scene.tables.meshes import Mesh, Render
 from supple.scene.tables.solids import RegionTable, RestShape, Swelling, ViscosityChoice, as_grown
@@ -87,6 +87,9 @@ class Cloth(Body):
     )
     thickness: Length = Field(
         1e-3, description="Thickness [m], by which the energy of the material is multiplied."
+    )
+    region: list[ClothRegion] = Field(
+        [], description="Triangles of other membranes, each under [[cloth.region]]."
     )
     rest: Rest | None = Field(
         None, description="Where nothing is stretched, e.g. { uv = {} }; where it starts unless given."

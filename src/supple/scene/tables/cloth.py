@@ -1,4 +1,4 @@
-"""Tables of scene files that only cloth has: surfaces, rest shapes and bending."""
+"""Tables of scene files that only cloth has: surfaces, regions, rest shapes and bending."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictStr, WithJsonSche
 from supple import meshes, terms
 from supple.memory import refuse_too_many
 from supple.meshes.sheets import SHEETS
+from supple.scene import regions
 from supple.scene.paths import located
 from supple.scene.tables.base import (
     FILE,
@@ -24,6 +25,8 @@ from supple.scene.tables.base import (
     Positive,
     Table,
 )
+from supple.scene.tables.materials import MaterialChoice
+from supple.scene.tables.selections import Triangles
 
 Pattern = Literal["alternating", "parallel", "equilateral"]
 Plane = Literal["xy", "yz", "zx", "yx", "zy", "xz"]
@@ -122,6 +125,20 @@ class Surface(Choice):
         mesh = mesh.scaled(self.scale) if "scale" in self.model_fields_set else mesh
         mesh = mesh if self.weld is None else meshes.weld(mesh, self.weld)
         return mesh.translated(self.translate) if any(self.translate) else mesh
+
+
+class ClothRegion(Table):
+    """Triangles that are of another membrane than the rest of a piece of cloth."""
+
+    name: StrictStr = Field(description="How [[vary]] refers to it.")
+    where: Triangles = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
+    membrane: MaterialChoice = Field(description="What they are made of, as that of cloth.")
+    density: Positive | None = Field(
+        None, description="Mass density [kg/m²] where nothing is stretched; that of the cloth unless given."
+    )
+
+    def make(self, mesh: meshes.TriMesh) -> regions.Region:
+        return regions.Region(self.name, self.where.make(), self.membrane.make(mesh), self.density)
 
 
 class UV(Table):

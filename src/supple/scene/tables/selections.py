@@ -1,4 +1,4 @@
-"""Which vertices or tetrahedra of a body a table is about."""
+"""Which vertices or cells of a body a table is about."""
 
 from __future__ import annotations
 
@@ -34,22 +34,31 @@ class Having(Table):
     )
 
 
-class Cells(Choice):
-    """Which tetrahedra of a solid, at rest."""
-
+class _Cells(Choice):
     box: Box | None = Field(None, description="Those whose centres are in an axis-aligned box.")
     sphere: Sphere | None = Field(None, description="Those whose centres are in a sphere.")
     data: Having | None = Field(
         None, description='Those that data of the mesh name, e.g. { field = "region", values = [3] }.'
     )
-    tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
 
     def make(self) -> Any:
         """What a `Region` takes."""
         kind, value = self.chosen
         if kind == "data":
             return {value.field: value.values}
-        return value if kind == "tets" else getattr(selections, kind)(**value.given())
+        return value if isinstance(value, list) else getattr(selections, kind)(**value.given())
+
+
+class Cells(_Cells):
+    """Which tetrahedra of a solid, at rest."""
+
+    tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
+
+
+class Triangles(_Cells):
+    """Which triangles of cloth, where it starts."""
+
+    triangles: list[Index] | None = Field(None, description="Their numbers, from 0.")
 
 
 class Where(Choice):
