@@ -16,6 +16,8 @@ from supple.datasets.finishing import finish
 from supple.datasets.making import make_store
 from supple.datasets.on_ray import run_ray
 from supple.datasets.pool import _sendable
+from supple.datasets.retries import release_failed
+from supple.datasets.running import Share, run_store
 from supple.datasets.shards import Shards
 from supple.datasets.solving import Sampler
 from supple.datasets.spec import load_spec
@@ -245,3 +247,61 @@ def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
     assert "1 sample in no part and no export" in said.stderr
     figures = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
     assert (figures["good"], figures["inverted"]) == (3, 1)
+
+
+def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
+    """Once what they crashed of is repaired; bit by bit as in a set in which nothing crashed."""
+    options = {"count": 8, "shard": 4, "solve": {"start": "cold"}}
+    whole = solved(tmp_path, "whole.zarr", **options)
+    with monkeypatch.context() as patch:
+        failing(patch, heavy)
+        store = solved(tmp_path, "set.zarr", **options)
+    crashed = set(np.flatnonzero(supple.data.open(store.path).outcomes == "crashed"))
+    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert f"dataset resume {store.path} --retry-failed" in " ".join(said.stderr.split())
+    resume = ["dataset", "resume", str(store.path), "--workers", "1", "--json"]
+    assert json.loads(CliRunner().invoke(app, resume).stdout)["good"] == 8 - len(crashed)
+    found = CliRunner().invoke(app, [*resume, "--retry-failed"])
+    assert (found.exit_code, json.loads(found.stdout)["good"]) == (0, 8)
+    assert sample_bytes(store) == sample_bytes(whole)
+    assert verify(store, again=0).complete
+    assert release_failed(store, store.finished()) == 0
+
+
+def test_released_shards_solve_their_failed_samples_alone(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        failing(patch, heavy)
+        store = solved(tmp_path, count=8, shard=8, solve={"start": "cold"})
+    crashed = np.flatnonzero(supple.data.open(store.path).outcomes == "crashed")
+    assert 0 < release_failed(store, store.finished()) == len(crashed)
+    assert not store.finished()
+    calls, real = [], Shards._solved
+    monkeypatch.setattr(Shards, "_solved", lambda *given: calls.append(given[1]) or real(*given))
+    Shards(store).run(0)
+    finish(store)
+    assert calls == list(crashed)
+    assert len(supple.data.open(store.path).ids) == 8
+
+
+def test_failed_samples_are_solved_again_from_python(tmp_path, monkeypatch):
+    spec = spec_of(tmp_path, count=6, shard=3)
+    with monkeypatch.context() as patch:
+        failing(patch, lambda conditions: True)
+        data = supple.data.open(solved(tmp_path, count=6, shard=3).path)
+    assert list(data.outcomes) == ["crashed"] * 6
+    data = supple.dataset(spec, tmp_path / "set.zarr", workers=1, shards="0/2", retry_failed=True)
+    assert list(data.ids) == [0, 1, 2]
+    assert len(supple.dataset(spec, tmp_path / "set.zarr", workers=1, retry_failed=True).ids) == 6
+
+
+def test_damaged_samples_are_not_taken_over_by_a_retry(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        failing(patch, heavy)
+        store = solved(tmp_path, count=8, shard=8, solve={"start": "cold"})
+    path = store.file("positions", 0)
+    content = bytearray(path.read_bytes())
+    content[16] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match=r"is damaged: its checksum is wrong.*--discard"):
+        run_store(store, Share(), workers=1, retry_failed=True)
+    assert store.finished() == [0]

@@ -79,6 +79,10 @@ def resume(
     shards: ShardsOption = None,
     workers: Workers = None,
     ray: Ray = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Solve samples again that crashed or missed their tolerance."),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -87,10 +91,18 @@ def resume(
         from supple.datasets.running import parse_share
         from supple.datasets.store import Store
 
-        _solve(Store(store), parse_share(shards), workers, ray, json, quiet)
+        _solve(Store(store), parse_share(shards), workers, ray, json, quiet, retry_failed)
 
 
-def _solve(store: Any, share: Any, workers: int | None, ray: str | None, json: bool, quiet: bool) -> None:
+def _solve(
+    store: Any,
+    share: Any,
+    workers: int | None,
+    ray: str | None,
+    json: bool,
+    quiet: bool,
+    retry_failed: bool = False,
+) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from supple.datasets.running import run_store
@@ -104,7 +116,7 @@ def _solve(store: Any, share: Any, workers: int | None, ray: str | None, json: b
         def watch(done: int, samples: int) -> None:
             bar.update(task, completed=done, total=samples)
 
-        run_store(store, share, workers, True if ray == "local" else ray, watch)
+        run_store(store, share, workers, True if ray == "local" else ray, watch, retry_failed)
     figures = figures_of(store)
     bad = figures["samples"] - figures["good"] - figures["outcomes"].get("missing", 0)
     code = NOT_CONVERGED if bad else DONE
@@ -156,6 +168,8 @@ def _say(figures: dict[str, Any]) -> None:
         note(f"sample {sample}: {sentence}")
     if len(figures["failures"]) > 5:
         note(f"and {len(figures['failures']) - 5} more that did not converge: --json has them all")
+    if figures["outcomes"].get("crashed"):
+        note(f"`supple dataset resume {figures['path']} --retry-failed` tries them again")
 
 
 @dataset.command()

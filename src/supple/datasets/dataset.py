@@ -25,6 +25,7 @@ def dataset(
     overwrite: bool = False,
     grow: bool = False,
     allow_code: bool = False,
+    retry_failed: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Make a data set of equilibria, or go on with one, and open it.
@@ -36,7 +37,8 @@ def dataset(
     N-th shard from the i-th on, for job arrays. workers: processes, as many as there are cores unless
     given. ray: True for a Ray cluster that is started here, or the address of one. allow_code: run the Python
     that a spec names with `function = "module:name"`; such a spec is a program, and is refused otherwise. A
-    function that is passed itself needs no permission. watch: called as watch(done, samples).
+    function that is passed itself needs no permission. retry_failed: solve samples again that crashed or did
+    not reach their tolerance; all others stay. watch: called as watch(done, samples).
 
     Workers are processes that import the calling script anew: protect it by `if __name__ == "__main__":`.
     """
@@ -45,8 +47,9 @@ def dataset(
     flag("overwrite", overwrite)
     flag("grow", grow)
     flag("allow_code", allow_code)
+    flag("retry_failed", retry_failed)
     share, described = parse_share(shards, grow, overwrite), load_spec(spec, allow_code=allow_code)
     folder = store_path(None if path is None else a_path(path, "the folder of a data set"), described.name)
     store = make_store(described, folder, overwrite, grow=grow)
-    run_store(store, share, workers, ray, watch)
+    run_store(store, share, workers, ray, watch, retry_failed)
     return open_dataset(folder)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from supple.datasets.arrays import Shard
 from supple.datasets.checksums import write_sealed
 from supple.datasets.creating import Facts, difference, write_empty
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import finish
-from supple.datasets.journal import Journal, Row
+from supple.datasets.journal import Journal, finished_rows
 from supple.datasets.store import Store
 from supple.io.replacing import replacing_folder
 
@@ -84,18 +83,6 @@ def _go_on(store: Store, new: Store, shard: int) -> None:
 
 def _write_journal(store: Store, new: Store, shard: int) -> None:
     """Of the last shard, what it has: its next samples begin from there."""
-    account = store.account(shard)
-    found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
-    checks = {check["sample"]: check for check in account["checks"]}
     journal = Journal(new.journal_file(shard), new.facts["identity"])
-    for place, sample in enumerate(store.ids(shard)):
-        figures = {
-            name: float(column[place]) if isinstance(column[place], str) else column[place]
-            for name, column in account["report"].items()
-        }
-        sentence = account["failures"].get(str(sample))
-        quantities = None if sentence is not None else {name: found[name][place] for name in found}
-        positions = None
-        if quantities is not None and "positions" in quantities:
-            positions = quantities["positions"].astype(float)
-        journal.add(sample, Row(figures, quantities, positions, sentence or "", checks.get(sample)))
+    for sample, row in finished_rows(store, shard):
+        journal.add(sample, row)

@@ -8,6 +8,7 @@ import math
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from supple.datasets.store import plain
+from supple.datasets.arrays import Shard
+from supple.datasets.errors import DatasetError
+from supple.datasets.store import Store, plain
 
 HEAD = struct.Struct("<II")
 """Length and checksum of what follows."""
@@ -72,6 +75,37 @@ class Journal:
         """The shard is finished."""
         with suppress(OSError):
             self._path.unlink()
+
+
+def finished_rows(store: Store, shard: int) -> Iterator[tuple[int, Row]]:
+    """The samples of a finished shard, each with its number, as its journal had them; a `DatasetError` where
+    one is damaged."""
+    account = store.account(shard)
+    found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
+    checks = {check["sample"]: check for check in account["checks"]}
+    for place, sample in enumerate(store.ids(shard)):
+        figures = {
+            name: float(column[place]) if isinstance(column[place], str) else column[place]
+            for name, column in account["report"].items()
+        }
+        sentence = account["failures"].get(str(sample))
+        quantities = None
+        if sentence is None:
+            quantities = {name: found[name][place] for name in found}
+            for name, values in quantities.items():
+                _refuse_damaged(store.file(name, shard), sample, values, account["checksums"][name][place])
+        positions = None
+        if quantities is not None and "positions" in quantities:
+            positions = quantities["positions"].astype(float)
+        yield sample, Row(figures, quantities, positions, sentence or "", checks.get(sample))
+
+
+def _refuse_damaged(path: Path, sample: int, values: np.ndarray, checksum: int | None) -> None:
+    if zlib.crc32(values.data) != checksum:
+        raise DatasetError(
+            f"{path}: sample {sample} is damaged: its checksum is wrong. `supple dataset verify --discard` "
+            "and then `supple dataset resume` solve its shard again."
+        )
 
 
 def _entry(sample: int, row: Row, identity: str) -> bytes:

@@ -12,6 +12,7 @@ from supple.checks import shown, whole_number
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import finish, is_told, wrong_reports
 from supple.datasets.pool import run_pool
+from supple.datasets.retries import release_failed
 from supple.datasets.store import Store
 from supple.datasets.wholeness import refuse_changed
 from supple.kernels import default_threads
@@ -67,11 +68,14 @@ def run_store(
     workers: int | None = None,
     ray: str | bool | None = None,
     watch: Watch | None = None,
+    retry_failed: bool = False,
 ) -> None:
     """Solve those shards of a store that are not finished, and bring reports, splits and statistics up to
-    date."""
+    date. retry_failed: solve samples again that have no result."""
     refuse_changed(store)
     store.clear_abandoned()
+    if retry_failed:
+        release_failed(store, share.chosen(store.finished()))
     done = set(store.finished())
     left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
     total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
@@ -90,7 +94,7 @@ def run_store(
             workers, threads = _workers(store, workers, len(left))
             run_pool(store.path, left, workers, threads, seen)
     finally:
-        if not is_told(store) or any(wrong_reports(store)):
+        if left or not is_told(store) or any(wrong_reports(store)):
             finish(Store(store.path))
 
 
