@@ -105,6 +105,8 @@ class ArrayFile(Mapping[str, np.ndarray]):
     @contextmanager
     def _opened(self, name: str) -> Iterator[IO[bytes]]:
         info = self._members[name]
+        if info.flag_bits & 1:
+            raise InputFileError(f"is damaged: {name!r} is marked as encrypted")
         try:
             with self._archive.open(info) as member:
                 yield member

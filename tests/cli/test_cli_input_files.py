@@ -232,3 +232,16 @@ def test_every_bit_of_an_archive_may_be_wrong(tmp_path):
             except (InputFileError, KeyError):
                 noticed += 1
     assert noticed > 2 * len(whole)
+
+
+def test_an_encrypted_array_is_named(tmp_path):
+    path = tmp_path / "start.npz"
+    np.savez(path, positions=np.zeros((8, 3)))
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    with (
+        open_arrays(path) as arrays,
+        pytest.raises(InputFileError, match=r"^is damaged: 'positions' is marked as encrypted$"),
+    ):
+        arrays["positions"]

@@ -69,10 +69,11 @@ class WithObstacles:
         It rests where it is, or is moved by a motion such as `Translate(...)`, as pins are; that must not
         deform it. Where it moves further in a step of time, or of the `steps` of an equilibrium, than it is
         thick, it leaves behind what it should push. friction: Coulomb's coefficient μ, 0 for none; what
-        sticks does so for ever. kinetic: that of vertices which slid in the step of time before, the same
-        unless given; equilibria know the other only. mass [kg]: a `Sphere` or `Box` that falls, and is moved
-        by the bodies and the obstacles that it touches, with a velocity [m/s] and a spin [rad/s] at the
-        start. The name is that of its forces in reports; without one it is "obstacle0", "obstacle1", ...
+        sticks does so for ever; of two obstacles that meet the larger one counts. kinetic: that of vertices
+        which slid in the step of time before, the same unless given; equilibria know the other only. mass
+        [kg]: a `Sphere` or `Box` that falls, and is moved by the bodies and the obstacles that it touches,
+        with a velocity [m/s] and a spin [rad/s] at the start. The name is that of its forces in reports;
+        without one it is "obstacle0", "obstacle1", ...
         """
         if isinstance(shape, TriMesh):
             shape = SurfaceShape(shape)
