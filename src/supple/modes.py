@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse import bsr_matrix
 
 from supple.compute import Compute
 from supple.evaluating import recall
-from supple.linear import Assembly, Multilevel, NotPositive, pcg
+from supple.linear import Assembly, Matrix, Multilevel, NotPositive, enclosed, pcg
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.solvers.newton_steps.touching_twin import touching_twin
@@ -53,7 +52,7 @@ def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) 
     touches an obstacle stays on it."""
     problem = _problem_at(model, positions, step)
     assembly = Assembly(problem)
-    H = assembly.hessian("exact")
+    H = enclosed(assembly, assembly.hessian("exact"))
     if not np.isfinite(H.data).all():
         raise ValueError("there are no softest directions here: the forces are infinite or NaN")
     count = min(count, assembly.size)
@@ -78,7 +77,7 @@ def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Probl
     return touching_twin(problem)
 
 
-def _all(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _all(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Among all of them; held directions are none."""
     dense = H.toarray()
     free = assembly.unheld(np.eye(assembly.size))
@@ -93,7 +92,7 @@ def _all(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.
     )
 
 
-def _iterated(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _iterated(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
     """By LOBPCG [Knyazev 2001]: the least of H in the span of directions, what is left of them, solved for
     with the positive part of H, and how they changed before."""
     solve, rounding = _preconditioner(assembly), ROUNDINGS * np.finfo(float).eps * np.abs(H.diagonal()).max()

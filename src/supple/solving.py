@@ -216,7 +216,8 @@ class _Solving:
     def _advance(self, count: int, target: int) -> None:
         """Some iterations, after which all figures are known where somebody needs them."""
         compiling, tick = self.compiled.seconds, perf_counter()
-        self.method.advance(count)
+        for some in self.problem.gases.each(count):
+            self.method.advance(some)
         if self.history is not None:
             self.device.wait()
         self.iteration += count

@@ -250,7 +250,8 @@ class Stepping:
         while done < iterations:
             count = following.until_look(min(every - done % every, iterations - done))
             iterations += count if self.problem.room.leading else 0
-            run.advance(count)
+            for some in self.problem.gases.each(count):
+                run.advance(some)
             done += count
             exchanged = following.iterated(count)
             if run.guarded and (exchanged or done % every == 0 or done == iterations):

@@ -12,18 +12,22 @@ vectors stay in device memory.
 
 from supple.linear.apart import solve_apart
 from supple.linear.assembly import Assembly
+from supple.linear.enclosed import EnclosedSystem, Matrix, enclosed
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
 from supple.linear.parts import Parts
 from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
 
 __all__ = [
     "Assembly",
+    "EnclosedSystem",
+    "Matrix",
     "Multilevel",
     "NotPositive",
     "Parts",
     "Preconditioner",
     "Solution",
     "curvature_along",
+    "enclosed",
     "pcg",
     "product_here",
     "shares_along",

@@ -147,7 +147,8 @@ class Assembly:
         return rest_stiffness_of(self.problem.measures)[self.free] / 3
 
     def hessian(self, kind: str) -> bsr_matrix:
-        """Assemble ∂²E/∂u² at the problem's u as a SciPy matrix.
+        """Assemble ∂²E/∂u² at the problem's u as a SciPy matrix, without the rank-one stiffness of sealed gas
+        (`enclosed` adds it).
 
         Args:
             kind: Hessian variant: "exact", "projected" or "bound".

@@ -112,15 +112,15 @@ def hold_rows(team, A, free, diagonal, normals):
 class TermBlocks:
     """Hessian blocks of a term computed on the host, and their sums in each matrix block."""
 
-    def __init__(self, problem: Problem, term: Term, elements: Elements, sums: Sums) -> None:
-        self._problem, self._term, self._elements, self._sums = problem, term, elements, sums
-        m, k = term.vertices.shape
+    def __init__(self, problem: Problem, index: int, elements: Elements, sums: Sums) -> None:
+        self._problem, self._index, self._elements, self._sums = problem, index, elements, sums
+        m, k = problem.model.terms[index].vertices.shape
         self._blocks = np.zeros((m, k, k, 3, 3))
 
     def add(self, kind: str, u: np.ndarray, data: np.ndarray) -> None:
         """Add the blocks at displacements u to the matrix values `data`."""
-        device, blocks = self._problem.device, self._blocks
-        compute_blocks(device, self._term, self._elements, kind, u, blocks)
+        device, blocks, term = self._problem.device, self._blocks, self._problem.model.terms[self._index]
+        compute_blocks(device, term, self._elements, kind, u, blocks)
         device.run(sum_rows, 1, SumRows(*self._sums, blocks, 9, 1, data))
 
 
@@ -149,8 +149,7 @@ def arrange_blocks(problem: Problem, index: int, slots: np.ndarray, blocks: int)
         slots: (m, k, k) matrix block of each corner pair, negative for none.
         blocks: Number of matrix blocks.
     """
-    term, elements = problem.model.terms[index], host_elements(problem, index)
     flat = slots.ravel()
     kept = np.flatnonzero(flat >= 0)
     adding = csr_array((np.ones(len(kept)), (flat[kept], kept)), shape=(blocks, len(flat)))
-    return TermBlocks(problem, term, elements, sums_of(adding))
+    return TermBlocks(problem, index, host_elements(problem, index), sums_of(adding))

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import splu
 from supple.linear.assembly import Assembly
 from supple.linear.block_rows import Threes
 from supple.linear.conjugate_gradients import conjugate_gradients
+from supple.linear.enclosed import EnclosedSystem, gas_stiffness
 from supple.linear.multilevel import Multilevel, NotPositive, as_records
 from supple.linear.pcg import solve
 from supple.linear.stationary import dense_qr, gauss_seidel, stabilised_gradients
@@ -230,6 +231,9 @@ COUNTED: dict[str, Callable[[Assembly, int], LinearSolver]] = {
 }
 """Solvers that accept a fixed number of iterations."""
 
+WOODBURY = 1e-4
+"""Accuracy of the solutions that are joined for sealed gas."""
+
 PATIENCE = 500
 """Number of multilevel conjugate gradient iterations with about the cost of a factorization."""
 
@@ -266,6 +270,43 @@ def _for_hard_systems(assembly: Assembly) -> LinearSolver:
     return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)
 
 
+class EnclosedGradients:
+    """Multilevel conjugate gradients for bodies with sealed gas, preconditioned with the positive part."""
+
+    name = "multilevel CG with gas"
+
+    def __init__(self, assembly: Assembly, patience: int = 5000) -> None:
+        self._assembly, self._patience = assembly, patience
+
+    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+        self._assembly.problem.device.pull(b)
+        system = EnclosedSystem(self._assembly, H)
+        found = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience)
+        if found.negative is not None and not found.x.any():
+            raise NotPositive
+        return as_records(found.x)
+
+
+class WithGas:
+    """Another solver for bodies with sealed gas: (H + G K Gᵀ)⁻¹ b = y - Z (I + K Gᵀ Z)⁻¹ K Gᵀ y with H y = b
+    and H Z = G [Woodbury 1950]."""
+
+    def __init__(self, assembly: Assembly, solver: LinearSolver) -> None:
+        self._assembly, self._solver = assembly, solver
+
+    @property
+    def name(self) -> str:
+        return f"{self._solver.name} with gas"
+
+    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+        assembly, accuracy = self._assembly, min(accuracy, WOODBURY)
+        G, K = gas_stiffness(assembly)
+        y, *Z = (self._solver.solve(H, r, accuracy)[:, :3].ravel() for r in (b, *map(as_records, G)))
+        columns = np.stack(Z, axis=1)
+        x = y - columns @ np.linalg.solve(np.eye(len(K)) + K[:, None] * (G @ columns), K * (G @ y))
+        return as_records(x)
+
+
 def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) -> LinearSolver:
     """Create a linear solver.
 
@@ -274,6 +315,14 @@ def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) 
         assembly: Assembly of the Hessian.
         iterations: Fixed number of iterations, for solvers in `COUNTED`.
     """
+    if not assembly.problem.gases:
+        return _sparse_solver(name, assembly, iterations)
+    if name == "auto" or name == "multilevel":
+        return EnclosedGradients(assembly, *([] if iterations is None else [iterations]))
+    return WithGas(assembly, _sparse_solver(name, assembly, iterations))
+
+
+def _sparse_solver(name: str, assembly: Assembly, iterations: int | None) -> LinearSolver:
     if iterations is not None:
         return COUNTED[name](assembly, iterations)
     return Automatic(assembly) if name == "auto" else LINEAR_SOLVERS[name](assembly)

@@ -189,7 +189,8 @@ class Track:
         done, following = 0, self._problem.following
         while done < sweeps and not (done and interrupted()):
             count = following.until_look(1 if self._slow else sweeps - done)
-            self._run.advance(count)
+            for some in self._problem.gases.each(count):
+                self._run.advance(some)
             done += count
             following.iterated(count)
         following.settle()

@@ -150,6 +150,16 @@ class Layout:
         if self.__dict__.get("_links") is not None:  # who is linked does not depend on stencils that change
             del self.__dict__["_links"]
 
+    def set_pressure(self, index: int, pressure: float) -> None:
+        """Let a pressure [Pa] act on all triangles of a term, wherever these are laid out."""
+        arranged = [self.terms[index], self._with_values[index].rows]
+        arranged += [batches.rows for key, batches in self._coloured.items() if key[0] == index]
+        if self.__dict__.get("_links") is not None:
+            arranged.append(self._links.terms[index])  # type: ignore[union-attr]
+        for rows in arranged:
+            rows.pressure[:] = pressure
+            self.device.push(rows.pressure)
+
     def take_stencils(self) -> Changes | None:
         """Go over to the stencils that the terms have now, in the arrays that have room for them: None where
         it is not enough, and then nothing has changed."""

@@ -70,6 +70,7 @@ class Measures:
         if memo.balances is not None:
             return memo.balances
         self._energies = None
+        self.problem.gases.sync()
         acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
         softness = self.at_rest.softness(not acts.all())  # what loads act on is not at rest
         self._measure(self.problem.u, self._sizes, softness, *self._figures)
@@ -133,6 +134,8 @@ class Measures:
     def stored_energies(self) -> np.ndarray:
         """(copies, terms) energy of every term [J]."""
         stored = [self._totals.of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
+        for k, energy in self.problem.gases.energies().items():
+            stored[k][:] = energy
         return np.concatenate(stored, axis=1) if stored else np.zeros((self.problem.copies, 0))
 
     def element_energies(self, term: int) -> np.ndarray:
@@ -143,7 +146,10 @@ class Measures:
             evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u
         )
         p.device.pull(values[0])
-        return values[0][0].ravel()[:count].astype(float)
+        found = values[0][0].ravel()[:count].astype(float)
+        if term not in p.gases.indices:
+            return found
+        return np.full(count, p.gases.energies()[term] / count)
 
     def energy_rounding(self, copy: int = 0) -> float:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the

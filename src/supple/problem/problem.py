@@ -18,6 +18,7 @@ from supple.problem.balance import Balance
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
+from supple.problem.gases import Gases
 from supple.problem.initial_guess import predict_fall
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
@@ -68,7 +69,7 @@ class Problem:
         self.loads.touch(self.contacts.planes)
         self.room = Room(model, self.dtype, self.device, self.states, self.contacts)
         self.loads.stay_in(self.room.balls)
-        self.measures = Measures(self)
+        self.measures, self.gases = Measures(self), Gases(self)
         self.following = Following(self)
         self.remembered = self.states.remembered = Remembered(self)
         self._shared: dict[str, Any] = {}
@@ -193,7 +194,10 @@ class Problem:
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
         between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
-        refresh(self, index, term)
+        if index in self.gases.indices:
+            self.gases.take(index, term)  # type: ignore[arg-type]
+        else:
+            refresh(self, index, term)
 
     def forget_but(self, *beginnings: str) -> None:
         """Let go of what solvers have prepared, but for names that begin so."""

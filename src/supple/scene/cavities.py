@@ -16,16 +16,10 @@ from supple.scene.errors import SceneError
 from supple.scene.loads import Varying, surface_of
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
-from supple.terms import Pressure, Term
+from supple.terms import Pressure, SealedGas, Term, volume_within
 
-LOOKS = 50
-"""Iterations after which the pressure of a gas is what its volume says again."""
-
-CLOSE = 1e-6
-"""Part of the absolute pressure of a gas that it may differ by from what its volume says."""
-
-FLAT = 0.01
-"""Volume of a chamber in parts of that of the ball with the same surface below which it is flat."""
+FLAT = 1e-9
+"""Volume of a chamber in parts of that of the ball with the same surface below which it has none."""
 
 ATMOSPHERE = 101325.0
 """[Pa]"""
@@ -52,14 +46,15 @@ class Cavity:
 
     def term(self, positions: np.ndarray) -> Pressure:
         """For a model with vertices at positions (n, 3) [m] at zero displacement."""
-        count, changes = len(self.triangles), self.sealed or self.ramp is not None
-        return Pressure(
-            (self.triangles + self.body.first).astype(np.int32),
-            np.full(count, self.pressure),
-            positions,
-            self.body.points[np.unique(self.triangles)].mean(axis=0),
-            count if changes else None,
-        )
+        triangles = (self.triangles + self.body.first).astype(np.int32)
+        pressure = np.full(len(triangles), self.pressure)
+        middle = self.body.points[np.unique(self.triangles)].mean(axis=0)
+        if not self.sealed:
+            return Pressure(
+                triangles, pressure, positions, middle, None if self.ramp is None else len(triangles)
+            )
+        amount = self.ambient + self.pressure, self.volume, self.ambient, self.exponent
+        return SealedGas(triangles, pressure, positions, middle, None, *amount)
 
     def follower(self, index: int) -> tuple[int, Any] | None:
         """Who has the term of this number vary, where it does."""
@@ -76,42 +71,17 @@ class Cavity:
 
 @dataclass(frozen=True, eq=False)
 class Gas:
-    """Lets the pressure of a chamber be what its volume says, P V^γ = const.
-
-    With the pressure held, the chamber finds its volume; with that volume another pressure. The next one is
-    where the line through the last two volumes meets the law, so that soft chambers, whose volume changes a
-    lot with the pressure, converge too. Of earlier steps nothing counts.
-    """
+    """Lets the amount of gas in a chamber be what a ramp says at the beginning of every step."""
 
     index: int
     cavity: Cavity
-    every: int | None = LOOKS
+    every: int | None = None
 
     def follow(self, problem: Any, time: float) -> Term | None:
-        cavity, term = self.cavity, problem.model.terms[self.index]
-        x = problem.positions[cavity.body.vertices]
-        volume = volume_within(x, cavity.triangles)
-        if not volume > 0:  # the walls are turned inside out; the pressure stays
-            return None
-        noted, p = problem.following.noted, float(term.pressure[0])
-        last: tuple[float, float] | None = noted.get(self.index)
-        whole = cavity.ambient + cavity.pressure * fraction_at(cavity.ramp, time)
-        absolute = whole * (cavity.volume / volume) ** cavity.exponent
-        beyond = p - (absolute - cavity.ambient)
-        if last is not None and abs(beyond) <= CLOSE * absolute:
-            return None
-        slope = 0.0 if last is None or last[0] == p else (volume - last[1]) / (p - last[0])  # dV/dp
-        noted[self.index] = p, volume
-        step = beyond / (1 + cavity.exponent * absolute / volume * max(slope, 0.0))
-        now = absolute - cavity.ambient if last is None else p - step
-        now = max(now, -cavity.ambient)
-        return replace(term, pressure=np.full_like(term.pressure, now)) if now != p else None
-
-
-def volume_within(x: np.ndarray, triangles: np.ndarray) -> float:
-    """V = 1/6 Σ xₐ · (x_b × x_c) [m³] of closed triangles (k, 3) of points x (n, 3)."""
-    a, b, c = np.moveaxis(x[triangles] - x[triangles].reshape(-1, 3).mean(axis=0), 1, 0)
-    return float(np.einsum("ti,ti->", a, np.cross(b, c)) / 6)
+        cavity, gas = self.cavity, problem.model.terms[self.index]
+        absolute = cavity.ambient + cavity.pressure * fraction_at(cavity.ramp, time)
+        gas = replace(gas, absolute=max(absolute, 0.0))
+        return gas.at_volume(gas.volume_at(problem.positions))
 
 
 def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: Any, exponent: Any) -> Cavity:
@@ -155,13 +125,12 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
 
 
 def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
-    """Refuse gas in flat cloth: it holds hardly any, so that the walls open, its pressure falls far below
-    that outside, and the walls turn inside out."""
+    """Refuse gas in a chamber without a volume, whose amount no pressure tells."""
     volume = abs(volume_within(body.points, triangles))
     ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
-    if volume < FLAT * ball:
+    if volume <= FLAT * ball:
         raise SceneError(
-            f"The gas that is sealed in {body.name!r} at rest is {volume:.3g} m³, which is next to nothing: "
-            f"a ball with such walls has {ball:.3g} m³. It cannot inflate them. Blow flat cloth up by a "
-            "pressure that stays (sealed=False), or seal it in a shape of about the volume it is to have."
+            f"The chamber of {body.name!r} has a volume of {volume:.3g} m³ at rest, so that no pressure "
+            "tells how much gas is in it. Move its walls apart, or blow it up by a pressure that stays "
+            "(sealed=False)."
         )

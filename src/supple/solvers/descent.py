@@ -128,7 +128,7 @@ def _outgrown(problem: Problem) -> bool:
     """Whether a body has become so large that there will be no end to it, which only loads that change with
     the shape can bring about."""
     model, x = problem.model, problem.positions
-    if not any(term.loads and not term.confines for term in model.terms):
+    if not any(term.loads and not (term.confines or term.encloses) for term in model.terms):
         return False
     extents = (np.ptp(x[vertices], axis=0).max() for _, vertices in model.body_vertices)
     return bool(max(extents, default=0.0) > GROWN * _size(problem))

@@ -211,6 +211,14 @@ class PBNGRun(Run):
         earlier sweeps is no guide to the next."""
         if self._exchanged:
             self._see_stencils()
+        if self.problem.gases:
+            for _ in range(count):
+                self.problem.gases.anticipate()
+                self._make_sweeps(1)
+        else:
+            self._make_sweeps(count)
+
+    def _make_sweeps(self, count: int) -> None:
         if self.problem.room:
             self._sweep_in_balls(count)
         elif self.problem.contacts:

@@ -14,6 +14,7 @@ from supple.terms.bending import (
 from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.embedded import Deform, EmbeddedElasticity, deform_all, keep_up
+from supple.terms.gas import SealedGas, volume_within
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.isometric import IsometricHinges
@@ -63,6 +64,7 @@ __all__ = [
     "Pull",
     "Relations",
     "RubbingContacts",
+    "SealedGas",
     "Springs",
     "Term",
     "TetElasticity",
@@ -87,4 +89,5 @@ __all__ = [
     "several",
     "step_fraction",
     "vertex_force",
+    "volume_within",
 ]

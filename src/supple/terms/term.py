@@ -101,6 +101,9 @@ class Term(Protocol):
     presses: ClassVar[bool]
     """Whether it is a pressure on triangles."""
 
+    encloses: ClassVar[bool]
+    """Whether it is gas sealed in its triangles, whose pressure follows their volume, see `SealedGas`."""
+
     confines: ClassVar[bool]
     """Whether it is contacts that let nothing pass."""
 
@@ -189,6 +192,7 @@ class Elemental:
     ties: ClassVar[bool] = False
     loads: ClassVar[bool] = False
     presses: ClassVar[bool] = False
+    encloses: ClassVar[bool] = False
     confines: ClassVar[bool] = False
     deforms: ClassVar[bool] = False
     fills: ClassVar[bool] = False

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import bsr_matrix
 
-from supple.linear import NotPositive, Parts
+from supple.linear import Matrix, NotPositive, Parts
 from supple.linear.solvers import rigid_motions
 
 FREE = 1e-9
@@ -27,7 +26,7 @@ class Drift:
     about the one vertex at which a body is pinned, that are free. free (parts, 6): which of six motions of
     each; motions (f, 3, 6), 0 where one is not free; grams (parts, 6, 6): the inverses of their products."""
 
-    def __init__(self, H: bsr_matrix, positions: np.ndarray, forces: np.ndarray, parts: Parts) -> None:
+    def __init__(self, H: Matrix, positions: np.ndarray, forces: np.ndarray, parts: Parts) -> None:
         """Of H at free vertices at positions (f, 3) [m], on which net forces (f, 3) [N] act."""
         f, self.parts = len(positions), parts
         number, size = parts.number, np.bincount(parts.number, minlength=parts.count)
@@ -66,7 +65,7 @@ def _free(motions: np.ndarray, missing: np.ndarray, stiffness: float) -> tuple[n
 
 
 def solve_beside(
-    drift: Drift, H: bsr_matrix, M: Callable[[np.ndarray], np.ndarray], b: np.ndarray, accuracy: float,
+    drift: Drift, H: Matrix, M: Callable[[np.ndarray], np.ndarray], b: np.ndarray, accuracy: float,
     iterations: int,
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:  # fmt: skip
     """x (3 f,) with H x = b beside free motions, by conjugate gradients that are preconditioned by M, to this

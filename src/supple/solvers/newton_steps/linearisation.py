@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import bsr_matrix
 
 from supple.linear import (
     Assembly,
+    EnclosedSystem,
+    Matrix,
     Multilevel,
     NotPositive,
     Parts,
     Preconditioner,
     Solution,
     curvature_along,
+    enclosed,
     shares_along,
     solve,
     solve_apart,
@@ -82,7 +84,7 @@ class Linearisation:
         self._last: Preconditioner | None = None
         self._lasts = problem.keeps_prepared and self._hierarchy.lasts
         self._known: tuple[tuple, float, Direction] | None = None
-        self._drift: tuple[bsr_matrix, Drift] | None = None
+        self._drift: tuple[Matrix, Drift] | None = None
 
     def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
         """Of a linear solve, to suit how fast the forces vanish, from `before` to `residual` in the last step
@@ -152,13 +154,13 @@ class Linearisation:
                 continue
         return None
 
-    def _drifting(self, exact: Threes) -> tuple[bsr_matrix, Drift] | None:
+    def _drifting(self, exact: Threes) -> tuple[Matrix, Drift] | None:
         """The exact H, and what whole bodies may do under the net forces; None where that is nothing, or
         where H is not finite."""
         assembly, p = self.assembly, self.problem
         if not self.parts.loose.any() or p.loads.inertia.any():
             return None
-        H, positions = assembly.here(exact), assembly.positions
+        H, positions = enclosed(assembly, assembly.here(exact)), assembly.positions
         if not np.isfinite(H.data).all():
             return None
         p.device.pull(positions)
@@ -219,6 +221,8 @@ class Linearisation:
         return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
 
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
+        if self.problem.gases:
+            return self._solve_enclosed(kind, accuracy, floor, probe)
         assembly = self.assembly
         H = assembly.matrix(kind)
         if kind == "exact":
@@ -241,6 +245,29 @@ class Linearisation:
         if concave is None:
             return direction._replace(curvature=curvature_along(H, found.x, M))
         return direction._replace(**self._told(H, concave, M))
+
+    def _solve_enclosed(self, kind: str, accuracy: float, floor: float, probe: bool) -> Direction:
+        """With sealed gas: the walls of a chamber may have no positive Hessian where the gas holds them."""
+        assembly, spread, net = self.assembly, self.assembly.spread, self.problem.states.net
+        matrix = assembly.matrix(kind)
+        if kind == "exact":
+            self._drift = self._drifting(matrix)
+        system = EnclosedSystem(assembly, matrix, *([self._drift[1].without] if self._drift else []))
+        H, b = system.matrix, assembly.restrict(net)
+        found = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
+        p = found.negative
+        if p is None and probe:
+            p = system.solve(self._noise[:, :3].ravel(), PROBED, 0.0, LINEAR_ITERATIONS).negative
+        self.iterations += found.iterations
+        direction = Direction(spread(as_records(found.x)), False, None, float(b @ found.x), None)
+        if probe:
+            along = p if p is not None else found.x if found.x.any() else b
+            work = (along * (H @ along)).reshape(-1, 3).sum(axis=1)
+            shares = np.zeros(self.problem.model.vertices)
+            shares[self.free] = work
+            curvature = float(work.sum() / max(float(along @ along), 1e-300))
+            direction = direction._replace(curvature=curvature, shares=None if p is None else shares)
+        return direction if p is None else direction._replace(concave=spread(as_records(p)))
 
     def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
         """That of H, or that of an earlier state of the same solve while it does as well: where many solves

@@ -29,6 +29,8 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
     for records, copied in pairs:
         records[:-1, :3] = other.vectors(copied)[copy]
         twin.device.push(records)
+    for k in twin.gases.indices:
+        twin.gases.take(k, problem.model.terms[k])  # type: ignore[arg-type]
     twin.room.stale = True
 
 
