@@ -1,7 +1,7 @@
 """Systems of bodies with sealed gas: H + Σ k g gᵀ, g = ∂V/∂x and k = γ P/V of every chamber.
 
-The parts of one rank couple all vertices of a chamber. They are never assembled: products have them in
-addition, and conjugate gradients need about one iteration more for each chamber.
+The rank-one blocks couple all vertices of a chamber and are never assembled. Matrix-vector products add them,
+and conjugate gradients need about one more iteration per chamber.
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ FLAT = 1e-14
 """p · Hp counts as negative below this part of r · Mr: rounding could have made it positive."""
 
 WIDENINGS = 5
-"""How often a preconditioner is made more cautious that is not positive."""
+"""Number of times that the smoother of an indefinite preconditioner is damped more strongly."""
 
 
 class Enclosed(NamedTuple):
-    """H + Σ k g gᵀ: sparse: H (3 f, 3 f); gradients (chambers, 3 f): g [m²]; stiffness (chambers,): k."""
+    """H + Σ k g gᵀ.
+
+    Attributes:
+        sparse: H (3 f, 3 f).
+        gradients: g = ∂V/∂u (chambers, 3 f) [m²].
+        stiffness: k = γ P/V (chambers,) [Pa/m³].
+    """
 
     sparse: bsr_matrix
     gradients: np.ndarray
@@ -40,7 +46,7 @@ class Enclosed(NamedTuple):
 
     @property
     def data(self) -> np.ndarray:
-        """What has to be finite."""
+        """All numbers of the matrix, for checks of finiteness."""
         return np.concatenate([self.sparse.data.ravel(), self.gradients.ravel(), self.stiffness])
 
     def diagonal(self) -> np.ndarray:
@@ -58,24 +64,30 @@ Matrix = Enclosed | bsr_matrix
 
 
 def enclosed(assembly: Assembly, H: bsr_matrix) -> Matrix:
-    """A Hessian with what the gas in chambers adds at the problem's u; itself where there are none."""
+    """Add the rank-one stiffness of sealed gas at the problem's u to a Hessian."""
     return Enclosed(H, *gas_stiffness(assembly)) if assembly.problem.gases else H
 
 
 def gas_stiffness(assembly: Assembly) -> tuple[np.ndarray, np.ndarray]:
-    """g = ∂V/∂u (chambers, 3 f) [m²] of the free vertices, and k = γ P/V (chambers,) [Pa/m³]."""
+    """Return g = ∂V/∂u (chambers, 3 f) [m²] of the free vertices and k = γ P/V (chambers,) [Pa/m³]."""
     chambers = assembly.problem.gases.stiffness()
     gradients = np.stack([assembly.unheld(g[assembly.free].ravel()) for g, _ in chambers])
     return gradients, np.array([k for _, k in chambers])
 
 
 SHIFT = 1e-5
-"""Part of their stiffness that vertices have in addition in the preconditioner: bodies that nothing holds
-would move so far along a force that rounding of that leaves nothing of its shape."""
+"""Diagonal shift of the preconditioner, relative to the stiffness of each vertex. Without it, rounding of the
+rigid motions of free bodies in single precision makes the preconditioner indefinite."""
 
 
 class Gradients(NamedTuple):
-    """x (3 f,) ≈ H⁻¹ b; iterations; negative: a direction p with p · Hp ≤ 0 on which they ended, or None."""
+    """Result of conjugate gradients.
+
+    Attributes:
+        x: Solution (3 f,) ≈ H⁻¹ b.
+        iterations: Number of iterations.
+        negative: Last direction p, if p · Hp ≤ 0, otherwise None.
+    """
 
     x: np.ndarray
     iterations: int
@@ -83,13 +95,22 @@ class Gradients(NamedTuple):
 
 
 class EnclosedSystem:
-    """H x = b of a kind of Hessian with sealed gas, by conjugate gradients that are preconditioned with the
-    positive part of H, or its bound: walls may have no positive Hessian where only the gas holds them."""
+    """Linear system with sealed gas, solved by preconditioned conjugate gradients.
+
+    The preconditioner is that of the positive part of H, or of its bound: walls that only the gas supports
+    may have an indefinite H.
+    """
 
     def __init__(
         self, assembly: Assembly, matrix: Threes, without: Callable[[np.ndarray], np.ndarray] = lambda v: v
     ) -> None:
-        """without: takes motions that are free out of a vector (3 f,)."""
+        """Assemble the system.
+
+        Args:
+            assembly: Assembly of the problem.
+            matrix: Sparse part of the Hessian, copied.
+            without: Projection that removes free rigid motions from a vector (3 f,).
+        """
         self._assembly, self._without = assembly, without
         self.matrix = enclosed(assembly, assembly.here(matrix))
         self._hierarchy: Multilevel = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
@@ -97,8 +118,11 @@ class EnclosedSystem:
         self._M: Preconditioner | None = None
 
     def solve(self, b: np.ndarray, accuracy: float, floor: float, iterations: int) -> Gradients:
-        """x (3 f,) until √(r·Mr) ≤ accuracy times what it was at x = 0, or |r| ≤ floor. Raises NotPositive
-        where no preconditioner is positive."""
+        """Solve H x = b until √(r·Mr) falls to `accuracy` times its initial value, or |r| to `floor`.
+
+        Raises:
+            NotPositive: No preconditioner is positive definite.
+        """
         b = self._without(b)
         for _ in range(2 * WIDENINGS):
             M = self._M = self._M or self._preconditioner()
@@ -120,9 +144,8 @@ class EnclosedSystem:
                 continue
         raise NotPositive
 
-
     def _shifted(self, kind: str) -> Threes:
-        """A kind of Hessian with a stiff ground under it."""
+        """Assemble a Hessian variant with shifted diagonal blocks."""
         assembly, matrix = self._assembly, self._assembly.matrix(kind)
         device, diagonal = assembly.problem.device, assembly.pattern.diagonal
         device.pull(matrix.blocks)
@@ -142,7 +165,7 @@ def _gradients(
     iterations: int,
     without: Callable[[np.ndarray], np.ndarray],
 ) -> Gradients | None:
-    """As `EnclosedSystem.solve`; None where M is not positive."""
+    """Conjugate gradients of `EnclosedSystem.solve`; None if M is not positive definite."""
     x, z = np.zeros_like(r), without(M(r))
     p, rz = z, float(r @ z)
     enough = accuracy**2 * rz

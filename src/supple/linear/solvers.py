@@ -232,7 +232,7 @@ COUNTED: dict[str, Callable[[Assembly, int], LinearSolver]] = {
 """Solvers that accept a fixed number of iterations."""
 
 WOODBURY = 1e-4
-"""Accuracy of the solutions that are joined for sealed gas."""
+"""Relative accuracy of the solutions combined in the Woodbury formula for sealed gas."""
 
 PATIENCE = 500
 """Number of multilevel conjugate gradient iterations with about the cost of a factorization."""
@@ -271,7 +271,7 @@ def _for_hard_systems(assembly: Assembly) -> LinearSolver:
 
 
 class EnclosedGradients:
-    """Multilevel conjugate gradients for bodies with sealed gas, preconditioned with the positive part."""
+    """Multilevel conjugate gradients for bodies with sealed gas, preconditioned by the positive part of H."""
 
     name = "multilevel CG with gas"
 
@@ -288,7 +288,7 @@ class EnclosedGradients:
 
 
 class WithGas:
-    """Another solver for bodies with sealed gas: (H + G K Gᵀ)⁻¹ b = y - Z (I + K Gᵀ Z)⁻¹ K Gᵀ y with H y = b
+    """Extend a linear solver to sealed gas: (H + G K Gᵀ)⁻¹ b = y - Z (I + K Gᵀ Z)⁻¹ K Gᵀ y with H y = b
     and H Z = G [Woodbury 1950]."""
 
     def __init__(self, assembly: Assembly, solver: LinearSolver) -> None:
@@ -323,6 +323,7 @@ def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) 
 
 
 def _sparse_solver(name: str, assembly: Assembly, iterations: int | None) -> LinearSolver:
+    """Create a linear solver for the sparse part of the Hessian."""
     if iterations is not None:
         return COUNTED[name](assembly, iterations)
     return Automatic(assembly) if name == "auto" else LINEAR_SOLVERS[name](assembly)

@@ -1,4 +1,4 @@
-"""Gas sealed in chambers of a problem: one pressure for each, which follows the volume."""
+"""Pressures of the sealed chambers of a problem, which follow the volumes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from supple.terms import SealedGas
 
 NEWTON_STEPS = 5
-"""To the volume to which a sweep will lead."""
+"""Newton steps for the volume after a sweep."""
 
 
 class Gases:
-    """The chambers of a problem that hold a sealed amount of gas; indices: the numbers of their terms."""
+    """Chambers of a problem with a sealed amount of gas.
+
+    Attributes:
+        indices: Indices of their terms in the model.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -30,14 +34,14 @@ class Gases:
         return bool(self.indices)
 
     def take(self, index: int, gas: SealedGas) -> None:
-        """Exchange the amount of gas in a chamber."""
+        """Replace the gas of a chamber by another amount."""
         problem = self._problem
         problem.model = with_term(problem.model, index, gas)
         problem.layout.model = with_term(problem.layout.model, index, gas)
         problem.layout.set_pressure(index, float(gas.pressure[0]))
 
     def sync(self) -> None:
-        """Let every pressure be that of the present volume."""
+        """Set every pressure to p(V) at the present positions."""
         if self.indices:
             x = self._problem.positions
             for k in self.indices:
@@ -45,21 +49,21 @@ class Gases:
                 self.take(k, gas.at_volume(gas.volume_at(x)))
 
     def energies(self) -> dict[int, float]:
-        """W(V) [J] of every chamber, by the number of its term."""
+        """Return W(V) [J] of every chamber, keyed by the index of its term."""
         if not self.indices:
             return {}
         x = self._problem.positions
         return {k: self._gas(k).work_at(self._gas(k).volume_at(x)) for k in self.indices}
 
     def stiffness(self) -> list[tuple[np.ndarray, float]]:
-        """∂V/∂x (n, 3) [m²] and γ P/V [Pa/m³] of every chamber: the Hessian has γ P/V ∂V/∂x ∂V/∂xᵀ."""
+        """Return ∂V/∂x (n, 3) [m²] and γ P/V [Pa/m³] of every chamber."""
         if not self.indices:
             return []
         x, gases = self._problem.positions, [self._gas(k) for k in self.indices]
         return [(gas.gradient_at(x), gas.stiffness_at(gas.volume_at(x))) for gas in gases]
 
     def each(self, iterations: int) -> Iterator[int]:
-        """Iterations between which pressures follow the volumes."""
+        """Split iterations into calls, and update the pressures before each."""
         if not self.indices:
             yield iterations
             return
@@ -68,9 +72,11 @@ class Gases:
             yield 1
 
     def anticipate(self) -> None:
-        """Let every pressure be that of the volume to which a sweep will lead, as far as can be told: with
-        steps D⁻¹ (r + δp g) of all vertices, g = ∂V/∂x, that is V + g · D⁻¹ r + δp g · D⁻¹ g. A pressure that
-        lags behind lets the volume oscillate where gas is stiffer than walls."""
+        """Set every pressure to the predicted pressure after the next sweep.
+
+        With steps D⁻¹ (r + δp g) of all vertices, g = ∂V/∂x, the volume becomes V + g · D⁻¹ (r + δp g).
+        A lagged pressure lets the volume oscillate if the gas is stiffer than the walls.
+        """
         problem = self._problem
         problem.balance()
         stiffness, x = stiffness_of(problem.measures), problem.positions
@@ -88,8 +94,14 @@ class Gases:
 
 
 def _pressure_ahead(gas: SealedGas, volume: float, compliance: float, change: float) -> float:
-    """p(V + ΔV) where that is p + (ΔV - change)/compliance; Newton steps on this concave equation come to ΔV
-    from below."""
+    """Solve p(V + ΔV) = p + (ΔV - change)/compliance for that pressure.
+
+    Args:
+        gas: Gas of the chamber.
+        volume: Present volume V [m³].
+        compliance: g · D⁻¹ g [m³/Pa].
+        change: g · D⁻¹ r [m³], the change of volume at constant pressure.
+    """
     now, ahead = gas.pressure_at(volume), 0.0
     for _ in range(NEWTON_STEPS if compliance > 0 and math.isfinite(change) else 0):
         there = volume + ahead

@@ -151,7 +151,7 @@ class Layout:
             del self.__dict__["_links"]
 
     def set_pressure(self, index: int, pressure: float) -> None:
-        """Let a pressure [Pa] act on all triangles of a term, wherever these are laid out."""
+        """Set the pressure [Pa] of all triangles of a term in every arrangement of its rows."""
         arranged = [self.terms[index], self._with_values[index].rows]
         arranged += [batches.rows for key, batches in self._coloured.items() if key[0] == index]
         if self.__dict__.get("_links") is not None:

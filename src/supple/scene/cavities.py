@@ -71,7 +71,7 @@ class Cavity:
 
 @dataclass(frozen=True, eq=False)
 class Gas:
-    """Lets the amount of gas in a chamber be what a ramp says at the beginning of every step."""
+    """Set the amount of gas in a chamber from its ramp at the beginning of every step."""
 
     index: int
     cavity: Cavity
@@ -125,7 +125,7 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
 
 
 def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
-    """Refuse gas in a chamber without a volume, whose amount no pressure tells."""
+    """Refuse sealed gas in a chamber without a volume: its pressure does not define an amount."""
     volume = abs(volume_within(body.points, triangles))
     ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
     if volume <= FLAT * ball:

@@ -2,8 +2,8 @@
 
 With γ = 1, W = p₀ (V - V₀) - P₀ V₀ ln(V/V₀); else W = p₀ (V - V₀) - P₀ V₀ (1 - (V₀/V)^(γ-1))/(γ - 1). W is
 convex in V. Forces are p ∂V/∂x. The Hessian has -p ∂²V/∂x², as that of `Pressure`, and γ P/V ∂V/∂x ∂V/∂xᵀ,
-which is of rank one and couples all vertices. Below a small part of V₀, W goes on as its parabola there, so
-that walls that have passed each other are pushed apart again.
+which is of rank one and couples all vertices. Below `SMALLEST` V₀, W continues as its second-order
+Taylor polynomial, so that inverted walls are pushed apart again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,21 @@ import numpy as np
 from supple.terms.pressure import Pressure
 
 SMALLEST = 1e-3
-"""Part of the volume V₀ below which W is a parabola."""
+"""Volume, relative to V₀, below which W is quadratic."""
 
 
 @dataclass(frozen=True, eq=False)
 class SealedGas(Pressure):
-    """W(V) over triangles; absolute: P₀ [Pa] at the volume V₀ [m³]; ambient: p₀ [Pa]; exponent: γ. `pressure`
-    is p at the volume that the surface had last."""
+    """Gas sealed in closed triangles.
+
+    Attributes:
+        absolute: Absolute pressure P₀ [Pa] at the volume V₀.
+        volume: Reference volume V₀ [m³].
+        ambient: Ambient pressure p₀ [Pa].
+        exponent: Polytropic exponent γ.
+
+    The inherited `pressure` is p = P - p₀ at the volume of the last update.
+    """
 
     absolute: float = 0.0
     volume: float = 0.0
@@ -34,11 +42,11 @@ class SealedGas(Pressure):
     encloses: ClassVar[bool] = True
 
     def volume_at(self, x: np.ndarray) -> float:
-        """V [m³] with vertices at x (n, 3) [m]."""
+        """Return V [m³] for vertices at x (n, 3) [m]."""
         return volume_within(x, self.vertices)
 
     def gradient_at(self, x: np.ndarray) -> np.ndarray:
-        """∂V/∂x (n, 3) [m²]: a third of the area vectors around each vertex."""
+        """Return ∂V/∂x (n, 3) [m²], a third of the area vectors around each vertex."""
         a, b, c = np.moveaxis(x[self.vertices], 1, 0)
         third = np.cross(b - a, c - a) / 6
         corners = self.vertices.ravel()
@@ -46,16 +54,16 @@ class SealedGas(Pressure):
         return np.stack(sums, axis=1)
 
     def pressure_at(self, volume: float) -> float:
-        """p(V) [Pa]."""
+        """Return p(V) [Pa]."""
         least = max(volume, SMALLEST * self.volume)
         return self._absolute(least) - self.ambient + self._stiffness(least) * (least - volume)
 
     def stiffness_at(self, volume: float) -> float:
-        """-dp/dV = γ P/V [Pa/m³]."""
+        """Return -dp/dV = γ P/V [Pa/m³]."""
         return self._stiffness(max(volume, SMALLEST * self.volume))
 
     def work_at(self, volume: float) -> float:
-        """W(V) [J], 0 at V₀."""
+        """Return W(V) [J], which is 0 at V₀."""
         least = max(volume, SMALLEST * self.volume)
         log, missing = math.log1p((least - self.volume) / self.volume), volume - least
         power = self.exponent - 1
@@ -71,12 +79,12 @@ class SealedGas(Pressure):
         return self.exponent * self._absolute(volume) / volume
 
     def at_volume(self, volume: float) -> SealedGas:
-        """The gas with the pressure of a volume [m³]."""
+        """Return the gas with the pressure of a volume [m³]."""
         return replace(self, pressure=np.full_like(self.pressure, self.pressure_at(volume)))
 
 
 def volume_within(x: np.ndarray, triangles: np.ndarray) -> float:
-    """V = 1/6 Σ xₐ · (x_b × x_c) [m³] of closed triangles (k, 3) of points x (n, 3)."""
+    """Return V = 1/6 Σ xₐ · (x_b × x_c) [m³] of closed triangles (k, 3) with points x (n, 3)."""
     corners = x[triangles]
     a, b, c = np.moveaxis(corners - corners.reshape(-1, 3).mean(axis=0), 1, 0)
     return float(np.einsum("ti,ti->", a, np.cross(b, c)) / 6)

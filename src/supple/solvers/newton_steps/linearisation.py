@@ -247,7 +247,7 @@ class Linearisation:
         return direction._replace(**self._told(H, concave, M))
 
     def _solve_enclosed(self, kind: str, accuracy: float, floor: float, probe: bool) -> Direction:
-        """With sealed gas: the walls of a chamber may have no positive Hessian where the gas holds them."""
+        """Newton direction of bodies with sealed gas."""
         assembly, spread, net = self.assembly, self.assembly.spread, self.problem.states.net
         matrix = assembly.matrix(kind)
         if kind == "exact":
