@@ -1,4 +1,4 @@
-"""Energy densities of the deformation gradient F, one file each, used by every solver and target."""
+"""Hyperelastic materials: energy densities ψ(F) of the deformation gradient F, one module per law."""
 
 from supple.checks import shown
 from supple.materials.arruda_boyce import ArrudaBoyce
@@ -71,7 +71,7 @@ MATERIALS: dict[str, type[Material]] = {
     "plastic_stvk": PlasticStVK,
     "plastic_hencky": PlasticHencky,
 }
-"""Every material of solids by the name it has in scene files and on the command line."""
+"""Solid materials by their names in scene files and on the command line."""
 
 MEMBRANES: dict[str, type[Material]] = {
     "plane_stress_stvk": PlaneStressStVK,
@@ -79,23 +79,35 @@ MEMBRANES: dict[str, type[Material]] = {
     "plane_stress_corotated": PlaneStressCorotated,
     "woven_stvk": WovenStVK,
 }
-"""Materials of sheets only."""
+"""Materials for sheets only, by the same kind of name."""
 
 
 def membrane_materials() -> dict[str, type[Material]]:
-    """What sheets may be made of: the materials of sheets, and those of solids that suit them."""
+    """Return the materials suitable for sheets by name: membrane materials and compatible solid materials."""
     return MEMBRANES | {name: kind for name, kind in MATERIALS.items() if suits_sheets(kind)}
 
 
 def suits_sheets(kind: type[Material]) -> bool:
-    """Whether a sheet may be made of it: it may turn, and what is not isotropic has directions in the sheet,
-    about which it is the same on both sides."""
+    """True if sheets can use this material class.
+
+    It must be rotation-invariant, and isotropic or with in-plane directions. The energy of an anisotropic
+    material must also be the same on both sides of the sheet.
+    """
     plain = all(p.kind in ("scalar", "direction") for p in kind.stored)
     return kind.objective and (kind.isotropic or plain)
 
 
 def register_material(name: str, kind: type[Material]) -> None:
-    """Give a material of one's own a name, by which scene files, `list` and the live page know it."""
+    """Register a user-defined material class under a name for scene files, `list` and the live page.
+
+    Args:
+        name: A plain identifier such as "my_rubber".
+        kind: Subclass of `Material`.
+
+    Raises:
+        TypeError: `kind` is not a subclass of `Material`.
+        ValueError: The name is not an identifier, or belongs to another material.
+    """
     if not (isinstance(kind, type) and issubclass(kind, Material)):
         raise TypeError(f"a material is a subclass of supple.Material, got {shown(kind)}")
     if not isinstance(name, str) or not name.isidentifier():
@@ -107,7 +119,7 @@ def register_material(name: str, kind: type[Material]) -> None:
 
 
 def material_name(material: Material) -> str:
-    """The name in scene files, or that of the class where it has none."""
+    """Return the registered name of a material, or its class name if it is not registered."""
     kind = type(material)
     return next((name for name, known in (MATERIALS | MEMBRANES).items() if known is kind), kind.__name__)
 

@@ -1,4 +1,4 @@
-"""Arruda and Boyce's rubber of eight chains [Arruda and Boyce 1993], as a series of five terms."""
+"""Arruda and Boyce's eight-chain model of rubber [Arruda and Boyce 1993], as a series of five terms."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from supple.materials.parameters import Parameter
 from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 
 SERIES = (1 / 2, 1 / 20, 11 / 1050, 19 / 7000, 519 / 673750)
-"""Of the inverse Langevin function."""
+"""Coefficients of the inverse Langevin function."""
 
 
 class ArrudaBoyce(Material):
     """ψ = μ Σ Cₖ λₘ^(2 - 2k) (Ī₁ᵏ - 3ᵏ) + κ/2 (J - 1)², k = 1 ... 5.
 
-    C = 1/2, 1/20, 11/1050, 19/7000, 519/673750. μ is that of the chains; the shear modulus at rest is
-    2 μ Σ k Cₖ (3/λₘ²)^(k - 1).
+    C = 1/2, 1/20, 11/1050, 19/7000, 519/673750. μ is the shear modulus of the chains; the shear modulus at
+    rest is 2 μ Σ k Cₖ (3/λₘ²)^(k - 1).
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""What is wrong with an energy density that somebody has written, in sentences."""
+"""Plausibility checks of user-defined energy densities, reported as sentences."""
 
 from __future__ import annotations
 
@@ -19,16 +19,24 @@ from supple.materials.material import examples_of
 from supple.materials.parameters import is_per_element
 
 TOLERATED = 1e-6
-"""Part of the stiffness at rest below which a difference is rounding."""
+"""Largest difference regarded as rounding, relative to the stiffness at rest."""
 
 STATES, TURNS = 3, 2
-"""Deformations, and rotations of each of them, that are tried."""
+"""Number of random deformations, and of rotations per deformation, in invariance tests."""
 
 
 def findings(material: Any) -> list[str]:
-    """Sentences on a material where ψ is all that was written of it: not finite or not free of stress at
-    rest, changed by rotations, unstable, or at odds with its E and ν. Of parameters by element the first
-    one's count."""
+    """Check a material defined by `psi` alone.
+
+    Tests that ψ is finite, stress-free and stable at rest, invariant under rotations, and consistent with its
+    E and ν.
+
+    Args:
+        material: Material; with parameters per element, the first element is checked.
+
+    Returns:
+        A sentence for each problem; empty for materials without a method `psi`.
+    """
     cls = type(material)
     if not hasattr(cls, "psi"):
         return []
@@ -76,7 +84,14 @@ def _of_stretches(cls: Any, one: Any) -> list[str]:
 
 
 def _at_rest(cls: Any, one: Any, stress: float, strain: np.ndarray) -> list[str]:
-    """strain: second derivatives by the strains xx yy zz √2 xy √2 xz √2 yz, 6×6."""
+    """Check stress, stability and moduli at rest.
+
+    Args:
+        cls: Material class.
+        one: Material with uniform parameters.
+        stress: Largest stress at rest [Pa].
+        strain: 6×6 second derivatives with respect to the strains xx yy zz √2 xy √2 xz √2 yz [Pa].
+    """
     told = []
     scale = np.abs(strain).max()
     if cls.relaxed and stress > TOLERATED * scale:
@@ -97,6 +112,7 @@ def _at_rest(cls: Any, one: Any, stress: float, strain: np.ndarray) -> list[str]
 
 
 def _hooke(E: float, nu: float) -> np.ndarray:
+    """Isotropic 6×6 stiffness matrix in the strains xx yy zz √2 xy √2 xz √2 yz [Pa]."""
     mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
     stiffness = 2 * mu * np.eye(6)
     stiffness[:3, :3] += lam
@@ -104,13 +120,13 @@ def _hooke(E: float, nu: float) -> np.ndarray:
 
 
 def _moduli(strain: np.ndarray) -> tuple[float, float]:
-    """E and ν of a stretch along x, everything else free to follow."""
+    """Return E and ν of uniaxial tension along x with free lateral strains."""
     compliance = np.linalg.pinv(strain)
     return 1 / compliance[0, 0], -compliance[0, 1] / compliance[0, 0]
 
 
 def _symmetric_part(C: np.ndarray) -> np.ndarray:
-    """∂²ψ/∂F∂F, 9×9, by strains."""
+    """Reduce ∂²ψ/∂F∂F (9×9) to the six symmetric strains."""
     basis = np.zeros((9, 6))
     basis[[0, 4, 8], [0, 1, 2]] = 1
     for k, (i, j) in enumerate(((1, 3), (2, 6), (5, 7))):
@@ -119,6 +135,7 @@ def _symmetric_part(C: np.ndarray) -> np.ndarray:
 
 
 def _changes(turned: Callable, psi: Callable, one: Any, scale: float) -> bool:
+    """True if random rotations change ψ at random deformations by more than rounding."""
     random = np.random.default_rng(0)
     for _ in range(STATES):
         F = np.eye(3) + 0.1 * random.uniform(-1, 1, size=(3, 3))
@@ -133,13 +150,13 @@ def _changes(turned: Callable, psi: Callable, one: Any, scale: float) -> bool:
 
 @cache
 def is_objective(cls: Any) -> bool:
-    """Whether ψ(Q F) = ψ(F), of an example."""
+    """True if ψ(Q F) = ψ(F), tested with the example parameters."""
     return _is_unchanged(cls, lambda F, Q: Q @ F)
 
 
 @cache
 def is_isotropic(cls: Any) -> bool:
-    """Whether ψ(F Q) = ψ(F), of an example."""
+    """True if ψ(F Q) = ψ(F), tested with the example parameters."""
     return all(p.kind == "scalar" for p in cls.stored) and _is_unchanged(cls, lambda F, Q: F @ Q)
 
 
@@ -161,7 +178,7 @@ def _flat(A: np.ndarray) -> tuple[float, ...]:
 
 
 def _values(function: Callable, *given: Any) -> np.ndarray:
-    """What a function returns, NaN where Python has an exception and compiled code has not."""
+    """Evaluate a generated function in Python; NaN instead of exceptions, like compiled code."""
     try:
         return np.atleast_1d(np.array(function(*given), float))
     except (ValueError, ZeroDivisionError, OverflowError):

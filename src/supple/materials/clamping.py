@@ -1,4 +1,4 @@
-"""Any material with its response to strong compression and inversion clamped."""
+"""Stress clamping of arbitrary materials under strong compression and inversion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from supple.materials.material import psi, stress
 
 
 def clamp_of(material: Any) -> float:
-    """The stretch below which the stress of a material stays what it is there."""
+    """Stretch below which the stress of a material is kept constant."""
     return type(material).clamp
 
 
@@ -24,10 +24,10 @@ def _clamp_of(material):
 def clamped_energy(material: Any, F: Any) -> Any:
     """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
 
-    F = U diag(σ) Vᵀ with rotations U and V; stretches below the material's clamp are raised to it, P is the
-    stress at that F', and ψ continues linearly, ψ(F') + P : (F - F'), so that P is still its derivative along
-    the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
-    without a decomposition, ψ and P are the material's.
+    F = U diag(σ) Vᵀ with rotations U and V. Stretches below the material's clamp are raised to it, which
+    gives F'. P is the stress at F', and ψ continues linearly as ψ(F') + P : (F - F'), so that P remains its
+    derivative along the clamped stretches. If no stretch is below the clamp, ψ and P are the material's own;
+    Sylvester's criterion for Fᵀ F - clamp² I detects this without a decomposition.
     """
     return (_in_principal_frame if material.isotropic else _at_clamped)(material, F)
 
@@ -41,7 +41,7 @@ def _clamped_energy(material, F):
 
 @physics
 def _sound(material, F):
-    """Whether no stretch is below the clamp."""
+    """True if no stretch is below the clamp."""
     clamp = clamp_of(material)
     A = add_diagonal(matmul(transpose(F), F), -clamp * clamp)
     return (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
@@ -63,7 +63,7 @@ def _at_clamped(material, F):
 
 @physics
 def _in_principal_frame(material, F):
-    """`clamped_energy` of an isotropic material, whose P is diagonal where F is."""
+    """`clamped_energy` of an isotropic material, whose P is diagonal in the principal frame of F."""
     sound = _sound(material, F)
     energy, P = psi(material, F), stress(material, F)
     if all_lanes(sound):

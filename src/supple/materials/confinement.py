@@ -1,4 +1,4 @@
-"""How far a vertex may go without a look at where it leads."""
+"""Safe step radius of a vertex, within which ψ stays finite."""
 
 from supple.kernels import generic
 from supple.materials.material import Material
@@ -6,8 +6,10 @@ from supple.materials.material import Material
 
 @generic
 def confinement(material, F, g):
-    """q = 1/r² [1/m²] of a distance r that a vertex may go in any direction without making ψ(F + step gᵀ)
-    infinite, so that within it nobody has to ask for the `step_limit`; 0 where ψ is finite everywhere."""
+    """q = 1/r² [1/m²] of a radius r within which any vertex step keeps ψ(F + step gᵀ) finite.
+
+    Steps within r need no `step_limit`. q is 0 for an energy that is finite everywhere.
+    """
 
 
 @confinement.of(Material)

@@ -29,8 +29,10 @@ class Corotated(Isotropic):
 
 @psi.of(Corotated)
 def _psi(material, F):
-    """|F - R|² = |F|² - 2 R:F + 3 also where R is not unique, or so nearly that it is no exact rotation; what
-    R has of rounding is left out, since near rest it would be all of the energy."""
+    """|F - R|² = |F|² - 2 R:F + 3, also for a rotation R that is not unique or not exactly orthogonal.
+
+    The correction 3 - |R|² is dropped if it is within rounding; near rest it would dominate the energy.
+    """
     R = rotation(F)
     D = combine(1.0, F, -1.0, R)
     missing = 3.0 - contract(R, R)
@@ -57,7 +59,7 @@ def _stress_differential(material, F, dF):
 
 
 PAIR_EPSILON = 1e-12
-"""Keeps |F - R| differentiable where it vanishes."""
+"""Regularization ε of the constraint √(|F - R|² + ε), which keeps it differentiable at F = R."""
 
 
 @constraint_pair.of(Corotated)

@@ -1,4 +1,4 @@
-"""Materials of which only ψ is written: what is written for them, and what is found out of them."""
+"""Registration of generated kernel functions and properties for materials defined by `psi` alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from supple.materials.principal import principal_hessian
 
 
 class Found:
-    """An attribute of classes that is found out when first asked for."""
+    """Class attribute computed by a function on each access."""
 
     def __init__(self, find: Callable[[Any], Any]) -> None:
         self._find = find
@@ -35,8 +35,10 @@ class Found:
 
 
 def derive(cls: Any) -> None:
-    """Have all that solvers need written from the method `psi` of a class of materials, where nobody has
-    written it by hand."""
+    """Register generated kernel functions for a material class with a method `psi`.
+
+    Functions with a handwritten implementation are kept.
+    """
     form = form_of(cls.psi)
     room: Any = stretches if form == ("stretches",) else formulas
     psi.write(cls, room.write_psi)

@@ -1,4 +1,4 @@
-"""Parameters of materials that steps change, as plastic strains: they have an entry for each element."""
+"""Internal variables of materials, such as plastic strains: parameters that steps update per element."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from supple.materials.parameters import Parameter, table_of
 
 
 def evolving(kind: Any) -> list[Parameter]:
-    """Those of the stored parameters of a material's class that steps change."""
+    """Return the internal variables among the stored parameters of a material class."""
     return [p for p in kind.stored if p.evolves]
 
 
 def by_element(material: Any, count: int) -> Any:
-    """A material with an entry for each of so many elements for every parameter that evolves."""
+    """Return a material whose internal variables have one entry for each of `count` elements."""
     tables = {}
     for p in evolving(type(material)):
         table = table_of(getattr(material, p.name), count)

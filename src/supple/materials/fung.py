@@ -1,4 +1,4 @@
-"""Fung's exponential law in its isotropic form [Fung 1967, Demiray 1972]: soft tissue that stiffens."""
+"""Fung's exponential law in its isotropic form [Fung 1967, Demiray 1972], for stiffening soft tissue."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 
 
 class Fung(Material):
-    """ψ = μ/(2 b) (exp(b (Ī₁ - 3)) - 1) + κ/2 (J - 1)². Its shear modulus at rest is μ."""
+    """ψ = μ/(2 b) (exp(b (Ī₁ - 3)) - 1) + κ/2 (J - 1)². The shear modulus at rest is μ."""
 
     __slots__ = ()
     parameters = (

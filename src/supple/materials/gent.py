@@ -1,4 +1,4 @@
-"""Gent's rubber [Gent 1996]: its chains cannot be stretched beyond a limit."""
+"""Gent's model of rubber with limited chain extensibility [Gent 1996]."""
 
 import math
 from typing import Any

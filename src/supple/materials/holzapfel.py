@@ -1,4 +1,4 @@
-"""Walls of arteries, with two families of fibres [Holzapfel, Gasser, Ogden 2000; Gasser et al. 2006]."""
+"""Arterial walls with two fiber families [Holzapfel, Gasser, Ogden 2000; Gasser et al. 2006]."""
 
 import math
 from typing import Any
@@ -10,10 +10,11 @@ from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 
 
 class HolzapfelGasserOgden(Material):
-    """ψ = μ/2 (Ī₁ - 3) + k₁/(2 k₂) Σ (exp(k₂ ⟨Eₐ⟩²) - 1) + κ/2 (J - 1)² over two families of fibres a.
+    """ψ = μ/2 (Ī₁ - 3) + k₁/(2 k₂) Σ (exp(k₂ ⟨Eₐ⟩²) - 1) + κ/2 (J - 1)² over two fiber families a.
 
-    Eₐ = d (Ī₁ - 3) + (1 - 3 d) (Ī₄ - 1), Ī₄ = J^(-2/3) |F a|²; ⟨x⟩ = max(x, 0): fibres do not push. d is how
-    dispersed their directions are: 0 for none, 1/3 for all directions alike.
+    Eₐ = d (Ī₁ - 3) + (1 - 3 d) (Ī₄ - 1), Ī₄ = J^(-2/3) |F a|². The Macaulay bracket ⟨x⟩ = max(x, 0) removes
+    fiber compression. d is the dispersion of the fiber directions: 0 for aligned fibers, 1/3 for an isotropic
+    distribution.
     """
 
     __slots__ = ()
@@ -39,6 +40,7 @@ class HolzapfelGasserOgden(Material):
         return matrix + self.family(F, J, I1, self.fibre) + self.family(F, J, I1, self.other)
 
     def family(self, F: Any, J: Any, I1: Any, fibre: Any) -> Any:
+        """Energy density of one fiber family [J/m³]."""
         d = matvec(F, fibre)
         longer = isochoric(dot(d, d), J) - 1.0
         E = max(self.dispersion * (I1 - 3.0) + (1.0 - 3.0 * self.dispersion) * longer, 0.0)

@@ -1,4 +1,4 @@
-"""What isotropic materials share: E and ν for users, the Lamé parameters for kernels."""
+"""Base class of isotropic materials: E and ν as parameters, Lamé parameters in kernels."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ LAM = Parameter("lam", "Lamé parameter", "Pa", "λ", advice="it must be greater
 class Isotropic(Material):
     """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
 
-    The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]; every
-    material re-parametrises its energy so that its Hessian at F = I equals linear elasticity with them.
+    The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]. Every
+    subclass re-parametrizes its energy so that its Hessian at F = I equals linear elasticity with these
+    moduli.
     """
 
     __slots__ = ()
@@ -55,7 +56,11 @@ class Isotropic(Material):
 
     @classmethod
     def of_stored(cls, **given: Any) -> Self:
-        """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
+        """Construct from the Lamé parameters of linear elasticity.
+
+        Args:
+            **given: μ > 0 as `mu` and λ > -2μ/3 as `lam` [Pa], per body or per element.
+        """
         values = cls._checked(cls.stored, given)
         mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
         if not np.all((lam <= LARGEST) & (3 * lam > -2 * mu)):
@@ -69,7 +74,12 @@ class Isotropic(Material):
 
     @classmethod
     def from_lame(cls, mu: Any, lam: Any) -> Self:
-        """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
+        """Construct from the Lamé parameters of linear elasticity.
+
+        Args:
+            mu: μ > 0 [Pa], per body or (m,) per element.
+            lam: λ > -2μ/3 [Pa], per body or (m,) per element.
+        """
         return cls.of_stored(mu=mu, lam=lam)
 
     @property
@@ -85,8 +95,7 @@ class Isotropic(Material):
 
 @generic
 def stress_coefficients(material, F):
-    """P = a F + b cof F + c F Fᵀ F as `Quadratic` or `Cubic` coefficients [Pa]; every isotropic stress is of
-    this form."""
+    """`Quadratic` or `Cubic` coefficients of an isotropic stress P = a F + b cof F + c F Fᵀ F [Pa]."""
 
 
 @stress.of(Isotropic)
@@ -101,7 +110,7 @@ def _traction(material, F, g):
 
 @bound_coefficients.of(Isotropic)
 def _lame_coefficients(material, F):
-    """2μ and λ, which match every isotropic energy at rest [PBNG section 9]; a negative λ is left out."""
+    """2μ and λ, exact for every isotropic energy at rest [PBNG section 9]; a negative λ is replaced by 0."""
     return 2.0 * material.mu, max(material.lam, 0.0 * material.lam)
 
 

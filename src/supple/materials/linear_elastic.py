@@ -1,4 +1,4 @@
-"""Linear elasticity [PBNG eq. 38]: the model all others agree with at rest. Not invariant to rotation."""
+"""Linear elasticity [PBNG eq. 38], the small-strain limit of isotropic materials; not rotation-invariant."""
 
 from typing import ClassVar
 
@@ -33,7 +33,7 @@ def _stress_of(material, strain):
 
 @physics
 def _symmetric(A):
-    return combine(0.5, A, 0.5, transpose(A))  # the compiler makes more of it than of ½ (A + Aᵀ)
+    return combine(0.5, A, 0.5, transpose(A))  # compiles to faster code than ½ (A + Aᵀ)
 
 
 @psi.of(LinearElastic)

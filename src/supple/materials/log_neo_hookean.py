@@ -54,8 +54,11 @@ def _stress_differential(material, F, dF):
 
 @bound_coefficients.of(LogNeoHookean)
 def _bound_coefficients(material, F):
-    """μ and |f″(J)| with f″ = (λ + μ - λ log J)/J²; exact for one vertex while f″ ≥ 0. Where ψ is not convex,
-    at large J, a bound of 0 would leave the forces of λ to the stiffness μ: steps that overshoot by λ/μ."""
+    """μ and |f″(J)| with f″ = (λ + μ - λ log J)/J²; exact for one vertex while f″ ≥ 0.
+
+    At large J, ψ is not convex in J. A bound of 0 there would leave the forces of λ to the stiffness μ, and
+    steps would overshoot by λ/μ.
+    """
     J = det(F)
     curvature = (material.lam + material.mu - material.lam * math.log(J)) / (J * J)
     return material.mu, abs(curvature)
@@ -63,14 +66,14 @@ def _bound_coefficients(material, F):
 
 @confinement.of(LogNeoHookean)
 def _confinement(material, F, g):
-    """J loses nine tenths of itself over r = 0.9 J / |cof F g| at the soonest."""
+    """J keeps at least a tenth of its value over r = 0.9 J / |cof F g|."""
     slope, room = matvec(cofactor(F), g), 0.9 * det(F)
     return dot(slope, slope) / (room * room)
 
 
 @step_limit.of(LogNeoHookean)
 def _step_limit(material, F, g, step):
-    """J changes by t (cof F g)·step, so it stays above a tenth of its value up to t = 0.9 J / -(…)."""
+    """J changes by t (cof F g)·step, so it keeps a tenth of its value up to t = 0.9 J / -(…)."""
     J = det(F)
     loss = -dot(matvec(cofactor(F), g), step)
     return 0.9 * J / max(loss, 0.9 * J)

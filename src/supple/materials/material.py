@@ -1,4 +1,4 @@
-"""What a material is: declared parameters, and an energy density of F with its derivatives."""
+"""Base class of materials, and the generic functions of ψ(F), its derivatives and bounds."""
 
 from __future__ import annotations
 
@@ -21,63 +21,64 @@ from supple.materials.parameters import (
 
 
 def _by_name(material: Any) -> dict[str, Any]:
-    """The stored numbers of a material."""
+    """Return the stored kernel numbers of a material by field name."""
     return dict(zip(material._fields, material, strict=True))
 
 
 class Material(tuple):
-    """An energy density ψ(F). A subclass declares its `parameters`; each is one value for a whole body, or an
-    array with one for each element.
+    """An energy density ψ(F). A subclass declares its `parameters`, each uniform or given per element.
 
-    A material is a tuple of the numbers that kernels see, and kernels are specialised on its class. They are
-    the parameters themselves, directions as 3-tuples and tensors as tuples of 9 or 6; a class whose kernels
-    want other numbers, as Lamé's for E and ν, declares these as `stored` and says how in `store`; it has a
-    property for each of its parameters.
+    A material is a tuple of kernel numbers, and kernels are specialized on its class. By default these
+    numbers are the parameters themselves: scalars, directions as 3-tuples, tensors as tuples of 9 or 6. A
+    class whose kernels need other numbers, such as Lamé parameters computed from E and ν, declares them as
+    `stored`, computes them in `store` and has a property for each of its parameters.
 
-    Parameters may also be annotations: `mu: Pa`, `Jm: float = 30`, `fibre: Direction`. Where a class has a
-    method `psi`, of F, of `stretches` or of some of the invariants I1, I2 and J, all that solvers need is
-    derived from it (docs/design/psi_only.md).
+    Parameters may also be declared by annotations: `mu: Pa`, `Jm: float = 30`, `fibre: Direction`. If a class
+    has a method `psi` of F, of `stretches` or of some of the invariants I1, I2 and J, all derivatives are
+    generated from it (docs/design/psi_only.md).
     """
 
     __slots__ = ()
 
     parameters: ClassVar[tuple[Parameter, ...]] = ()
-    """What a user gives."""
+    """Parameters of the constructor."""
 
     stored: ClassVar[tuple[Parameter, ...]] = ()
-    """What kernels see, the parameters unless a class says otherwise."""
+    """Numbers passed to kernels; by default the parameters."""
 
     barrier: ClassVar[bool] = False
-    """True when ψ is infinite or undefined for some F, such as inverted ones."""
+    """True if ψ is infinite or undefined for some F, such as inverted ones."""
 
     quadratic: ClassVar[bool] = False
-    """Whether ψ is quadratic in F, so that its second derivatives are the same everywhere."""
+    """True if ψ is quadratic in F, which means constant second derivatives."""
 
     clamp: ClassVar[float] = 0.1
-    """The stretch down to which position-based dynamics trusts the response to compression [PBCM Fig. 2]:
-    below it stress stays what it is there. Higher where the resistance has a maximum."""
+    """Stretch below which position-based dynamics keeps the stress constant [PBCM Fig. 2].
+
+    Larger for materials whose compressive stress has a maximum.
+    """
 
     objective: ClassVar[bool] = True
-    """Whether turning a body costs nothing: ψ(Q F) = ψ(F)."""
+    """True if ψ is invariant under rotations of the body: ψ(Q F) = ψ(F)."""
 
     isotropic: ClassVar[bool] = False
-    """Whether ψ is the same in all directions: ψ(F Q) = ψ(F)."""
+    """True if ψ is the same in all material directions: ψ(F Q) = ψ(F)."""
 
     thin: ClassVar[bool] = False
-    """Whether ψ is that of sheets, whose thickness follows from the rest; solids need another material."""
+    """True for sheet materials, which eliminate the thickness; solids need another material."""
 
     relaxed: ClassVar[bool] = True
-    """Whether there is no stress at rest, F = I; muscles at work have some."""
+    """True if the stress vanishes at rest, F = I; false for active muscle."""
 
     dissipates: ClassVar[bool] = False
-    """Whether ψ is what a step loses rather than what is stored: it begins anew with every step."""
+    """True if ψ is the energy dissipated in one step instead of stored energy; it is reset at every step."""
 
     rate_independent: ClassVar[bool] = False
-    """Whether it flows within a step, whatever time that takes: ψ is then the incremental potential of the
-    step, and `evolve` takes over the flow when the next step begins."""
+    """True for rate-independent plastic flow within a step: ψ is then the incremental potential of the step,
+    and `evolve` updates the plastic state at the start of the next step."""
 
     layout: ClassVar[str] = ""
-    """How many numbers each stored parameter has: what is compiled depends on it."""
+    """Number of values of each stored parameter; part of the compilation key."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
 
@@ -119,12 +120,16 @@ class Material(tuple):
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
-        """The stored numbers of checked parameters."""
+        """Convert checked parameters to stored kernel numbers."""
         return parameters
 
     @classmethod
     def of_stored(cls, **given: Any) -> Self:
-        """From the numbers that kernels see."""
+        """Construct from stored kernel numbers instead of parameters.
+
+        Args:
+            **given: Values of `stored` by name.
+        """
         matrices = {p.name: p for p in cls.stored if p.size >= 6}
         for name in matrices.keys() & given.keys():
             if np.shape(given[name])[-1:] == (matrices[name].size,):
@@ -133,13 +138,22 @@ class Material(tuple):
 
     @classmethod
     def example(cls, **changes: Any) -> Self:
-        """With the examples of its declaration, but for some parameters."""
+        """Construct with the example values of the declaration.
+
+        Args:
+            **changes: Parameters that replace their example values.
+        """
         return cls(**(examples_of(cls) | changes))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
-        """For a mesh: where a parameter is a text, it is the mesh's field of that name; where it is a
-        function, it is given the centres (m, 3) of all tetrahedra at rest."""
+        """Construct with parameters that vary over a mesh.
+
+        Args:
+            mesh: Tetrahedral mesh of m elements.
+            **given: Parameters by name. A string is the name of a mesh field; a function receives the rest
+                centers (m, 3) of all tetrahedra [m] and returns values per element.
+        """
 
         def value(v: Any) -> Any:
             if isinstance(v, str):
@@ -173,20 +187,27 @@ class Material(tuple):
 
     @classmethod
     def _make(cls, values: Any) -> Self:
-        """Of stored numbers, unchecked."""
+        """Construct from stored numbers without checks."""
         return tuple.__new__(cls, values)
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """What the parameters that evolve are, (m, size) each by name, after a time dt [s] at deformation
-        gradients F (m, 3, 3); those that stay as they are may be left out."""
+        """Internal variables at the end of a step.
+
+        Args:
+            F: (m, 3, 3) deformation gradients.
+            dt: Time step [s].
+
+        Returns:
+            Changed internal variables by name, (m,) or (m, size) each; unchanged ones may be omitted.
+        """
         return {}
 
     def flowed(self) -> np.ndarray | None:
-        """How much its elements have flowed, the equivalent plastic strain (m,); None where nothing can."""
+        """Equivalent plastic strain (m,) of the elements; None for materials without plastic flow."""
         return None
 
     def given(self) -> dict[str, Any]:
-        """Its parameters by name, in the form in which a user gives them."""
+        """Return the parameters by name, in the form of the constructor's arguments."""
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
 
     _asdict = _by_name  # by which Numba tells named tuples from others
@@ -195,8 +216,7 @@ class Material(tuple):
         return self._make((self._asdict() | changes).values())
 
     def __eq__(self, other: object) -> bool:
-        """Whether energy and parameters are the same: the class counts, which a tuple's equality would
-        miss."""
+        """Compare class and parameters; tuple equality would ignore the class."""
         return type(self) is type(other) and all(map(np.array_equal, self, other))
 
     def __ne__(self, other: object) -> bool:
@@ -218,7 +238,7 @@ class Material(tuple):
 
 
 def examples_of(kind: type[Material]) -> dict[str, Any]:
-    """The examples of a declaration."""
+    """Return the example value, or the default, of each declared parameter."""
     return {p.name: p.example if p.default is None else p.default for p in kind.parameters}
 
 
@@ -249,15 +269,19 @@ def stress_differential(material, F, dF):
 
 @generic
 def bound_coefficients(material, F):
-    """(a, b) [Pa] such that a I + b cof F ⊗ cof F is a positive definite approximation of ∂²ψ/∂F∂F [PBNG
-    eq. 32]; materials that have them need no `hessian_bound` of their own."""
+    """(a, b) [Pa] of the positive definite approximation a I + b cof F ⊗ cof F of ∂²ψ/∂F∂F [PBNG eq. 32].
+
+    Materials with these coefficients need no `hessian_bound` of their own.
+    """
 
 
 @generic
 def hessian_bound(material, F, g, h):
-    """The block A(g, h), a 9-tuple, of a positive definite approximation of ∂²ψ/∂F∂F [PBNG eq. 32]:
-    Aᵢₖ = Σ Cᵢⱼₖₗ gⱼ hₗ for two vertices with shape gradients g and h [1/m]. For one vertex (g = h) it
-    bounds the exact Hessian from above wherever F is not inverted."""
+    """Block A(g, h), a 9-tuple, of a positive definite approximation of ∂²ψ/∂F∂F [PBNG eq. 32].
+
+    Aᵢₖ = Σ Cᵢⱼₖₗ gⱼ hₗ for two vertices with shape gradients g and h [1/m]. For one vertex (g = h) it is an
+    upper bound of the exact Hessian block as long as F is not inverted.
+    """
 
 
 @hessian_bound.of(Material)
@@ -270,18 +294,17 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g), `confinement`) at once, for materials with a bound of their own for one vertex."""
+    """(P g, A(g, g), `confinement`) in one call, for materials with a dedicated bound for a single vertex."""
 
 
 @generic
 def shear_modulus(material):
-    """About the least stiffness [Pa] of a material at rest, by which element-wise methods scale what they
-    add."""
+    """Approximate smallest stiffness at rest [Pa], the scale of regularization in element-wise methods."""
 
 
 @generic
 def stiffest(material, F):
-    """About the largest eigenvalue of ∂²ψ/∂F∂F [Pa]: at least that at rest, and ¾ of it elsewhere."""
+    """Approximate largest eigenvalue of ∂²ψ/∂F∂F [Pa]: at least its value at rest, and ¾ of it elsewhere."""
 
 
 @stiffest.of(Material)
@@ -294,11 +317,15 @@ def _stiffest(material, F):
 
 @generic
 def step_limit(material, F, g, step):
-    """The fraction, at most 1, of a vertex's step that keeps ψ(F + step gᵀ) finite; for materials with a
-    `barrier` only."""
+    """Fraction of a vertex step, at most 1, that keeps ψ(F + step gᵀ) finite.
+
+    For materials with a `barrier` only.
+    """
 
 
 @generic
 def constraint_pair(material, F):
-    """(C, D, k, C', D', k'): ψ = k/2 C² + k'/2 C'² + constant as two constraints with their derivatives
-    D = ∂C/∂F and stiffnesses k [Pa], for materials that can be written so."""
+    """(C, D, k, C', D', k') of ψ = k/2 C² + k'/2 C'² + constant, written as two constraints.
+
+    D = ∂C/∂F and k is a stiffness [Pa]. Only for materials that have this form.
+    """

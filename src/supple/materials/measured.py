@@ -1,4 +1,4 @@
-"""Materials that somebody has measured, by name, with where the numbers are from."""
+"""Materials with published, measured parameters, by name and with sources."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from supple.materials.ogden import Ogden
 from supple.materials.transverse_stvk import TransverseStVK
 
 PSI = 6894.757
-"""Pascals in a pound-force per square inch."""
+"""Pascals per pound-force per square inch [Pa]."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """kind: its class; parameters: SI units; density [kg/m³]; source: where they are from; note: what was
-    assumed beside them, "" for nothing."""
+    """Published parameters of a material.
+
+    Attributes:
+        kind: Material class.
+        parameters: Parameters in SI units.
+        density: Density [kg/m³].
+        source: Publication or datasheet.
+        note: Assumptions not covered by the source, "" for none.
+    """
 
     kind: type[Material]
     parameters: dict[str, Any]
@@ -30,7 +37,7 @@ class Measured:
 
 
 def _silicone(modulus: float, gravity: float, product: str) -> Measured:
-    """By the stress of a datasheet at twice the length [psi], which is μ (2 - 1/4) if it keeps its volume."""
+    """Neo-Hookean fit of the datasheet's stress at twice the length [psi], μ (2 - 1/4) if incompressible."""
     shear = modulus * PSI / 1.75
     return Measured(
         NeoHookean,
@@ -131,11 +138,15 @@ MEASURED: dict[str, Measured] = {
         "fibre is the radial direction of the tree; small strains; middles of the ranges given",
     ),
 }  # fmt: skip
-"""Each with the numbers of its source alone; what had to be assumed is in its note."""
+"""Measured materials with the parameters of a single source; assumptions are stated in the note."""
 
 
 def measured(name: str, **changes: Any) -> Material:
-    """A measured material by name, `supple list measured` lists them, with some parameters changed.
+    """Return a measured material by name; `supple list measured` lists all names.
+
+    Args:
+        name: Name in `MEASURED`.
+        **changes: Parameters that replace measured ones.
 
     >>> measured("ecoflex_0030").poisson
     0.49
@@ -145,7 +156,7 @@ def measured(name: str, **changes: Any) -> Material:
 
 
 def measured_density(name: str) -> float:
-    """Its density [kg/m³]."""
+    """Return the density of a measured material [kg/m³]."""
     return _found(name).density
 
 

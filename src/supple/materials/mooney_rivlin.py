@@ -9,7 +9,7 @@ from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 class MooneyRivlin(Material):
     """ψ = c₁₀ (Ī₁ - 3) + c₀₁ (Ī₂ - 3) + κ/2 (J - 1)², Ī₁ = J^(-2/3) I₁, Ī₂ = J^(-4/3) I₂.
 
-    Its shear modulus at rest is 2 (c₁₀ + c₀₁). Infinite at J = 0.
+    The shear modulus at rest is 2 (c₁₀ + c₀₁). Infinite at J = 0.
     """
 
     __slots__ = ()

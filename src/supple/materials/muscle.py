@@ -1,4 +1,4 @@
-"""Muscle with fibres that pull when they are activated [PXPBD eq. 6-8, Blemker et al. 2005]."""
+"""Muscle with active fibers [PXPBD eq. 6-8, Blemker et al. 2005]."""
 
 import math
 from typing import Any, ClassVar
@@ -12,17 +12,17 @@ from supple.materials.parameters import Parameter
 from supple.materials.volumetric import modulus
 
 SHORTEST = 1e-12
-"""Added to the square of a fibre's stretch, since one of no length has no direction."""
+"""Added to the squared fiber stretch, so that a collapsed fiber has a finite gradient."""
 
 
 class Muscle(Material):
-    """ψ = ψ_corotated + σ (fₚ + α fₐ), f functions of x = |F a|/λₒ, a the fibres and α their activation.
+    """ψ = ψ_corotated + σ (fₚ + α fₐ), fₚ and fₐ functions of the relative fiber stretch x = |F a|/λₒ.
 
-    |F a| is the stretch of fibres, λₒ that at which they pull most. Passive ones have the slope
-    fₚ' = 0.05 (exp(6.6 (x - 1)) - 1) for x > 1, active ones fₐ' = 9 (x - 0.4)² from x = 0.4 to 0.6,
-    1 - 4 (x - 1)² to 1.4 and 9 (x - 1.6)² to 1.6. The fibres pull with σ/λₒ (fₚ' + α fₐ') for the area at
-    rest. (PXPBD eq. 6 has α at the passive part; its constants are rounded to four digits, here they join
-    without steps.)
+    a is the fiber direction, α the activation and λₒ the fiber stretch of maximum active stress. Passive
+    fibers have the slope fₚ' = 0.05 (exp(6.6 (x - 1)) - 1) for x > 1. Active fibers have the slope fₐ' = 9 (x
+    - 0.4)² from x = 0.4 to 0.6, 1 - 4 (x - 1)² to 1.4 and 9 (x - 1.6)² to 1.6. The fiber tension per rest
+    area is σ/λₒ (fₚ' + α fₐ'). PXPBD eq. 6 has α at the passive part, and its constants are rounded to four
+    digits; here the pieces join continuously.
     """
 
     __slots__ = ()
@@ -62,7 +62,7 @@ def passive(x: Any) -> Any:
 
 
 def active(x: Any) -> Any:
-    """The integral of the active curve, 0 for x ≤ 0.4."""
+    """Integral of the active curve, 0 for x ≤ 0.4."""
     lower, upper = max(x - 0.4, 0.0), min(x - 1.6, 0.0)
     middle = x - 1.0 - 4.0 / 3.0 * (x - 1.0) ** 3 + 0.024 + 0.4 - 4.0 / 3.0 * 0.4**3
     top = 0.024 + 0.8 - 8.0 / 3.0 * 0.4**3 + 0.024

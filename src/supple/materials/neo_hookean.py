@@ -23,7 +23,7 @@ from supple.materials.material import (
 class NeoHookean(Isotropic):
     """ψ = μ/2 (|F|² - 3) + λ̂/2 (J - 1)² - μ (J - 1), λ̂ = λ + μ, J = det F. Finite for every F.
 
-    This is PBNG eq. 8, μ/2 |F|² + λ̂/2 (J - 1 - μ/λ̂)², shifted to be zero at rest.
+    This is PBNG eq. 8, μ/2 |F|² + λ̂/2 (J - 1 - μ/λ̂)², shifted to zero at rest.
     """
 
     __slots__ = ()

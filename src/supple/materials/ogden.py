@@ -1,4 +1,4 @@
-"""Ogden's rubber in principal stretches [Ogden 1972], with up to three terms."""
+"""Ogden's model of rubber in principal stretches [Ogden 1972], with up to three terms."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def _term(k: int, mu: float, alpha: float, **given: Any) -> tuple[Parameter, Par
 class Ogden(Material):
     """ψ = Σ μₚ/αₚ (λ̄₁^αₚ + λ̄₂^αₚ + λ̄₃^αₚ - 3) + κ/2 (J - 1)², λ̄ = J^(-1/3) λ, for p = 1, 2, 3.
 
-    Its shear modulus at rest is ½ Σ μₚ αₚ, which must be positive. Infinite at J = 0.
+    The shear modulus at rest is ½ Σ μₚ αₚ, which must be positive. Infinite at J = 0.
     """
 
     __slots__ = ()

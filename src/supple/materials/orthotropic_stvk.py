@@ -1,4 +1,4 @@
-"""St. Venant-Kirchhoff elasticity with three perpendicular directions, such as wood."""
+"""Orthotropic St. Venant-Kirchhoff elasticity with three perpendicular directions, for example wood."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ def _below(digits: str) -> str:
 class OrthotropicStVK(Material):
     """ψ = ½ Σ Cᵢⱼ Eᵢᵢ Eⱼⱼ + 2 Σ Gᵢⱼ Eᵢⱼ² (i < j), E = ½ (Fᵀ F - I) in the axes p, q and p × q.
 
-    p is the direction `first` and q what `second` has across it. C is the inverse of the compliances 1/Eᵢ on
-    the diagonal and -νᵢⱼ/Eᵢ beside it.
+    p is the direction `first`, and q the normalized component of `second` perpendicular to p. C is the
+    inverse of the compliance matrix with 1/Eᵢ on the diagonal and -νᵢⱼ/Eᵢ off the diagonal.
     """
 
     __slots__ = ()
@@ -77,7 +77,7 @@ class OrthotropicStVK(Material):
 
 
 def _perpendicular(first: Any, second: Any) -> Any:
-    """The part of `second` across `first`, of unit length: a tuple, or (m, 3)."""
+    """Normalized component of `second` perpendicular to `first`: a tuple, or (m, 3)."""
     p, q = np.asarray(first), np.asarray(second)
     across = q - np.sum(p * q, axis=-1, keepdims=True) * p
     length = np.linalg.norm(across, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What a material says about its parameters, once: scene files, checks, tables, sliders and tests read it."""
+"""Declarations of material parameters, used by scene files, validation, tables, sliders and tests."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from supple.checks import LARGEST, SMALLEST, closest, floats, shown
 
 SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor": (3, 3), "symmetric": (3, 3)}
-"""What a user gives for each kind, for a whole body; with one more axis in front for each element."""
+"""Input shape of each kind for a uniform value; values per element have an additional leading axis."""
 
 SIZES = {"scalar": 1, "direction": 3, "tensor": 9, "symmetric": 6}
-"""How many numbers kernels see of each kind: matrices row by row, symmetric ones as xx yy zz xy xz yz."""
+"""Number of kernel values of each kind: tensors row by row, symmetric ones as xx yy zz xy xz yz."""
 
 SIX = (0, 4, 8, 1, 2, 5)
 _NINE = {9: list(range(9)), 6: [0, 3, 4, 3, 1, 5, 4, 5, 2]}
 
 
 def _frozen(value: Any) -> Any:
-    """Numbers of any shape as tuples, which can be compared and hashed."""
+    """Convert nested numbers to nested tuples, which are comparable and hashable."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
@@ -30,15 +30,23 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a material.
+    """Declaration of one material parameter.
 
-    name: as in Python and in scene files; meaning: a few words; symbol and unit: for tables, "" for none.
-    kind: "scalar"; "direction", a vector of any length that is made a unit vector; "tensor", 3×3; or
-    "symmetric". Bounds of scalars are open (above, below) or closed (at_least, at_most). default: what it is
-    unless given; None where it must be given. example: a value that suits most bodies, for sliders, tables
-    and tests. slider: the range in which it is usually tried out. advice: what to do instead of a value that
-    is out of bounds. evolves: every step leaves other values behind, see `Material.evolve`; what a user gives
-    is where it starts.
+    Attributes:
+        name: Identifier in Python and in scene files.
+        meaning: Short description.
+        unit: Unit in tables, "" for none.
+        symbol: Symbol in tables, "" for none.
+        kind: "scalar"; "direction", a vector that is normalized to unit length; "tensor", 3×3; or
+            "symmetric", 3×3.
+        above, below: Open bounds of a scalar.
+        at_least, at_most: Closed bounds of a scalar.
+        default: Value of an omitted argument; None for a required parameter.
+        example: Typical value for sliders, tables and tests.
+        slider: Usual range of a slider.
+        advice: Suggestion in error messages about values out of bounds.
+        evolves: True for an internal variable that every step updates, see `Material.evolve`; the argument is
+            its initial value.
     """
 
     name: str
@@ -58,7 +66,7 @@ class Parameter:
 
     @property
     def argument(self) -> Argument:
-        """As which a material takes it."""
+        """Keyword-only argument of the constructor's signature."""
         default = Argument.empty if self.default is None else self.default
         return Argument(self.name, Argument.KEYWORD_ONLY, default=default)
 
@@ -78,12 +86,12 @@ class Parameter:
 
     @property
     def label(self) -> str:
-        """E [Pa]"""
+        """Symbol, or name, with unit, such as "E [Pa]"."""
         return f"{self.symbol or self.name}{f' [{self.unit}]' if self.unit else ''}"
 
     @property
     def description(self) -> str:
-        """Young's modulus E [Pa], positive."""
+        """Sentence such as "Young's modulus E [Pa], positive.", with meaning, symbol, unit and range."""
         symbol = f" {self.symbol}" if self.symbol else ""
         unit = f" [{self.unit}]" if self.unit else ""
         advice = f"; {self.advice}" if self.advice else ""
@@ -91,7 +99,7 @@ class Parameter:
 
     @property
     def range(self) -> str:
-        """The values that it may have, in words."""
+        """Admissible values, in words."""
         if self.kind != "scalar":
             return {
                 "direction": "three numbers, not all zero",
@@ -114,18 +122,27 @@ class Parameter:
 
     @property
     def may_vary(self) -> bool:
-        """Whether it may vary in time, by factors: there is no part of a direction or a tensor, and what
-        evolves by itself is not told how."""
+        """True for scalars without evolution law; only these may be scaled over time."""
         return self.kind == "scalar" and not self.evolves
 
     @property
     def size(self) -> int:
-        """How many numbers kernels see."""
+        """Number of kernel values."""
         return SIZES[self.kind]
 
     def checked(self, given: Any) -> Any:
-        """A float or a tuple of `size` of them for a whole body; an array (m,) or (m, size), read-only, with
-        one entry for each element. Anything out of bounds is refused."""
+        """Validate and normalize a value.
+
+        Args:
+            given: One value for the whole body, or an array with one entry per element.
+
+        Returns:
+            A float or a tuple of `size` floats for a whole body; otherwise a read-only array (m,) or (m,
+            size).
+
+        Raises:
+            ValueError: The value is out of bounds, not finite or of the wrong shape.
+        """
         values, shape = floats(given), SHAPES[self.kind]
         if self.kind == "scalar":
             self._refuse_outside(given, values)
@@ -139,7 +156,7 @@ class Parameter:
         return values
 
     def as_given(self, value: Any) -> Any:
-        """A checked value in the form in which a user gives it: matrices as (3, 3) or (m, 3, 3)."""
+        """Convert a checked value to the form of the argument: tensors as (3, 3) or (m, 3, 3)."""
         if self.size < 6:
             return value
         numbers = np.asarray(value)[..., _NINE[self.size]]
@@ -193,7 +210,7 @@ class Parameter:
         )
 
     def _whole(self, given: Any, values: np.ndarray) -> np.ndarray:
-        """Directions and matrices as (size,) or (m, size) numbers."""
+        """Normalize directions and flatten tensors, to (size,) or (m, size) numbers."""
         rows = values.reshape(-1, int(np.prod(SHAPES[self.kind])))
         wrong = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1) <= LARGEST)))
         if len(wrong):
@@ -218,10 +235,10 @@ class Parameter:
 
 
 Pa = NewType("Pa", float)
-"""Annotates a positive modulus of a material."""
+"""Type annotation of a positive modulus [Pa] of a material."""
 
 Direction = NewType("Direction", tuple[float, float, float])
-"""Annotates a direction of a material."""
+"""Type annotation of a direction of a material."""
 
 _ANNOTATIONS: dict[str, dict[str, Any]] = {
     "Pa": {"unit": "Pa", "above": 0, "example": 1e5},
@@ -231,7 +248,7 @@ _ANNOTATIONS: dict[str, dict[str, Any]] = {
 
 
 def annotated_parameters(cls: type) -> dict[str, Parameter]:
-    """The parameters that a class declares by annotations: `mu: Pa`, `Jm: float = 30`."""
+    """Return the parameters declared by a class's annotations: `mu: Pa`, `Jm: float = 30`."""
     found = {}
     for name, annotation in vars(cls).get("__annotations__", {}).items():
         kind = getattr(annotation, "__name__", str(annotation)).split(".")[-1]
@@ -242,7 +259,7 @@ def annotated_parameters(cls: type) -> dict[str, Parameter]:
 
 
 def instead_of(cls: type, name: str, names: list[str]) -> str:
-    """What a class has in place of a parameter that it does not have."""
+    """Sentence with suggestions for an unknown parameter name of a class."""
     for base in cls.__mro__:
         annotation = vars(base).get("__annotations__", {}).get(name)
         if annotation is not None:
@@ -260,19 +277,31 @@ def _at(wrong: np.ndarray) -> str:
 
 
 def is_per_element(value: Any) -> bool:
-    """Whether a checked value has one entry for each element."""
+    """True if a checked value has one entry per element."""
     return isinstance(value, np.ndarray)
 
 
 def table_of(value: Any, count: int) -> np.ndarray:
-    """(count, size) numbers of a checked value, repeated where it is the same for all elements."""
+    """Expand a checked value to one row per element.
+
+    Args:
+        value: Checked value, uniform or per element.
+        count: Number of elements m.
+
+    Returns:
+        (m, size) numbers.
+    """
     rows = np.asarray(value, float)
     rows = rows.reshape(len(rows), -1) if is_per_element(value) else rows.reshape(1, -1)
     return np.broadcast_to(rows, (count, rows.shape[1]))
 
 
 def element_count(values: Iterable[tuple[str, Any]]) -> int | None:
-    """How many elements named values are for, None where all are uniform; they must agree."""
+    """Return the common number of elements of named values, or None if all are uniform.
+
+    Raises:
+        ValueError: The numbers of elements differ.
+    """
     named = [(name, value) for name, value in values if is_per_element(value)]
     if len({len(value) for _, value in named}) > 1:
         told = " and ".join(f"{name} has shape {value.shape}" for name, value in named)

@@ -1,8 +1,8 @@
-"""Isotropic materials of thin sheets, which get thinner or thicker until nothing presses on them.
+"""Isotropic materials of thin sheets under plane stress.
 
-A sheet at F = Σ xₐ gₐᵀ + n n₀ᵀ keeps its thickness; here ψ(F) is the least energy over all thicknesses:
-plane stress. Of F it sees what is in the plane: |F|² - 1 and J = det F are the sum of squares and the product
-of the two stretches.
+The kinematic F = Σ xₐ gₐᵀ + n n₀ᵀ of a sheet keeps the thickness constant. Here ψ(F) is the minimum of the
+energy over all thicknesses: plane stress. ψ depends on the in-plane part of F only: |F|² - 1 and J = det F
+are the sum of squares and the product of the two in-plane stretches.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from supple.materials.stvk import StVK
 class PlaneStress(Isotropic):
     """An isotropic energy density of sheets, given by Young's modulus E [Pa] and Poisson's ratio ν.
 
-    Stored are μ = E / (2 (1 + ν)) and λ = E ν / (1 - ν²) [Pa], the Lamé parameters of plane stress: with them
-    the Hessian at F = I equals linear elasticity in the plane.
+    Stored are the Lamé parameters of plane stress, μ = E / (2 (1 + ν)) and λ = E ν / (1 - ν²) [Pa]: with them
+    the Hessian at F = I equals in-plane linear elasticity.
     """
 
     __slots__ = ()
@@ -59,8 +59,9 @@ class PlaneStressCorotated(PlaneStress, Corotated):
 class PlaneStressNeoHookean(PlaneStress):
     """ψ = μ/2 (|F|² - 4 + (1 + 2r - r J²)/(r + J²)), r = 1 - 2ν: neo-Hookean with P₃₃ = 0.
 
-    Of μ/2 (|F|² - 3) + λ̂/2 (J - 1)² - μ (J - 1), λ̂ = μ/r, at the stretch J (λ̂ + μ)/(μ + λ̂ J²) across the
-    sheet. For ν → ½ it is that of rubber balloons, μ/2 (s² + t² + 1/(s t)² - 3).
+    The minimum of μ/2 (|F|² - 3) + λ̂/2 (J - 1)² - μ (J - 1), λ̂ = μ/r, over the stretch across the sheet,
+    attained at J (λ̂ + μ)/(μ + λ̂ J²). For ν → ½ it is the energy of rubber balloons, μ/2 (s² + t² + 1/(s t)²
+    - 3).
     """
 
     __slots__ = ()
@@ -103,6 +104,9 @@ def _stress_differential(material, F, dF):
 
 @bound_coefficients.of(PlaneStressNeoHookean)
 def _bound_coefficients(material, F):
-    """μ and μ |q'|: exact for one vertex while q falls with J; beyond, 0 would leave what presses to μ."""
+    """μ and μ |q'|: exact for one vertex while q falls with J.
+
+    For rising q a bound of 0 would leave the pressure forces to the stiffness μ.
+    """
     _, slope = _pressure(material, det(F))
     return material.mu, material.mu * abs(slope)

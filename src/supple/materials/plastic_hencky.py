@@ -1,4 +1,4 @@
-"""Multiplicative plasticity of logarithmic strains with von Mises' yield [Simo 1992]."""
+"""Multiplicative von Mises plasticity in logarithmic strains [Simo 1992]."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ FLOWED = Parameter(
 
 
 LARGEST_STRAIN = 1e3
-"""Norm of a logarithmic strain that nothing reaches; its square is finite in float32, too."""
+"""Upper bound of the yield strain norm, beyond any logarithmic strain and with a finite square in float32."""
 
 
 class YieldingHencky(Material):
     """Incremental potential of a step of von Mises plasticity, in the trial stretches of F Fₚ⁻¹.
 
-    With logarithmic strains ε, their deviator e, the norm at yield n_y = (σ_y + H ᾱ)/(√6 μ) and
-    Δᾱ = √6 μ ⟨|e| - n_y⟩/(3μ + H), the flow of the step,
+    With logarithmic strains ε, their deviator e, the norm at yield n_y = (σ_y + H ᾱ)/(√6 μ) and the plastic
+    strain increment Δᾱ = √6 μ ⟨|e| - n_y⟩/(3μ + H),
 
-        ψ = μ |ε|² + λ/2 tr(ε)² - ½ (3μ + H) Δᾱ²,
+        ψ = μ |ε|² + λ/2 tr(ε)² - ½ (3μ + H) Δᾱ².
 
-    which is the elastic energy after radial return, the work of hardening and the dissipation
-    (σ_y + H ᾱ) Δᾱ together [Ortiz and Stainier 1999]. Its gradient is the returned stress, its Hessian the
-    algorithmic tangent.
+    This is the sum of the elastic energy after radial return, the hardening energy and the dissipation (σ_y +
+    H ᾱ) Δᾱ [Ortiz and Stainier 1999]. Its gradient is the returned stress, its Hessian the algorithmic
+    tangent.
     """
 
     __slots__ = ()
@@ -64,13 +64,12 @@ class YieldingHencky(Material):
 
 
 class PlasticHencky(Resting):
-    """ψ = μ |εₑ|² + λ/2 tr(εₑ)² of the elastic logarithmic strains εₑ of Fₑ = F Fₚ⁻¹, with a plastic shape
-    Fₚ, det Fₚ = 1, that flows.
+    """ψ = μ |εₑ|² + λ/2 tr(εₑ)² of the elastic logarithmic strains εₑ of Fₑ = F Fₚ⁻¹; Fₚ flows.
 
-    Where von Mises' √(3/2) |dev τ|, τ = 2μ εₑ + λ tr(εₑ) I, is larger than σ_y + H ᾱ in a step, it returns
-    there along its radius within the step [Simo 1992, Box 9.1], so that volumes stay: forces are those after
-    the return, and the energy of a step is that of `YieldingHencky`. Steps let it flow whatever time they
-    take, and so do equilibria.
+    If von Mises' stress √(3/2) |dev τ|, τ = 2μ εₑ + λ tr(εₑ) I, exceeds σ_y + H ᾱ, it is returned radially
+    within the step [Simo 1992, Box 9.1]. The plastic deformation Fₚ preserves volume, det Fₚ = 1. Forces are
+    evaluated after the return, with the step's energy `YieldingHencky`. The flow is rate-independent: it also
+    occurs in equilibria.
     """
 
     __slots__ = ()
@@ -95,13 +94,15 @@ class PlasticHencky(Resting):
 
     @property
     def plastic_shape(self) -> Any:
+        """Plastic deformation Fₚ."""
         return inverse(self.unflowed)
 
     def flowed(self) -> np.ndarray | None:
+        """Equivalent plastic strain ᾱ (m,)."""
         return np.atleast_1d(self.equivalent_plastic_strain)
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """Empty where nothing flows."""
+        """Return Fₚ⁻¹ and ᾱ after radial return; empty if no element yields."""
         U, s, Vt = np.linalg.svd(F @ np.asarray(self.unflowed).reshape(-1, 3, 3))
         strain = np.log(np.maximum(s, 1e-300))
         mean = strain.mean(axis=1, keepdims=True)

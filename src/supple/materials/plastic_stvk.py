@@ -45,9 +45,9 @@ PLASTIC = Parameter(
 class PlasticStVK(Material):
     """ψ = μ |E - εₚ|² + λ/2 tr(E - εₚ)², E = ½ (Fᵀ F - I), with plastic strains εₚ that flow.
 
-    After each step of Δt, where the deviator e of E - εₚ is larger than yield_strain, Δt · creep of it, at
-    most all, goes into εₚ, whose norm stays below max_plastic_strain [PBCM section 4.2]. The flow takes time:
-    an equilibrium has the plastic strains of its start.
+    After each step Δt, elements whose deviatoric elastic strain e has a norm above yield_strain flow: εₚ
+    increases by min(Δt · creep, 1) e, and its norm is limited by max_plastic_strain [PBCM section 4.2]. The
+    flow takes time: an equilibrium keeps the initial plastic strains.
     """
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class PlasticStVK(Material):
     young, poisson = Isotropic.young, Isotropic.poisson
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """Empty where nothing flows."""
+        """Return εₚ after the flow of a step; empty if no element yields."""
         strain = green_strains(F) - self.plastic_strain
         strain[:, :3] -= strain[:, :3].mean(axis=1, keepdims=True)
         flows = norm(strain) > self.yield_strain

@@ -1,9 +1,10 @@
 """Second derivatives of isotropic energies in the frame of the principal stretches.
 
-With F = U diag(σ) Wᵀ, U and W rotations, δF̂ = Uᵀ δF W and δP̂ = Uᵀ δP W, isotropy leaves of ∂²ψ/∂F∂F twelve
-numbers: δP̂ᵢᵢ = Σⱼ Aᵢⱼ δF̂ⱼⱼ with Aᵢⱼ = ∂²ψ/∂σᵢ∂σⱼ, and for i ≠ j the sum of δF̂ᵢⱼ and δF̂ⱼᵢ is multiplied by a
-`flip`, (pᵢ - pⱼ)/(σᵢ - σⱼ), their difference by a `twist`, (pᵢ + pⱼ)/(σᵢ + σⱼ), with pᵢ = ∂ψ/∂σᵢ. So the
-eigenvalues are the flips, the twists and those of A [Stomakhin et al. 2012, Smith et al. 2019].
+With F = U diag(σ) Wᵀ, U and W rotations, δF̂ = Uᵀ δF W and δP̂ = Uᵀ δP W, isotropy reduces ∂²ψ/∂F∂F to twelve
+numbers. On the diagonal, δP̂ᵢᵢ = Σⱼ Aᵢⱼ δF̂ⱼⱼ with Aᵢⱼ = ∂²ψ/∂σᵢ∂σⱼ. For i ≠ j, the sum of δF̂ᵢⱼ and δF̂ⱼᵢ is
+multiplied by a `flip`, (pᵢ - pⱼ)/(σᵢ - σⱼ), and their difference by a `twist`, (pᵢ + pⱼ)/(σᵢ + σⱼ), with pᵢ =
+∂ψ/∂σᵢ. The eigenvalues are therefore the flips, the twists and those of A [Stomakhin et al. 2012, Smith et
+al. 2019].
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from supple.materials.material import Material, stress_differential
 
 @generic
 def principal_frame(material, F):
-    """(U, σ, W): two rotations, 9-tuples, and three stretches, σ₃ < 0 for inverted F."""
+    """(U, σ, W): two rotations, 9-tuples, and three stretches; σ₃ < 0 for inverted F."""
 
 
 @principal_frame.of(Material)
@@ -26,7 +27,7 @@ def _principal_frame(material, F):
 
 @principal_frame.of(LinearElastic)
 def _fixed_frame(material, F):
-    """No rotation, since it is not invariant to any; its second derivatives do not depend on F."""
+    """Identity frame: linear elasticity is not rotation-invariant, its second derivatives are constant."""
     one, zero = 0.0 * F[0] + 1.0, 0.0 * F[0]
     identity = (one, zero, zero, zero, one, zero, zero, zero, one)
     return identity, (F[0], F[4], F[8]), identity
@@ -34,8 +35,7 @@ def _fixed_frame(material, F):
 
 @generic
 def principal_hessian(material, s):
-    """(A, flips, twists) [Pa] at the stretches s: A symmetric as xx yy zz xy xz yz; the others of the pairs
-    xy, xz, yz."""
+    """(A, flips, twists) [Pa] at the stretches s: A as xx yy zz xy xz yz, the others of xy, xz, yz."""
 
 
 @principal_hessian.of(Material)
@@ -58,14 +58,14 @@ def _principal_hessian(material, s):
 
 @physics
 def positive(values):
-    """max(x, 0) of three numbers."""
+    """max(x, 0) for each of three numbers."""
     zero = 0.0 * values[0]
     return (max(values[0], zero), max(values[1], zero), max(values[2], zero))
 
 
 @physics
 def positive_symmetric(A):
-    """A symmetric matrix, as xx yy zz xy xz yz, with its negative eigenvalues set to zero."""
+    """Positive semi-definite projection of a symmetric matrix, as xx yy zz xy xz yz."""
     values, V = symmetric_eigen(A[0], A[1], A[2], A[3], A[4], A[5])
     a, b, c = positive(values)
     return (

@@ -1,8 +1,8 @@
-"""Materials with a rest shape of their own in every element: what has grown, swollen, shrunk or flowed.
+"""Materials with an inelastic rest deformation per element: growth, swelling, shrinkage or plastic flow.
 
-F = Fₑ F₀ with the rest shape F₀ and what is left to elasticity, Fₑ = F F₀⁻¹ [Rodriguez et al. 1994]. A volume
-at rest is det F₀ times what the mesh has, so ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of the
-material itself: the stress is det F₀ P₀ F₀⁻ᵀ, and all second derivatives follow by the chain rule.
+F = Fₑ F₀ with the rest deformation F₀ and the elastic part Fₑ = F F₀⁻¹ [Rodriguez et al. 1994]. A rest volume
+is det F₀ times the volume in the mesh, so ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of the base
+material. The stress is det F₀ P₀ F₀⁻ᵀ, and second derivatives follow by the chain rule.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ SHRUNK = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹",
 
 
 class Resting(Material):
-    """ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of a `base`, whose numbers are the first that are
-    stored."""
+    """ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of a `base` material.
+
+    The stored numbers of the base come first.
+    """
 
     __slots__ = ()
 
@@ -51,12 +53,12 @@ class Resting(Material):
 
     @property
     def base_material(self) -> Any:
-        """What it is made of, without its rest shape."""
+        """Base material, without the rest deformation."""
         return base_of(self)
 
 
 class Grown(Resting):
-    """A material whose elements have a rest shape (1 + s) F₀. Its classes are made by `grown`."""
+    """A material with rest deformation (1 + s) F₀ per element. `grown` creates its subclasses."""
 
     __slots__ = ()
 
@@ -70,7 +72,7 @@ class Grown(Resting):
         return inverse(self.shrunk)
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """As the base does at F F₀⁻¹."""
+        """Evolve the base material at F F₀⁻¹/(1 + s)."""
         s = np.asarray(self.swelling, float)
         shrunk = np.asarray(self.shrunk, float).reshape(-1, 3, 3) / (1 + s.reshape(-1, 1, 1))
         return self.base_material.evolve(F @ shrunk, dt)
@@ -83,7 +85,17 @@ class Grown(Resting):
 
 
 def inverse(shape: Any) -> Any:
-    """Of a checked tensor; (9,) or (m, 9) numbers. One that is turned inside out, or flat, is refused."""
+    """Invert a checked tensor.
+
+    Args:
+        shape: (9,) or (m, 9) numbers of F₀.
+
+    Returns:
+        (9,) or (m, 9) numbers of F₀⁻¹.
+
+    Raises:
+        ValueError: det F₀ is not positive.
+    """
     matrices = np.asarray(shape, float).reshape(-1, 3, 3)
     wrong = np.flatnonzero(~(np.linalg.det(matrices) > 0))
     if len(wrong):
@@ -96,11 +108,16 @@ def inverse(shape: Any) -> Any:
 
 
 def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
-    """A material that is free of stress at the deformation gradient (1 + swelling) rest_shape instead of I:
-    what has grown, dried, warmed up or was made with residual strains.
+    """Return a material that is stress-free at F = (1 + swelling) rest_shape instead of F = I.
 
-    swelling: by what part all lengths grow, α ΔT of thermal expansion; a number or one for each tetrahedron;
-    `Scene.vary` with "swelling" lets it grow in time. rest_shape (3, 3), or (m, 3, 3) for each.
+    Use it for growth, drying, thermal expansion and residual strains.
+
+    Args:
+        material: Solid material without a rest deformation.
+        swelling: Relative growth of all lengths, such as α ΔT of thermal expansion; a number or (m,) per
+            element. `Scene.vary` with "swelling" varies it over time.
+        rest_shape: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
+
     Example: `supple.grown(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
     """
     if not isinstance(material, Material):
@@ -117,7 +134,7 @@ def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
 
 @cache
 def grown_kind(kind: type[Material]) -> Any:
-    """The class of a material with rest shapes."""
+    """Create the subclass of `Grown` for a base class."""
     own = kind.__module__.split(".")[0] == "supple"
     name = f"Grown{kind.__name__}"
     members: dict[str, Any] = {
@@ -145,7 +162,7 @@ def _of_base(name: str) -> property:
 
 
 def _computed(kind: type[Material]) -> str:
-    """What tells the kernels of a user's class from those of another of the same name."""
+    """Compilation key that distinguishes a user's class from others of the same name."""
     try:
         return identity(kind)
     except UnknownError:
@@ -153,7 +170,7 @@ def _computed(kind: type[Material]) -> str:
 
 
 def know_what_the_base_knows(kind: type[Resting]) -> None:
-    """Functions that a material may have or not."""
+    """Register the optional functions that the base class implements."""
     for function, implementation in (
         (vertex_response, _vertex_response),
         (constraint_pair, _constraint_pair),
@@ -163,11 +180,12 @@ def know_what_the_base_knows(kind: type[Resting]) -> None:
 
 
 def _grown_again(kind: type[Material], values: tuple) -> Any:
+    """Rebuild a pickled grown material."""
     return grown_kind(kind)._make(values)
 
 
 def __getattr__(name: str) -> Any:
-    """The classes that `grown_kind` makes of supple's own, for those who know them by name."""
+    """Return a class created by `grown_kind` by its name, such as GrownStVK; used by unpickling."""
     if name.startswith("Grown"):
         known = [Material]
         for kind in known:
@@ -222,7 +240,7 @@ def _hessian_bound(material, F, g, h):
 
 
 def _vertex_response(material: Any, F: Any, g: Any) -> Any:
-    """Of those whose base has it."""
+    """Vertex response through the base; registered only for bases that implement it."""
     G = shrinking(material)
     volume = 1.0 / det(G)
     f, A, q = vertex_response(base_of(material), matmul(F, G), matvec(transpose(G), g))
@@ -257,7 +275,7 @@ def _confinement(material, F, g):
 
 
 def _constraint_pair(material: Any, F: Any) -> Any:
-    """Of those whose base has it."""
+    """Constraint pair through the base; registered only for bases that implement it."""
     G = shrinking(material)
     volume, Gt = 1.0 / det(G), transpose(G)
     C, D, k, C2, D2, k2 = constraint_pair(base_of(material), matmul(F, G))

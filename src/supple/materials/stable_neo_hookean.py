@@ -22,8 +22,8 @@ from supple.materials.material import (
 class StableNeoHookean(Isotropic):
     """ψ = m/2 (|F|² - 3) + l/2 (J - α)² - m/2 log(1 + |F|²) - ψ₀, finite for every F.
 
-    m = 4/3 μ, l = λ + 5/6 μ and α = 1 + 3m/(4l) match linear elasticity at rest; the constant
-    ψ₀ = l/2 (1 - α)² - m/2 log 4 makes ψ zero there. (PBNG eq. 10 lost the factor l.)
+    m = 4/3 μ, l = λ + 5/6 μ and α = 1 + 3m/(4l) match linear elasticity at rest; the constant ψ₀ = l/2 (1 -
+    α)² - m/2 log 4 makes ψ zero there. (PBNG eq. 10 omits the factor l.)
     """
 
     __slots__ = ()
@@ -69,8 +69,9 @@ def _stress_differential(material, F, dF):
 def _bound_coefficients(material, F):
     """9/8 m and l.
 
-    The shear part of a vertex's Hessian is m (1 - s)|g|² I + 2 m s² (F g)(F g)ᵀ with s = 1/(1 + |F|²); its
-    largest eigenvalue over m |g|² is at most 1 - s + 2 s² |F|², which peaks at 9/8 for |F|² = 3, the rest.
+    The shear part of a vertex Hessian is m (1 - s)|g|² I + 2 m s² (F g)(F g)ᵀ with s = 1/(1 + |F|²). Its
+    largest eigenvalue over m |g|² is at most 1 - s + 2 s² |F|², which peaks at 9/8 for |F|² = 3, the rest
+    state.
     """
     m, l, _ = _constants(material)
     return 1.125 * m, l

@@ -31,7 +31,7 @@ class StVK(Isotropic):
     """ψ = μ |E|² + λ/2 tr(E)², E = ½ (Fᵀ F - I). Finite for every F, but weak under strong compression."""
 
     __slots__ = ()
-    clamp = 0.577  # 1/√3, where it resists most
+    clamp = 0.577  # 1/√3, the stretch of maximum compressive stress
 
 
 def green_strains(F: np.ndarray) -> np.ndarray:
@@ -70,8 +70,8 @@ def differential(material, F, dF, S):
 def bound(material, F, S, g, h):
     """(|S| + μ/20)(g·h) I + μ (g·h) F Fᵀ + μ (F h)(F g)ᵀ + λ (F g)(F h)ᵀ.
 
-    The exact block has g·S h in place of the first factor, which |S| bounds; μ/20 keeps the bound positive
-    definite where F is singular. A negative λ is left out.
+    The exact block has g·S h instead of |S| (g·h), its bound. μ/20 keeps the result positive definite for
+    singular F. A negative λ is replaced by 0.
     """
     gh = dot(g, h)
     Fg, Fh = matvec(F, g), matvec(F, h)
@@ -104,7 +104,7 @@ def _hessian_bound(material, F, g, h):
 
 @physics
 def coefficients(material, F, S):
-    """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain as the exact Hessian does."""
+    """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain like the exact Hessian."""
     shear = math.sqrt(contract(S, S)) + material.mu * (1.0 + contract(F, F) / 3.0)
     return shear, max(material.lam, 0.0 * material.lam)
 

@@ -1,4 +1,4 @@
-"""St. Venant-Kirchhoff elasticity with fibres: the same in all directions across them."""
+"""Transversely isotropic St. Venant-Kirchhoff elasticity with one fiber direction."""
 
 from typing import Any
 
@@ -14,9 +14,10 @@ from supple.materials.volumetric import modulus
 class TransverseStVK(Material):
     """ψ = ½ C₁ e² + C₂ e p + ½ C₃ p² + G (|E|² - 2 |E a|² + e²) + 2 Gₐ (|E a|² - e²), E = ½ (Fᵀ F - I).
 
-    e = a·E a is the strain along the fibres a, p = tr E - e that across them. With n = E_across/E_along and
-    m = 1 - ν - 2 n νₐ²: C₁ = E_along (1 - ν)/m, C₂ = E_across νₐ/m, C₃ = E_across (ν + n νₐ²)/((1 + ν) m) and
-    G = E_across/(2 (1 + ν)). νₐ is how much thinner the body gets for how much longer it is pulled along a.
+    e = a·E a is the strain along the fibers a, p = tr E - e the sum of the strains across them. With n =
+    E_across/E_along and m = 1 - ν - 2 n νₐ²: C₁ = E_along (1 - ν)/m, C₂ = E_across νₐ/m, C₃ = E_across (ν + n
+    νₐ²)/((1 + ν) m) and G = E_across/(2 (1 + ν)). νₐ is the ratio of lateral contraction to elongation along
+    a.
     """
 
     __slots__ = ()

@@ -1,13 +1,13 @@
-"""What resists the rate of strain: a branch of Kelvin-Voigt's or of Maxwell's model, a potential per step.
+"""Viscous branches of the Kelvin-Voigt and Maxwell models, as an incremental potential per step.
 
-A Maxwell branch is a spring with a dashpot behind it, S = 2μ s + λ tr(s) I with its elastic strain s,
-ṡ = Ė - s/τ. Over a step Δt in which E grows at a constant rate [Taylor et al. 1970],
+A Maxwell branch is a spring in series with a dashpot: S = 2μ s + λ tr(s) I with its elastic strain s, ṡ = Ė -
+s/τ. Over a step Δt in which E grows at a constant rate [Taylor et al. 1970],
 
     s = e^(-Δt/τ) sₙ + g (E - Eₙ) = g (E - A),  g = (1 - e^(-Δt/τ)) τ/Δt,
 
-with the strain A that the step begins from. So its work in a step is g (μ |E - A|² + λ/2 tr(E - A)²), and
-after the step A becomes E - e^(-Δt/τ) (E - A). With viscosities η = μ τ and τ → 0 it is Kelvin-Voigt's
-dashpot alone: g μ → η/Δt and A = Eₙ. E is Green's strain, so that turning costs nothing.
+with the strain A at the start of the step. The work of a step is therefore g (μ |E - A|² + λ/2 tr(E - A)²),
+and after the step A becomes E - e^(-Δt/τ) (E - A). With viscosities η = μ τ and τ → 0 the branch is the
+Kelvin-Voigt dashpot alone: g μ → η/Δt and A = Eₙ. E is Green's strain, so rigid rotations dissipate nothing.
 """
 
 from __future__ import annotations
@@ -40,16 +40,18 @@ from supple.materials.stvk import (
 
 
 class Moduli(NamedTuple):
-    """Lamé's parameters of a step [Pa]."""
+    """Lamé parameters of a step [Pa]."""
 
     mu: Any
     lam: Any
 
 
 class ViscousBranch(Material):
-    """ψ = r (η |E - A|² + η'/2 tr(E - A)²), E = ½ (Fᵀ F - I), with viscosities η and η' [Pa s], the strain A
-    that a step begins from, and r = (1 - e^(-Δt/τ))/Δt. Nothing before the first step, r = 0, as in
-    equilibria."""
+    """ψ = r (η |E - A|² + η'/2 tr(E - A)²), E = ½ (Fᵀ F - I), r = (1 - e^(-Δt/τ))/Δt.
+
+    η and η' are viscosities [Pa s], A is the strain at the start of a step. r = 0, and so ψ = 0, before the
+    first step and in equilibria.
+    """
 
     __slots__ = ()
 
@@ -117,5 +119,5 @@ def _bound_coefficients(material, F):
 
 @shear_modulus.of(ViscousBranch)
 def _shear_modulus(material):
-    """Not 0 before the first step: methods divide by it."""
+    """Positive even before the first step, because methods divide by it."""
     return (material.viscous_rate + 1e-3) * (material.shear + abs(material.second))

@@ -1,4 +1,4 @@
-"""What rubber-like materials share: invariants without the change of volume, and what that costs."""
+"""Parameters and invariants shared by rubber-like materials, and their volumetric energy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BULK = Parameter(
 def modulus(
     name: str, meaning: str, symbol: str, example: float, signed: bool = False, **given: Any
 ) -> Parameter:
-    """A stiffness [Pa] that must be positive, unless it is signed or bounds say otherwise."""
+    """Declare a modulus [Pa]; positive unless `signed` or bounded otherwise."""
     bounds = {} if signed or "at_least" in given else {"above": 0}
     slider = None if example <= 0 else (1e-2 * example, 1e2 * example)
     return Parameter(name, meaning, "Pa", symbol, example=example, slider=slider, **{**bounds, **given})

@@ -1,4 +1,4 @@
-"""Woven cloth: St. Venant-Kirchhoff elasticity with two directions of threads [PBCM section 4.3]."""
+"""Woven cloth: St. Venant-Kirchhoff elasticity with two thread directions [PBCM section 4.3]."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
 
 SYMMETRY = 1e-3
-"""How far from symmetric a given elasticity may be, relatively, as measured values are rounded."""
+"""Largest relative asymmetry of given Poisson's ratios, an allowance for rounding of measured values."""
 
 
 def _ratio(name: str, pulled: str, across: str) -> Parameter:
@@ -49,9 +49,9 @@ def _ratio(name: str, pulled: str, across: str) -> Parameter:
 class WovenStVK(Material):
     """ψ = ½ c₁₁ e₁² + ½ c₂₂ e₂² + c₁₂ e₁ e₂ + 2 G e₁₂², the strains E = ½ (Fᵀ F - I) along weft and warp.
 
-    c₁₁ = weft/(1 - ν ν'), c₂₂ = warp/(1 - ν ν'), c₁₂ = ν warp/(1 - ν ν') for the ratios ν of weft and ν' of
-    warp [PBCM section 4.3], of which energy can depend on one only: weft ν' = warp ν. The warp is across the
-    weft, in the plane of the sheet. Thickness is eliminated, as in plane stress.
+    c₁₁ = weft/(1 - ν ν'), c₂₂ = warp/(1 - ν ν'), c₁₂ = ν warp/(1 - ν ν') with Poisson's ratios ν of the weft
+    and ν' of the warp [PBCM section 4.3]. Symmetry of the energy requires weft ν' = warp ν. The warp is
+    perpendicular to the weft, in the plane of the sheet. The thickness is eliminated, as in plane stress.
     """
 
     __slots__ = ()
@@ -123,8 +123,10 @@ class WovenStVK(Material):
 
 @physics
 def _second_piola(material, E):
-    """S = (c₁₁ e₁ + c₁₂ e₂) a aᵀ + (c₂₂ e₂ + c₁₂ e₁)(I - a aᵀ) + 2G (a (E a)ᵀ + (E a) aᵀ - 2 e₁ a aᵀ), linear
-    in E; what is in the plane but not along a is along the warp, so e₂ = tr E - e₁."""
+    """S(E) = (c₁₁ e₁ + c₁₂ e₂) a aᵀ + (c₂₂ e₂ + c₁₂ e₁)(I - a aᵀ) + 2G (a (E a)ᵀ + (E a) aᵀ - 2 e₁ a aᵀ).
+
+    The in-plane direction perpendicular to a is the warp, so e₂ = tr E - e₁.
+    """
     a = material.direction
     Ea = matvec(E, a)
     first = dot(a, Ea)
@@ -157,9 +159,13 @@ def _stress_differential(material, F, dF):
 
 @hessian_bound.of(WovenStVK)
 def _hessian_bound(material, F, g, h):
-    """(|S| + G/20)(g·h) I + F B Fᵀ, B = (c₁₁ g₁ a + c₁₂ ĝ)(h₁ a)ᵀ + (c₁₂ g₁ a + c₂₂ ĝ) ĥᵀ
-    + G (a (h₁ g + (g·h) a)ᵀ + g₁ (h₁ I + h aᵀ) - 4 g₁ h₁ a aᵀ), with g₁ = g·a, ĝ = g - g₁ a: the exact block
-    but for g·S h, which |S| bounds."""
+    """(|S| + G/20)(g·h) I + F B Fᵀ, with g₁ = g·a, ĝ = g - g₁ a and
+
+        B = (c₁₁ g₁ a + c₁₂ ĝ)(h₁ a)ᵀ + (c₁₂ g₁ a + c₂₂ ĝ) ĥᵀ
+            + G (a (h₁ g + (g·h) a)ᵀ + g₁ (h₁ I + h aᵀ) - 4 g₁ h₁ a aᵀ).
+
+    The exact block has g·S h instead of |S| (g·h), its bound.
+    """
     a, gh = material.direction, dot(g, h)
     ga, ha = dot(g, a), dot(h, a)
     g2, h2 = sub(g, scale(ga, a)), sub(h, scale(ha, a))
@@ -184,7 +190,7 @@ def _shear_modulus(material):
 
 @stiffest.of(WovenStVK)
 def _stiffest(material, F):
-    """|S| + (|F|² - 1) max(c₁₁ + |c₁₂|, c₂₂ + |c₁₂|, 2G): F has the unit normal beside both stretches."""
+    """|S| + (|F|² - 1) max(c₁₁ + |c₁₂|, c₂₂ + |c₁₂|, 2G), without the unit stretch along the normal."""
     S = _second_piola(material, green_strain(F))
     elasticity = max(max(material.along, material.across) + abs(material.coupling), 2.0 * material.shear)
     return math.sqrt(contract(S, S)) + (contract(F, F) - 1.0) * elasticity

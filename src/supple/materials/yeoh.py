@@ -1,4 +1,4 @@
-"""Yeoh's rubber [Yeoh 1993]: stiffens at large stretches."""
+"""Yeoh's model of rubber [Yeoh 1993], which stiffens at large stretches."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 
 
 class Yeoh(Material):
-    """ψ = c₁₀ x + c₂₀ x² + c₃₀ x³ + κ/2 (J - 1)², x = Ī₁ - 3. Its shear modulus at rest is 2 c₁₀."""
+    """ψ = c₁₀ x + c₂₀ x² + c₃₀ x³ + κ/2 (J - 1)², x = Ī₁ - 3. The shear modulus at rest is 2 c₁₀."""
 
     __slots__ = ()
     parameters = (

@@ -1,7 +1,8 @@
-"""Positive definite approximations of second derivatives that nobody has written a formula for.
+"""Positive definite approximations of second derivatives for materials without a handwritten bound.
 
-A vertex of PBNG gets the exact block of the Hessian, lifted where that is not positive definite. Methods that
-want a I + b cof F ⊗ cof F get the smallest one of this form above ∂²ψ/∂F∂F that its eigenvalues tell.
+PBNG uses the exact vertex block of the Hessian, shifted if it is not positive definite. For methods that need
+a I + b cof F ⊗ cof F, coefficients of this form above ∂²ψ/∂F∂F are computed from its eigenvalues or a bound
+of them.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from supple.materials.material import shear_modulus
 from supple.materials.principal import principal_frame, principal_hessian
 
 FLOOR = 0.25
-"""Least stiffness of a vertex for that at rest."""
+"""Smallest vertex stiffness relative to μ |g|², the stiffness at rest."""
 
 
 @physics
 def lifted(material, A, g):
-    """A + τ I, for a block A of one vertex as xx yy zz xy xz yz: where its least eigenvalue is negative, τ
-    leaves its magnitude, and nowhere less than a part of μ |g|², the one at rest. A 9-tuple. Most blocks stay
-    as they are, which Sylvester's criterion tells without a root."""
+    """Shift a vertex block to positive definiteness: A + τ I, a 9-tuple, τ = max(f - a, -2 a, 0).
+
+    a is the least eigenvalue of A (xx yy zz xy xz yz) and f = FLOOR μ |g|² the smallest stiffness. Most
+    blocks need no shift; Sylvester's criterion detects them without a root.
+    """
     floor = FLOOR * shear_modulus(material) * dot(g, g)
     whole = (A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2])
     x, y, z = A[0] - floor, A[1] - floor, A[2] - floor
@@ -37,9 +40,11 @@ def lifted(material, A, g):
 
 @physics
 def least_eigenvalue(A):
-    """m - 2 p cos(⅓ arccos(-r)) of a symmetric 3×3 matrix as xx yy zz xy xz yz, with m = ⅓ tr A,
-    p² = ⅙ |A - m I|² and r = det(A - m I)/(2 p³), to 5 digits of p. In y = cos(½ arccos(-r)) the cosine is
-    smooth; its polynomial is exact at both ends. (See `algebra.rotation`.)"""
+    """Least eigenvalue of a symmetric 3×3 matrix as xx yy zz xy xz yz, m - 2 p cos(⅓ arccos(-r)).
+
+    m = ⅓ tr A, p² = ⅙ |A - m I|² and r = det(A - m I)/(2 p³); accurate to 5 digits of p. In y = cos(½
+    arccos(-r)) the cosine is smooth; its polynomial is exact at both ends. (See `algebra.rotation`.)
+    """
     m = (A[0] + A[1] + A[2]) / 3.0
     a, b, c, d, e, f = A[0] - m, A[1] - m, A[2] - m, A[3], A[4], A[5]
     square = (a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0
@@ -54,8 +59,11 @@ def least_eigenvalue(A):
 
 @physics
 def isotropic_coefficients(material, F):
-    """(a, b) from the principal stretches: a is at least every flip and twist, and b is what the stretches
-    have along k, the diagonal of cof F̂, beyond that; then a is raised to the rest of A."""
+    """(a, b) [Pa] from the principal stretches, with the diagonal k of cof F̂.
+
+    a is at least every flip, every twist and the shear modulus. b |k|² is the excess over a of the stiffness
+    along k. Finally a is raised to the largest eigenvalue of A - b k kᵀ.
+    """
     _, s, _ = principal_frame(material, F)
     A, flip, twist = principal_hessian(material, s)
     k = (s[1] * s[2], s[0] * s[2], s[0] * s[1])
@@ -88,7 +96,7 @@ _square_norms = total("columns", "contract(columns[i], columns[i])", contract, o
 
 @physics
 def _times(row, columns):
-    """A row times a symmetric 9×9 matrix."""
+    """Product of a row with a symmetric 9×9 matrix."""
     return _product(row, columns)
 
 
@@ -102,8 +110,10 @@ def tangent(material, F):
 
 @physics
 def general_coefficients(material, F):
-    """(a, b) of a material that has directions: a⁴ = tr M⁴ with M = ∂²ψ/∂F∂F - b cof F ⊗ cof F, which is
-    above every eigenvalue of M, and b what there is along cof F beyond the shear modulus."""
+    """(a, b) [Pa] of an anisotropic material: a⁴ = tr M⁴ with M = ∂²ψ/∂F∂F - b cof F ⊗ cof F.
+
+    a is above every eigenvalue of M. b |cof F|² is the stiffness along cof F beyond twice the shear modulus.
+    """
     columns, C = tangent(material, F), cofactor(F)
     square = contract(C, C) + 1e-20
     stiffness = shear_modulus(material)

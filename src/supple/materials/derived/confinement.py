@@ -1,10 +1,10 @@
-"""How far a vertex may go in any direction so that ψ stays finite: a distance that is found along with its
-force, long before the step is known, and nearly always longer than that.
+"""Generated safe step radius of a vertex: any step within it keeps ψ finite.
 
-What must stay positive may lose nine tenths of itself. Where it is a polynomial of where the vertex is, of
-degree 2 at most, that is a bound on the distance. Elsewhere it is made of such polynomials, as Gent's
-1 - (Ī₁ - 3)/Jₘ is of |F|² and det F: the distance is one over which each of them changes by little, and
-intervals tell what that leaves.
+The radius is computed together with the vertex force and exceeds nearly all steps, which then need no further
+check. A number that must stay positive may lose nine tenths of its value. A polynomial of the vertex position
+of degree 2 or less gives the radius directly. Other numbers are functions of such polynomials, for example
+Gent's 1 - (Ī₁ - 3)/Jₘ of |F|² and det F. The radius then limits the relative change of each polynomial, and
+interval arithmetic bounds the result.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from supple.materials.derived.domains import KEPT, degree
 from supple.materials.derived.graph import Node
 
 CHANGE = 0.3
-"""By what part of themselves polynomials change that others are made of."""
+"""Largest relative change of polynomials that other numbers depend on."""
 
 NOWHERE = 1e30
-"""1/r² [1/m²] where nothing is known: steps have to be looked at one by one."""
+"""1/r² [1/m²] without a known safe radius: every step is checked."""
 
 POWERS = {"inv": -1.0, "sqrt": 0.5, "inverse_cube_root": -1.0 / 3.0}
 
 
 class Span(NamedTuple):
-    """Between which numbers a node stays, and which parts of itself these are where it is positive."""
+    """Interval of a node within the safe radius; `parts` are its ends relative to a positive value."""
 
     low: Node
     high: Node
@@ -34,11 +34,11 @@ class Span(NamedTuple):
 
 
 class UnknownSpanError(ValueError):
-    """Nothing is known of how far a node changes."""
+    """The change of a node cannot be bounded."""
 
 
 def confinement(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
-    """1/r² [1/m²] of a distance r over which all numbers keep a tenth of themselves."""
+    """1/r² [1/m²] of a radius r within which all numbers keep a tenth of their values."""
     graph = along.g[0].graph
     changes: dict[Node, float] = {}
     found = graph.number(0.0)
@@ -58,8 +58,10 @@ def confinement(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, i
 
 
 def _tightness(expansion: Expansion, change: float) -> Node:
-    """1/r² such that |slope| r + ½ |curvature| r² is at most this part of the value: where there are both,
-    half of it each."""
+    """1/r² such that |slope| r + ½ |curvature| r² is at most `change` times the value.
+
+    If slope and curvature are both present, each gets half of the change.
+    """
     graph = expansion.value.graph
     zero = graph.number(0.0)
     slope = sum((s * s for s in expansion.slope), zero)
@@ -74,7 +76,7 @@ def _tightness(expansion: Expansion, change: float) -> Node:
 
 
 class _Spans:
-    """Where nodes stay while positive polynomials change by a part of themselves; these go into `changes`."""
+    """Intervals of nodes, given relative changes of positive polynomials; records these in `changes`."""
 
     def __init__(
         self, positive: Sequence[Node], along: AlongVertex, signs: dict[Node, int], changes: dict[Node, float]
@@ -117,7 +119,7 @@ def _scaled(node: Node, low: float, high: float) -> Span:
 
 
 def _product(node: Node, args: list[Span]) -> Span:
-    """Of two that are positive, or of a constant and any other."""
+    """Interval of a product of two positive numbers, or of a constant and any number."""
     one, other = args
     if one.parts is not None and other.parts is not None:
         return _scaled(node, one.parts[0] * other.parts[0], one.parts[1] * other.parts[1])

@@ -1,7 +1,7 @@
-"""Derivatives of graphs, as graphs.
+"""Symbolic derivatives of graphs, as graphs.
 
-P = ∂ψ/∂F goes backwards through the graph, δP forwards through P's. What a vertex needs, of which F + s gᵀ is
-all it can change, goes both ways at once (`response.py`).
+P = ∂ψ/∂F is reverse-mode differentiation, δP forward-mode differentiation of P. Vertex derivatives, of F + s
+gᵀ with respect to s, combine both modes (`response.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from supple.materials.derived.rules import partials, second_partials
 from supple.materials.derived.walking import depending, reachable
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-"""Entries of symmetric matrices, in their order."""
+"""Entries of a symmetric matrix in storage order."""
 
 
 def differential(nodes: Sequence[Node], seeds: dict[Node, Node]) -> list[Node]:
-    """The change of nodes when inputs change by their seeds."""
+    """Directional derivative of nodes for given changes (seeds) of the inputs."""
     graph = next(iter(seeds)).graph
     zero = graph.number(0.0)
     involved = depending(nodes, seeds)
@@ -34,7 +34,7 @@ def differential(nodes: Sequence[Node], seeds: dict[Node, Node]) -> list[Node]:
 
 
 class Expansion(NamedTuple):
-    """value + slope·s + ½ s·curvature s for a vertex that moves by s: F becomes F + s gᵀ."""
+    """Second-order expansion value + slope·s + ½ s·curvature s for a vertex step s: F becomes F + s gᵀ."""
 
     value: Node
     slope: tuple[Node, ...]
@@ -42,14 +42,14 @@ class Expansion(NamedTuple):
 
 
 class AlongVertex(NamedTuple):
-    """F, a matrix of inputs, and g, a shape gradient."""
+    """F, a matrix of inputs, and the shape gradient g of a vertex."""
 
     F: tuple[Node, ...]
     g: tuple[Node, ...]
 
 
 def expansions(nodes: Iterable[Node], along: AlongVertex) -> dict[Node, Expansion]:
-    """First and second derivatives of nodes, and of those that they are made of, by where the vertex is."""
+    """Expand nodes, and all nodes they depend on, to second order in the vertex position."""
     nodes = list(nodes)
     graph = along.g[0].graph
     zero = graph.number(0.0)
@@ -66,6 +66,7 @@ def expansions(nodes: Iterable[Node], along: AlongVertex) -> dict[Node, Expansio
 
 
 def _expanded(node: Node, known: dict[Node, Expansion], along: AlongVertex) -> Expansion:
+    """Expansion of a node by the chain rule from those of its arguments."""
     graph = node.graph
     zero = graph.number(0.0)
     if node.op == "det" and node.args[:9] != along.F:
@@ -89,6 +90,7 @@ def _expanded(node: Node, known: dict[Node, Expansion], along: AlongVertex) -> E
 
 
 def _chosen(node: Node, known: dict[Node, Expansion]) -> Expansion:
+    """Expansion of a `select` node."""
     condition, yes, no = node.args
     zero = node.graph.number(0.0)
     flat = Expansion(zero, (zero,) * 3, (zero,) * 6)
@@ -101,5 +103,5 @@ def _chosen(node: Node, known: dict[Node, Expansion]) -> Expansion:
 
 
 def entry(a: Sequence[Node], b: Sequence[Node], i: int, j: int, same: bool) -> Node:
-    """Entry ij of a aᵀ, or of a bᵀ + b aᵀ."""
+    """Entry ij of a aᵀ if `same`, otherwise of a bᵀ + b aᵀ."""
     return a[i] * a[j] if same else a[i] * b[j] + a[j] * b[i]

@@ -1,7 +1,7 @@
-"""Where an energy density is finite: which of its numbers must stay positive, and how far a vertex may move.
+"""Domain of an energy density: numbers that must stay positive, and step limits of a vertex.
 
-log x, 1/x and powers of x that are not whole are undefined or infinite at x = 0. Where x is not positive by
-the way it is made, such as 1 + |F|², that is a barrier.
+log x, 1/x and non-integer powers of x are undefined or infinite at x = 0. This is a barrier unless x is
+positive by construction, such as 1 + |F|².
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ from supple.materials.derived.graph import Node
 from supple.materials.derived.walking import depending, reachable
 
 KEPT = 0.1
-"""Part of a positive number that a step leaves at least."""
+"""Smallest fraction of a positive number that remains after a step."""
 
 SHORTENINGS = 4
-"""How often a step is cut to a quarter, where it is not known in advance how far it may go."""
+"""Number of times a step is cut to a quarter if its limit has no closed form."""
 
 
 def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node]:
-    """The nodes that must stay positive. declared: the parameters that kernels see."""
+    """Return the nodes that must stay positive.
+
+    Args:
+        psi: Node of the energy density.
+        F: Nodes of the inputs.
+        declared: Parameters passed to kernels.
+    """
     signs = signs_of(psi, declared)
     involved = depending([psi], F)
     found: dict[Node, None] = {}
@@ -35,14 +41,14 @@ def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node
 
 
 def _unwrapped(node: Node) -> Node:
-    """x of x², c x and √x, which vanish where x does."""
+    """x of x², c x and √x, which vanish together with x."""
     if node.op == "mul" and (node.args[0] is node.args[1] or node.args[0].op == "number"):
         return _unwrapped(node.args[1])
     return _unwrapped(node.args[0]) if node.op == "sqrt" else node
 
 
 def signs_of(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
-    """2 for what is positive by the way it is made, 1 for what is at least not negative, else 0."""
+    """Sign of each node by construction: 2 for positive, 1 for non-negative, 0 for unknown."""
     lowest = {f"material.{p.name}": _sign_of(p) for p in declared if p.size == 1}
     signs: dict[Node, int] = {}
     for node in reachable([psi]):
@@ -80,7 +86,7 @@ def _sign_of(parameter: Any) -> int:
 
 
 def room_after(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
-    """How far the least of all numbers is above a tenth of itself after the whole step."""
+    """Smallest excess of all numbers over a tenth of their values, after the full step."""
     graph = step[0].graph
     moved = {F: F + step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
     least, *others = (
@@ -92,10 +98,10 @@ def room_after(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]
 
 
 def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
-    """The fraction t ≤ 1 of a step up to which every number stays above a tenth of itself.
+    """Fraction t ≤ 1 of a step up to which every number keeps a tenth of its value.
 
-    d(t) = d + d' t + ½ d'' t² is exact for J, which is affine in one vertex, and for all that is quadratic,
-    as |F|²; elsewhere t is cut to a quarter until it is known to be small enough. A d'' > 0 is left out.
+    d(t) = d + d' t + ½ d'' t² is exact for J, which is affine in one vertex, and for quadratic numbers such
+    as |F|². For numbers of higher degree, t is quartered until it suffices. A positive d'' is neglected.
     """
     graph = step[0].graph
     fraction = graph.number(1.0)
@@ -116,6 +122,7 @@ def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[No
 
 
 def _shortened(t: Node, number: Node, along: AlongVertex, step: Sequence[Node]) -> Node:
+    """Cut t to a quarter, up to SHORTENINGS times, while the number loses too much."""
     for _ in range(SHORTENINGS):
         moved = {F: F + t * step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
         (there,) = number.graph.rebuilt([number], moved)
@@ -124,7 +131,7 @@ def _shortened(t: Node, number: Node, along: AlongVertex, step: Sequence[Node]) 
 
 
 def degree(number: Node, along: AlongVertex) -> float:
-    """As a polynomial of where one vertex is; infinite for what is none."""
+    """Polynomial degree of a number in the position of one vertex; infinite if it is not a polynomial."""
     degrees: dict[Node, float] = {}
     for node in reachable([number]):
         args = [degrees[arg] for arg in node.args]

@@ -1,7 +1,7 @@
-"""All that solvers need of a material, from its energy density alone: functions written when first wanted.
+"""Generated kernel functions of a material with a method `psi`, written on first use.
 
-A material with ψ of F or of invariants gets them from one graph. Where ψ is a function of principal
-stretches, the graph is that of three numbers, and the rest is as in `stretches`.
+For ψ of F or of invariants, all functions come from one graph. For ψ of principal stretches, the graph has
+three inputs, and `stretches` supplies the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 @cache
 def trace_of(cls: Any) -> Trace:
-    """ψ of a class, as a graph."""
+    """Trace ψ of a class to a graph, cached.
+
+    Raises:
+        TraceError: ψ does not depend on F.
+    """
     trace = traced(cls)
     if trace.psi not in depending([trace.psi], trace.variables):
         raise TraceError(f"psi of {cls.__name__} does not depend on {', '.join(form_of(cls.psi))}")
@@ -36,12 +40,13 @@ def trace_of(cls: Any) -> Trace:
 
 
 def is_of_stretches(cls: Any) -> bool:
+    """True if ψ is a function of the principal stretches."""
     return form_of(cls.psi) == (STRETCHES,)
 
 
 @cache
 def has_barrier(cls: Any) -> bool:
-    """Whether ψ is infinite or undefined for some F."""
+    """True if ψ is infinite or undefined for some F."""
     trace = trace_of(cls)
     return bool(barriers(trace.psi, trace.variables, cls.stored))
 
@@ -51,6 +56,7 @@ def _inputs(trace: Trace, name: str, count: int) -> tuple[Node, ...]:
 
 
 def _at_rest(trace: Trace, nodes: Sequence[Node]) -> list[Node]:
+    """Substitute the rest state for the variables of nodes."""
     graph = trace.psi.graph
     rest = IDENTITY if len(trace.variables) == 9 else (1.0, 1.0, 1.0)
     known = dict(zip(trace.variables, map(graph.number, rest), strict=True))
@@ -58,19 +64,19 @@ def _at_rest(trace: Trace, nodes: Sequence[Node]) -> list[Node]:
 
 
 def _second(trace: Trace, direction: Sequence[Any]) -> list[Node]:
-    """δP along numbers or nodes."""
+    """δP along a direction of numbers or nodes."""
     slope = gradient(trace.psi, trace.variables)
     seeds = map(trace.psi.graph.node, direction)
     return differential(slope, dict(zip(trace.variables, seeds, strict=True)))
 
 
 def write_psi(cls: Any) -> Callable:
-    """ψ, of F or of stretches."""
+    """Generate ψ of F or of stretches."""
     return written("psi", "material, F", [trace_of(cls).psi], cls.__module__)
 
 
 def write_stress(cls: Any) -> Callable:
-    """∂ψ/∂F."""
+    """Generate ∂ψ/∂F."""
     trace = trace_of(cls)
     return written("stress", "material, F", gradient(trace.psi, trace.variables), cls.__module__)
 
@@ -82,7 +88,7 @@ def write_stress_differential(cls: Any) -> Callable:
 
 
 def write_tangent(cls: Any) -> Callable:
-    """∂²ψ/∂F∂F, nine 9-tuples."""
+    """Generate ∂²ψ/∂F∂F, nine 9-tuples."""
     trace = trace_of(cls)
     unit = [[float(p == q) for p in range(9)] for q in range(9)]
     entries = [node for direction in unit for node in _second(trace, direction)]
@@ -92,14 +98,14 @@ def write_tangent(cls: Any) -> Callable:
 
 
 def write_second(cls: Any) -> Callable:
-    """∂²ψ/∂σ∂σ, of stretches, nine numbers."""
+    """Generate ∂²ψ/∂σ∂σ of stretches, nine numbers."""
     trace = trace_of(cls)
     nodes = [node for k in range(3) for node in _second(trace, [float(i == k) for i in range(3)])]
     return written("second", "material, F", nodes, cls.__module__)
 
 
 def _positive_numbers(cls: Any) -> list[Node]:
-    """What a vertex must keep positive, of F; for stretches that is J."""
+    """Numbers that a vertex step must keep positive, as functions of F; J for ψ of stretches."""
     trace = trace_of(cls)
     if len(trace.variables) == 3:
         return [trace.psi.graph.det(_inputs(trace, "F", 9))]
@@ -121,7 +127,7 @@ def write_confinement(cls: Any) -> Callable:
 
 
 def write_vertex_response(cls: Any) -> Callable:
-    """(P g, A, q): with A the exact block of one vertex, lifted."""
+    """Generate (P g, A, q), with A the exact vertex block shifted to positive definiteness."""
     found = along_vertex(trace_of(cls).psi, _along(cls))
     nodes = [*found.slope, *found.curvature, _confinement(cls)]
     exact = physics(written("exact", "material, F, g", nodes, cls.__module__))
@@ -134,7 +140,7 @@ def write_vertex_response(cls: Any) -> Callable:
 
 
 def write_principal_hessian(cls: Any) -> Callable:
-    """The twelve numbers of ∂²ψ/∂F∂F at F = diag(s), written without what vanishes there."""
+    """Generate the twelve numbers of ∂²ψ/∂F∂F at F = diag(s), with vanishing terms eliminated."""
     trace = trace_of(cls)
     graph = trace.psi.graph
     s, zero = _inputs(trace, "s", 3), graph.number(0.0)
@@ -156,7 +162,7 @@ def write_principal_hessian(cls: Any) -> Callable:
 
 
 def write_shear_modulus(cls: Any) -> Callable:
-    """The least of ∂²ψ/∂Fᵢⱼ² over i ≠ j at rest, of parameters only."""
+    """Generate the minimum of ∂²ψ/∂Fᵢⱼ² over i ≠ j at rest, a function of the parameters only."""
     trace = trace_of(cls)
     graph = trace.psi.graph
     if len(trace.variables) == 3:
@@ -172,8 +178,11 @@ def write_shear_modulus(cls: Any) -> Callable:
 
 
 def write_step_limit(cls: Any) -> Callable:
-    """How far a vertex may go; for stretches that is as far as J stays positive, and where ψ is finite
-    everywhere it is the whole step. Nearly all steps may be taken whole, which is looked at first."""
+    """Generate the step limit of a vertex.
+
+    For ψ of stretches, the limit keeps J positive. An energy that is finite everywhere allows the full step.
+    Nearly all steps may be taken in full, which is checked first.
+    """
     numbers, along = _positive_numbers(cls), _along(cls)
     step, arguments = _inputs(trace_of(cls), "step", 3), "material, F, g, step"
     if not numbers:
@@ -195,7 +204,7 @@ def write_step_limit(cls: Any) -> Callable:
 
 
 def _defined(name: str, arguments: str, body: str, cls: Any, **names: Any) -> Callable:
-    """A function of a few lines around others."""
+    """Define a function of a few lines that calls other functions."""
     space = {"__name__": cls.__module__, **names}
     exec(f"def {name}({arguments}):\n    {body}", space)
     return space[name]

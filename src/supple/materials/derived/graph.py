@@ -1,7 +1,7 @@
-"""Arithmetic written down instead of done: the graph of operations that an energy density is made of.
+"""Expression graph of an energy density, built by operator overloading.
 
-Equal operations on equal numbers are one node, so that whatever is made of a graph shares what it can. What
-vanishes or folds into a constant is never made a node at all.
+Equal operations on equal arguments share one node, which eliminates common subexpressions. Zero terms and
+constants are folded before a node is created.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from supple.materials.derived.walking import reachable
 
 
 class Node:
-    """A number that is not known yet. op: what it is; args: the nodes it is made of; value: that of a
-    constant, or the text of an input; place: after those of its args."""
+    """A symbolic number.
+
+    Attributes:
+        op: Operation.
+        args: Argument nodes.
+        value: Value of a constant, or text of an input.
+        place: Topological index, larger than those of all arguments.
+    """
 
     __slots__ = ("args", "graph", "op", "place", "value")
 
@@ -87,13 +93,13 @@ class Node:
 
 
 class Graph:
-    """All nodes that belong together."""
+    """A set of hash-consed nodes, with algebraic simplification."""
 
     def __init__(self) -> None:
         self._known: dict[tuple, Node] = {}
 
     def make(self, op: str, *args: Node, value: Any = None) -> Node:
-        """A node as it is, without any simplification; the same one for the same op, args and value."""
+        """Create a node without simplification, or return the existing one with equal op, args and value."""
         key = (op, value, *(arg.place for arg in args))
         if key not in self._known:
             self._known[key] = Node(self, op, args, value, len(self._known))
@@ -106,7 +112,7 @@ class Graph:
         return self.make("input", value=text)
 
     def node(self, given: Any) -> Node:
-        """A node as it is, a number as a constant."""
+        """Return nodes unchanged and numbers as constants."""
         if isinstance(given, Node):
             return given
         if isinstance(given, (int, float)) or hasattr(given, "__float__"):
@@ -114,7 +120,7 @@ class Graph:
         raise TypeError(f"numbers were expected, got {shown(given)}")
 
     def apply(self, op: str, given: Any) -> Node:
-        """A function of one number."""
+        """Apply a function of one number."""
         x = self.node(given)
         if x.op == "number":
             return self.number(folded(FUNCTIONS[op], x.value))
@@ -157,7 +163,7 @@ class Graph:
         return self.make("add", x, y)
 
     def mul(self, a: Any, b: Any) -> Node:
-        """A constant factor stands first, and a sign outside."""
+        """Multiply; the result has a constant factor first and the sign outermost."""
         x, y = self.node(a), self.node(b)
         if x.op == "number" and y.op == "number":
             return self.number(x.value * y.value)
@@ -190,7 +196,7 @@ class Graph:
         return self.make("mul", x, y)
 
     def power(self, base: Any, exponent: Any) -> Node:
-        """Whole powers by multiplication, roots by roots, all others as exp(b log a), for a > 0."""
+        """Raise to a power: integers by products, halves and thirds by roots, others as exp(b log a)."""
         x, n = self.node(base), self.node(exponent)
         if n.op != "number":
             return self.apply("exp", n * self.apply("log", x))
@@ -214,7 +220,7 @@ class Graph:
         return half * half * x if n % 2 else half * half
 
     def choose(self, condition: Any, yes: Any, no: Any) -> Node:
-        """yes where the condition holds, no elsewhere."""
+        """`yes` if the condition holds, otherwise `no`."""
         if not isinstance(condition, Node):
             return self.node(yes if condition else no)
         a, b = self.node(yes), self.node(no)
@@ -232,7 +238,7 @@ class Graph:
         return x if x is y else self.make(op, x, y)
 
     def det(self, A: Sequence[Any]) -> Node:
-        """det A, one node, since its derivative is the cofactor matrix, whose first row it is made of."""
+        """det A as a single node: its derivative is the cofactor matrix, whose first row appears in det A."""
         matrix = tuple(map(self.node, A))
         C = self.cofactor(matrix)
         if all(node.op == "number" for node in matrix):
@@ -246,11 +252,16 @@ class Graph:
         )
 
     def stretch_trace(self, I1: Any, II: Any, J: Any) -> Node:
-        """σ₁ + σ₂ + σ₃ of a matrix with these invariants, one node, since it is found by Newton."""
+        """σ₁ + σ₂ + σ₃ of a matrix with these invariants, as a single node; evaluated by Newton's method."""
         return self.make("stretch_trace", *map(self.node, (I1, II, J)))
 
     def rebuilt(self, nodes: Iterable[Node], instead: dict[Node, Node]) -> list[Node]:
-        """Nodes with some of the nodes that they are made of replaced, simplified again."""
+        """Substitute nodes in expressions and simplify the result.
+
+        Args:
+            nodes: Expressions.
+            instead: Replacement of each substituted node.
+        """
         wanted = list(nodes)
         made = dict(instead)
         for node in reachable(wanted):

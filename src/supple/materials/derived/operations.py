@@ -1,4 +1,4 @@
-"""Operations that graphs are made of, and what they give of numbers."""
+"""Operations of expression graphs and their values for numbers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "inv": lambda x: 1.0 / x,
     "inverse_cube_root": inverse_cube_root,
 }
-"""Operations on one number."""
+"""Unary operations."""
 
 ROUNDING = "rounding(F[0])"
-"""The input that is the relative rounding error of the numbers at hand."""
+"""Input that stands for the relative rounding error of the working precision."""
 
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def folded(function: Callable[[float], float], value: float) -> float:
-    """As compiled code would have it, which knows no exceptions."""
+    """Evaluate a function without exceptions, like compiled code: NaN instead."""
     try:
         return function(value)
     except (ValueError, ZeroDivisionError, OverflowError):

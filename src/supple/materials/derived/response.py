@@ -1,7 +1,7 @@
-"""What a vertex needs of an energy density: force and stiffness as it moves, F becoming F + s gᵀ.
+"""Generated force and stiffness of a vertex: derivatives of ψ(F + s gᵀ) with respect to the vertex step s.
 
-ψ is mostly a function of a few numbers, such as invariants: coefficients of these are found backwards
-[Gower and Mello 2012], their own expansions in s forwards.
+ψ is usually a function of a few numbers, such as invariants. Its derivatives with respect to these are
+computed backward [Gower and Mello 2012], the expansions of the numbers in s forward.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ WEIGHTS = {
     "det": 5,
     "stretch_trace": 60,
 }
-"""About what operations cost, beside 1 for a product."""
+"""Approximate cost of operations relative to a multiplication."""
 
 WIDEST = 8
-"""How many numbers ψ may depend on through a cut that is worth a trial."""
+"""Largest number of nodes in a cut that is tried."""
 
 TRIALS = 12
-"""How many of them are tried."""
+"""Number of cuts tried."""
 
 
 class VertexResponse(NamedTuple):
-    """ψ by where one vertex is: slope P g and curvature, the block of the Hessian."""
+    """Derivatives of ψ with respect to a vertex position: slope P g and curvature, the Hessian block."""
 
     slope: tuple[Node, ...]
     curvature: tuple[Node, ...]
@@ -46,21 +46,22 @@ class VertexResponse(NamedTuple):
 
 
 def along_vertex(psi: Node, along: AlongVertex) -> VertexResponse:
-    """ψ's own expansion.
+    """Expand ψ in the vertex step at least cost.
 
-    ψ is a function of a few numbers, such as invariants, which are functions of s: coefficients of the first
-    part are found backwards, of the second forwards. Where to cut is tried out, and how to sum up.
+    A cut is a set of nodes, such as invariants, through which ψ depends on F. Derivatives above the cut are
+    computed backward, below it forward. The cheapest combination of cut and summation order is chosen.
     """
     trials = [trial for cut in _cuts(psi, along.F) for trial in _by_cut(psi, cut, along)]
     return min(trials, key=VertexResponse.cost)
 
 
 def cost(nodes: Iterable[Node]) -> int:
+    """Total weight of the operations of an expression."""
     return sum(WEIGHTS.get(node.op, 1) for node in reachable(nodes))
 
 
 def _cuts(psi: Node, F: Sequence[Node]) -> list[frozenset[Node]]:
-    """Sets of nodes through which ψ depends on F, narrow ones first; ψ itself is one."""
+    """Sets of nodes through which ψ depends on F, smallest first; {ψ} is one of them."""
     involved = depending([psi], F)
     order = [node for node in reachable([psi]) if node in involved]
     last = {arg: node.place for node in order for arg in node.args}
@@ -68,7 +69,7 @@ def _cuts(psi: Node, F: Sequence[Node]) -> list[frozenset[Node]]:
     cuts = {}
     for k, node in enumerate(order):
         if node.op == "input" or any(place > node.place for place in determinants):
-            continue  # second derivatives of determinants are known below a cut only
+            continue  # second derivatives of determinants are available below a cut only
         live = frozenset(n for n in order[: k + 1] if last.get(n, psi.place + 1) > node.place)
         if len(live) <= WIDEST:
             cuts[live] = len(live)
@@ -76,8 +77,11 @@ def _cuts(psi: Node, F: Sequence[Node]) -> list[frozenset[Node]]:
 
 
 def _by_cut(psi: Node, cut: frozenset[Node], along: AlongVertex) -> Iterator[VertexResponse]:
-    """The block is K + S H Sᵀ: K from how the numbers of a cut bend, S their slopes, H = ∂²ψ/∂a∂b. The last
-    product is summed up pair by pair, or row by row."""
+    """Expansions through a cut, one per summation order of the last product.
+
+    The block is K + S H Sᵀ with the curvatures K and slopes S of the cut's numbers and H = ∂²ψ/∂a∂b. S H Sᵀ
+    is summed pair by pair, or row by row.
+    """
     zero = psi.graph.number(0.0)
     first, second = _coefficients(psi, cut)
     known = expansions(cut, along)
@@ -118,7 +122,7 @@ def _row_by_row(second: Pairs, slopes: Slopes, zero: Node) -> list[Node]:
 
 
 def _coefficients(psi: Node, cut: frozenset[Node]) -> tuple[dict[Node, Node], dict[tuple, Node]]:
-    """∂ψ/∂a and ∂²ψ/∂a∂b of a cut, by pushing both from ψ down to it [Gower and Mello 2012]."""
+    """∂ψ/∂a and ∂²ψ/∂a∂b of a cut, by edge pushing from ψ down to the cut [Gower and Mello 2012]."""
     zero = psi.graph.number(0.0)
     involved = depending([psi], cut)
     first: dict[Node, Node] = {psi: psi.graph.number(1.0)}
@@ -150,8 +154,11 @@ def _push_down(
     slopes: list[tuple[Node, Node]],
     push: Callable[[Node, Node, Node], None],
 ) -> None:
-    """∂²ψ of a pair with this node, told by its args. A pair of two different nodes stands for two entries,
-    and so counts twice where both become the same."""
+    """Push ∂²ψ of a pair that contains this node down to the node's arguments.
+
+    A pair of two different nodes stands for two symmetric entries, so it counts twice if both become the same
+    node.
+    """
     other = pair[1] if pair[0] is node else pair[0]
     if other is node:
         for i, (a, slope) in enumerate(slopes):

@@ -1,4 +1,4 @@
-"""Derivatives of single operations, and of whole graphs backwards."""
+"""Derivatives of single operations, and reverse-mode gradients of graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from supple.materials.derived.walking import depending, reachable
 
 
 def partials(node: Node) -> list[tuple[Node, Node]]:
-    """(a, ∂node/∂a) of its args a."""
+    """(a, ∂node/∂a) for each argument a."""
     graph, args = node.graph, node.args
     one = graph.number(1.0)
     if node.op == "add":
@@ -37,8 +37,10 @@ def partials(node: Node) -> list[tuple[Node, Node]]:
 
 
 def _stretch_slopes(t: Node) -> tuple[Node, ...]:
-    """∂t/∂I₁, ∂t/∂II and ∂t/∂J of the largest root t of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0, kept finite
-    where it is a double one (see `algebra.rotation`)."""
+    """∂t/∂I₁, ∂t/∂II and ∂t/∂J of the largest root t of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0.
+
+    Regularized to stay finite at a double root (see `algebra.rotation`).
+    """
     graph, (I1, _, J) = t.graph, t.args
     flat = DEGENERATE * graph.apply("sqrt", graph.input(ROUNDING)) * t * I1 + 1e-30
     slope = graph.largest(4.0 * ((t * t - I1) * t - 2.0 * J), 4.0 * flat)
@@ -47,7 +49,7 @@ def _stretch_slopes(t: Node) -> tuple[Node, ...]:
 
 
 def _slope(node: Node) -> Node:
-    """f' of a function f of one number."""
+    """f' of a unary function f."""
     graph, x = node.graph, node.args[0]
     if node.op == "neg":
         return graph.number(-1.0)
@@ -65,7 +67,7 @@ def _slope(node: Node) -> Node:
 
 
 def second_partials(node: Node) -> list[tuple[Node, Node, Node]]:
-    """(a, b, ∂²node/∂a∂b) of its args, each pair once."""
+    """(a, b, ∂²node/∂a∂b) of the arguments, each pair once."""
     graph = node.graph
     if node.op == "mul":
         a, b = node.args

@@ -1,7 +1,7 @@
-"""Materials whose energy is a function of the principal stretches, ψ(σ₁, σ₂, σ₃), symmetric in them.
+"""Generated functions for symmetric energies ψ(σ₁, σ₂, σ₃) of the principal stretches.
 
-F = U diag(σ) Wᵀ with rotations U and W, so P = U diag(p) Wᵀ with p = ∂ψ/∂σ, and second derivatives are the
-twelve numbers of `principal`.
+F = U diag(σ) Wᵀ with rotations U and W, so P = U diag(p) Wᵀ with p = ∂ψ/∂σ, and the second derivatives are
+the twelve numbers of `principal`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from supple.materials.derived.formulas import write_stress as write_slopes
 from supple.materials.principal import principal_hessian
 
 CLOSE = 0.3
-"""Difference of two stretches, in units of ε^¼ of their sum, below which quotients of differences are
-derivatives."""
+"""Threshold on the difference of two stretches, in units of ε^¼ of the sum of all stretches, below which
+difference quotients are replaced by derivatives."""
 
 
 @physics
@@ -34,7 +34,7 @@ def divided(p, q, s, t, straight, size):
 
 @physics
 def quotients(p, A, s):
-    """(flips, twists) of stretches s with slopes p and second derivatives A."""
+    """(flips, twists) at stretches s, for slopes p and second derivatives A."""
     size = CLOSE * math.sqrt(math.sqrt(rounding(s[0]))) * (abs(s[0]) + abs(s[1]) + abs(s[2])) + 1e-30
     xx, yy, zz, xy, xz, yz = A
     return (
@@ -78,7 +78,7 @@ def changed(A, flip, twist, D):
 
 @physics
 def own_block(U, a, A, flip, twist):
-    """U Â Uᵀ, as xx yy zz xy xz yz, the block of a vertex whose gradient is a in the frame of W."""
+    """U Â Uᵀ, as xx yy zz xy xz yz: the block of a vertex whose gradient is a in the frame of W."""
     h = 0.5
     x, y, z = a[0] * a[0], a[1] * a[1], a[2] * a[2]
     same = (h * (flip[0] + twist[0]), h * (flip[1] + twist[1]), h * (flip[2] + twist[2]))

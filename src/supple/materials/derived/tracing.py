@@ -1,7 +1,7 @@
-"""The graph of an energy density: ψ, as a user wrote it in Python, is called once with nodes for numbers.
+"""Tracing of a user's ψ: it is called once with symbolic nodes instead of numbers.
 
-What ψ calls sees the nodes too: functions, kernels' own as well, are run as copies in which `math`, `min`,
-`max` and `select` write down what they would do.
+Functions called by ψ, including kernel functions, are run as copies in which `math`, `min`, `max` and
+`select` create nodes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from supple.materials.derived.graph import Graph, Node
 from supple.materials.derived.operations import ROUNDING
 
 INVARIANTS = ("I1", "I2", "J")
-"""What ψ may be a function of instead of F: |F|², |cof F|² and det F, which are tr C, ½ (tr²C - tr C²)
-and √det C for C = Fᵀ F."""
+"""Possible arguments of ψ instead of F: |F|², |cof F|² and det F, which are tr C, ½ (tr²C - tr C²) and √det C
+for C = Fᵀ F."""
 
 STRETCHES = "stretches"
-"""Or of the three principal stretches, the last of which is negative where F is inverted."""
+"""Alternative argument of ψ: the three principal stretches; the last is negative if F is inverted."""
 
 
 class TraceError(TypeError):
@@ -35,14 +35,18 @@ class TraceError(TypeError):
 
 
 class Trace(NamedTuple):
-    """ψ as a graph, and the inputs it is a function of: nine of F, or three stretches."""
+    """ψ as a graph with its inputs: nine entries of F, or three stretches."""
 
     psi: Node
     variables: tuple[Node, ...]
 
 
 def form_of(density: Callable) -> tuple[str, ...]:
-    """What a ψ is a function of: ("F",), ("stretches",) or some of the invariants."""
+    """Return the arguments of a ψ: ("F",), ("stretches",) or some of the invariants.
+
+    Raises:
+        TraceError: The arguments are none of these.
+    """
     names = tuple(inspect.signature(density).parameters)[1:]
     if names in (("F",), (STRETCHES,)) or (names and set(names) <= set(INVARIANTS)):
         return names
@@ -53,7 +57,11 @@ def form_of(density: Callable) -> tuple[str, ...]:
 
 
 def traced(cls: Any) -> Trace:
-    """The energy density of a class of materials with a method `psi`."""
+    """Trace the energy density of a material class with a method `psi`.
+
+    Raises:
+        TraceError: ψ uses operations without a derivative, or fails.
+    """
     graph, form = Graph(), form_of(cls.psi)
     count = 3 if form == (STRETCHES,) else 9
     variables = tuple(graph.input(f"F[{k}]") for k in range(count))
@@ -74,11 +82,11 @@ def traced(cls: Any) -> Trace:
 
 
 NUMBERS = "F is a tuple of nine numbers, row by row, and stretches are three"
-"""What ψ is given, said where that may be what is wrong."""
+"""Hint on the arguments of ψ in error messages."""
 
 
 def _ended(error: Exception) -> str:
-    """What is wrong, as a sentence."""
+    """Text of an exception as a sentence."""
     said = str(error)
     return said if said.endswith(("?", ".")) else f"{said}."
 
@@ -94,7 +102,7 @@ def _invariant(graph: Graph, F: tuple[Node, ...], name: str) -> Node:
 
 
 class _Parameters:
-    """Stands for the material in ψ: what kernels see of it are inputs, all else is as its class has it."""
+    """Stand-in for the material in ψ: stored parameters are graph inputs, all else is as in the class."""
 
     def __init__(self, graph: Graph, cls: Any) -> None:
         self._graph, self._cls = graph, cls
@@ -120,7 +128,7 @@ class _Parameters:
 
 
 class _Namespace:
-    """A module whose functions write down what they do."""
+    """A module whose functions create nodes."""
 
     def __init__(self, tracer: _Tracer, module: Any) -> None:
         self._tracer, self._module = tracer, module
@@ -130,7 +138,7 @@ class _Namespace:
 
 
 class _Tracer:
-    """Copies of functions that work on nodes."""
+    """Copies of functions that operate on nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self._copies: dict[int, Any] = {}
@@ -146,7 +154,7 @@ class _Tracer:
         }
 
     def of(self, thing: Any) -> Any:
-        """What stands for something that ψ reads."""
+        """Return the symbolic counterpart of an object used by ψ."""
         if id(thing) in self._known:
             return self._known[id(thing)]
         if isinstance(thing, ModuleType):
@@ -174,7 +182,7 @@ class _Tracer:
 
 
 def _functions_of(graph: Graph) -> dict[int, Callable]:
-    """What stands for the functions of math and NumPy, by their ids."""
+    """Symbolic counterparts of the functions of math and NumPy, by their ids."""
 
     def log(x: Any, *base: Any) -> Node:
         return graph.apply("log", x) / graph.apply("log", base[0]) if base else graph.apply("log", x)
@@ -223,7 +231,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _folded(function: Callable, given: Any) -> Any:
-    """min and max of two numbers or more, or of a sequence of them."""
+    """min or max of two or more numbers, or of a sequence."""
     first, *rest = given if len(given) > 1 else given[0]
     for other in rest:
         first = function(first, other)

@@ -1,4 +1,4 @@
-"""Ways through graphs."""
+"""Traversals of expression graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def reachable(nodes: Iterable[Node]) -> list[Node]:
-    """All nodes that some are made of, and these, each after its args."""
+    """Return nodes and everything they depend on, in topological order."""
     found: set[Node] = set()
     waiting = list(nodes)
     while waiting:
@@ -22,7 +22,7 @@ def reachable(nodes: Iterable[Node]) -> list[Node]:
 
 
 def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
-    """Those of all that `nodes` are made of that depend on some inputs, and these."""
+    """Return the given inputs, and the nodes reachable from `nodes` that depend on them."""
     found = set(on)
     for node in reachable(nodes):
         if any(arg in found for arg in node.args):

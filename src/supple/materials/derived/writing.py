@@ -1,4 +1,4 @@
-"""Graphs as functions: text that Python, SIMD packs and CUDA threads run alike."""
+"""Code generation from graphs, for Python, SIMD packs and CUDA threads alike."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from supple.materials.derived.walking import reachable
 SIGNS = {"add": "+", "sub": "-", "mul": "*", **COMPARISONS, "and": "&"}
 
 LONGEST = 60
-"""Characters of an expression that is written where it is used, instead of under a name of its own."""
+"""Largest length, in characters, of an expression that is inlined instead of assigned to a variable."""
 
 
 def written(name: str, arguments: str, nodes: Sequence[Node], module: str, example: str = "F[0]") -> Callable:
-    """The function of these arguments that returns the numbers of some nodes, one alone as it is.
+    """Compile a function that returns the values of nodes; a single node is returned without a tuple.
 
-    module: where it belongs, by which kernels on disk know it. example: a number of the kind that constants
-    have to be, since tuples must be all of one kind.
+    Args:
+        name: Function name.
+        arguments: Argument list.
+        nodes: Returned nodes.
+        module: Module name, part of the kernel cache key.
+        example: Expression of the type that constants are converted to, because all entries of a tuple must
+            have one type.
     """
     text = source(name, arguments, nodes, example)
     names: dict[str, Any] = {"__name__": module, "math": math, "select": select, "rounding": rounding}
@@ -33,6 +38,7 @@ def written(name: str, arguments: str, nodes: Sequence[Node], module: str, examp
 
 
 def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0]") -> str:
+    """Source text of the function that `written` compiles."""
     uses = Counter(arg for node in reachable(nodes) for arg in _read(node))
     uses.update(nodes)
     texts: dict[Node, str] = {}
@@ -48,7 +54,7 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
         if node.op == "number":
             texts[node] = repr(node.value) if math.isfinite(node.value) else "math.nan"
             continue
-        if node.place in divisors:  # x (1/y), which nobody else needs, is x/y
+        if node.place in divisors:  # x (1/y) with a single use of 1/y is x/y
             texts[node] = f"/ {texts[node.args[0]]}"
             continue
         text = _text(node, texts)
@@ -65,7 +71,7 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
 
 
 def _varies(nodes: Sequence[Node]) -> bool:
-    """Whether some of them are more than constants and parameters, so that they are packs in kernels."""
+    """True if nodes depend on inputs other than parameters, which are packs in kernels."""
     return any(n.op == "input" and not n.value.startswith("material") for n in reachable(nodes))
 
 
