@@ -1,4 +1,4 @@
-"""Energy terms: one file per kind of stencil."""
+"""Energy terms, one module per kind of stencil."""
 
 from supple.terms.barrier import Barriers
 from supple.terms.bending import (

@@ -1,9 +1,9 @@
-"""Contacts that never give way: a barrier between a vertex and a triangle, or between two edges.
+"""Barrier contacts between a vertex and a triangle, or between two edges; intersection-free.
 
-E = k m b(d), where b = -(d - h)² ln(d/h) for distances d < h and 0 beyond, twice continuously differentiable
-and infinite at d = 0 [IPC, Li et al. 2020, eq. 6, of d instead of d²]. The closest points of edges that are
-nearly parallel jump from end to end: with c = |p × q|² of two edges p and q, m = (2 - c/ε) c/ε for c < ε lets
-these fade, and is 1 for all others [IPC eq. 24].
+E = k m b(d), where b = -(d - h)² ln(d/h) for distances d < h and 0 otherwise, is twice continuously
+differentiable and infinite at d = 0 [IPC, Li et al. 2020, eq. 6, with d instead of d²]. The closest points of
+nearly parallel edges jump from end to end. The mollifier m = (2 - c/ε) c/ε for c < ε, with c = |p × q|² of
+two edges p and q, fades out these contacts; m is 1 for all others [IPC eq. 24].
 """
 
 from __future__ import annotations
@@ -32,24 +32,28 @@ from supple.terms.constraint import positive_part, seen_corner
 from supple.terms.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
 
 PARALLEL = 1e-3
-"""ε of |p|² |q|² at rest."""
+"""ε relative to |p|² |q|² at rest."""
 
 POINT, CORNER, END = 0, 1, 2
-"""What a visiting vertex is: the vertex that is near to a triangle, a corner of that, or the end of an
-edge."""
+"""Roles of a visiting vertex: vertex near a triangle, corner of the triangle, or end of an edge."""
 
 OTHERS = np.array(
     [[[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]], [[1, 2, 3], [0, 2, 3], [3, 0, 1], [2, 0, 1]]]
 )
-"""The other corners as seen from each, of a vertex and a triangle, and of two edges: the first is the vertex
-seen from a corner, and the other end seen from an end."""
+"""Other corners as seen from each, for vertex-triangle and edge-edge contacts. First comes the vertex, seen
+from a triangle corner, or the other end of the edge, seen from an end."""
 
 
 class BarrierRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other corners;
-    offsets (rows, 9, lanes): where they lie at zero displacement, from the visiting one [m]; data (rows, 5,
-    lanes): k [N/m], h [m], ε [m⁴], 1/l [1/m], and what the visiting vertex is; all 0 where there is no
-    visit; rub (rows, NUMBERS, lanes) of friction, see `Rubs`, or ()."""
+    """Packed data of barrier contacts; zero in empty lanes.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, 3, lanes) ids of the other corners.
+        offsets: (rows, 9, lanes) vectors to them from the visiting corner at zero displacement [m].
+        data: (rows, 5, lanes) k [N/m], h [m], ε [m⁴], 1/l [1/m], and the role of the visiting vertex.
+        rub: (rows, NUMBERS, lanes) friction data, see `Rubs`, or ().
+    """
 
     start: Any
     others: Any
@@ -59,8 +63,16 @@ class BarrierRows(NamedTuple):
 
 
 class BarrierTables(NamedTuple):
-    """Of all barriers: vertices (m, 4); crossing (m,) as 0 or 1; data (m, 4): k [N/m], h [m], ε [m⁴] and
-    1/l [1/m]; positions (n, 3) [m] of all vertices; others: `OTHERS`; rub: `RubTables` or ()."""
+    """Arrays of all barrier contacts.
+
+    Attributes:
+        vertices: (m, 4) corners.
+        crossing: (m,) 1 for edge-edge contacts, otherwise 0.
+        data: (m, 4) k [N/m], h [m], ε [m⁴] and 1/l [1/m].
+        positions: (n, 3) positions of all vertices at zero displacement [m].
+        others: `OTHERS`.
+        rub: `RubTables` or ().
+    """
 
     vertices: Any
     crossing: Any
@@ -72,9 +84,18 @@ class BarrierTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Barriers(Elemental):
-    """vertices (m, 4): a vertex and the corners of a triangle, or the ends of two edges where crossing (m,)
-    says so; stiffness (m,): k [N/m]; reach (m,): h [m]; keys (m,): whole numbers that tell them apart;
-    positions (n, 3) at zero displacement [m]; capacity: how many there is room for; rubs: where they rub."""
+    """Barrier contacts.
+
+    Attributes:
+        vertices: (m, 4) a vertex and the corners of a triangle, or the ends of two edges.
+        crossing: (m,) True for edge-edge contacts.
+        stiffness: (m,) k [N/m].
+        reach: (m,) barrier distance h [m].
+        keys: (m,) integer identifiers.
+        positions: (n, 3) positions at zero displacement [m].
+        capacity: Largest number of contacts, or None.
+        rubs: Friction data, or None.
+    """
 
     vertices: np.ndarray
     crossing: np.ndarray
@@ -127,23 +148,23 @@ class Barriers(Elemental):
 
     @property
     def rough(self) -> bool:
-        """Whether any may rub."""
+        """True if any contact has friction."""
         return self.rubs is not None
 
     @property
     def fading(self) -> np.ndarray:
-        """(m,) ε [m⁴], 0 for a vertex and a triangle."""
+        """(m,) ε [m⁴], 0 for vertex-triangle contacts."""
         p, q = (np.diff(self.positions[self.vertices[:, k]], axis=1)[:, 0] for k in ((0, 1), (2, 3)))
         return np.where(self.crossing, PARALLEL * (p**2).sum(axis=1) * (q**2).sum(axis=1), 0.0)
 
     @property
     def lengths(self) -> np.ndarray:
-        """(m,) [m] of an edge at rest."""
+        """(m,) rest length of an edge of each contact [m]."""
         edge = np.diff(self.positions[self.vertices[:, 2:]], axis=1)[:, 0]
         return np.maximum(np.sqrt((edge**2).sum(axis=1)), 1e-30)
 
     def forces(self, positions: np.ndarray) -> np.ndarray:
-        """(n, 3) [N] on vertices at positions (n, 3) [m]."""
+        """(n, 3) forces on vertices at positions (n, 3) [m], including friction [N]."""
         found = self.near(positions)
         force = found.force
         if self.rubs is not None:
@@ -157,31 +178,33 @@ class Barriers(Elemental):
         return self.forces(positions)
 
     def complementarity(self, positions: np.ndarray) -> float:
-        """Σ λ d, pushes times gaps [J]."""
+        """Σ λ d, the sum of normal forces times distances [J]."""
         push, distance, _ = self.pushes(positions)
         return float((push * distance).sum())
 
     def pushes(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """λ [N], d [m] and h [m] of those that push, (s,) each."""
+        """λ [N], d [m] and h [m] of the active contacts, (s,) each."""
         found = self.near(positions)
         gaps = np.einsum("ma,mai->mi", found.weights, positions[self.vertices[found.some]])
         return found.push, np.sqrt((gaps**2).sum(axis=1)), self.reach[found.some]
 
     def near(self, positions: np.ndarray) -> Near:
-        """Those that push, at positions (n, 3) [m]."""
+        """Active contacts at positions (n, 3) [m]."""
         return barrier_forces(
             positions[self.vertices], self.crossing, self.stiffness, self.reach, self.fading
         )
 
     def rubbed(self, positions: np.ndarray, found: Near) -> Rubbed:
-        """The friction of those that push."""
+        """Friction of the active contacts."""
         assert self.rubs is not None
         x = positions[self.vertices[found.some]]
         return self.rubs.where(found.some).response(x, found.weights, found.normal, found.push)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """Second derivatives, their positive semi-definite part, or that with a little more on the
-        diagonal."""
+        """Second derivatives of the active contacts.
+
+        Exact, the positive semi-definite projection, or that with an added diagonal (bound).
+        """
         x = self.positions[self.vertices] + u[self.vertices, :3]
         blocks = np.zeros((len(x), 4, 4, 3, 3))
         some, exact, slope = barrier_hessians(x, self.crossing, self.stiffness, self.reach, self.fading)
@@ -192,13 +215,15 @@ class Barriers(Elemental):
                 exact[:, k, k] += (slope / self.lengths[some])[:, None, None] * np.eye(3)
         blocks[some] = exact
         if self.rubs is not None:
-            displacements = np.asarray(u)[: len(self.positions), :3]  # the last record is padding
+            displacements = np.asarray(u)[: len(self.positions), :3]  # the last padded vector is unused
             self._add_friction(blocks, self.positions + displacements.astype(float))
         return blocks
 
     def _add_friction(self, blocks: np.ndarray, positions: np.ndarray) -> None:
-        """wᵃ wᵇ s (I - n nᵀ): the bound of a visit, for every kind. Coulomb's law has no second derivatives
-        of an energy."""
+        """Add wᵃ wᵇ s (I - n nᵀ), for every kind of Hessian.
+
+        Coulomb's law has no potential, so these blocks are the bound used by vertex updates.
+        """
         found = self.near(positions)
         n, s = found.normal, self.rubbed(positions, found).holds
         across = s[:, None, None] * (np.eye(3) - np.einsum("mi,mj->mij", n, n))
@@ -222,9 +247,18 @@ def _put_visit(tables, arrays, row, lane, element, slot):
 
 
 class Seen(NamedTuple):
-    """What a visiting vertex sees of a contact: its weight at the closest points; the vector from the other
-    side to its own between these [m]; m with ∂m/∂c, ∂c/∂x of the visiting vertex and |q|²; where these points
-    are, and the other corners, from it [m]."""
+    """A contact as seen from the visiting vertex.
+
+    Attributes:
+        weight: Weight of the visiting vertex at the closest points.
+        gap: Vector between the closest points, from the other side to the visiting vertex's side [m].
+        fade: Mollifier m.
+        slope: ∂m/∂c.
+        turn: ∂c/∂x of the visiting vertex.
+        square: |q|² [m²].
+        at: Closest points.
+        corners: Vectors from the visiting vertex to the other corners [m].
+    """
 
     weight: Any
     gap: Any
@@ -264,7 +298,7 @@ def _seen(rows, row, u, ui):
 
 @physics
 def _barrier(rows, row, gap):
-    """(k, d, b, b', b'') at the distance |gap|; k = 0 and others finite where it is too large."""
+    """(k, d, b, b', b'') at the distance |gap|; k = 0 and finite values beyond the barrier distance."""
     d, h = math.sqrt(dot(gap, gap)), load(rows.data, row, 1)
     near = d < h
     one = 0.0 * d + 1.0
@@ -276,8 +310,11 @@ def _barrier(rows, row, gap):
 
 @vertex_force.of(BarrierRows)
 def _vertex_force(rows, row, u, ui):
-    """f = -k (m b' w n + b m' ∂c); A = k (m b'' w² n nᵀ + (m |b'|/l + 2 m' (b |q|² + |b' w ∂c|)) I), which
-    has of what turns n and c no more than its size."""
+    """f = -k (m b' w n + b m' ∂c), with an approximate bound.
+
+    A = k (m b'' w² n nᵀ + (m |b'|/l + 2 m' (b |q|² + |b' w ∂c|)) I) contains the rotation of n and the
+    curvature of c by magnitude only.
+    """
     seen = _seen(rows, row, u, ui)
     k, d, b, first, second = _barrier(rows, row, seen.gap)
     n, w = scale(1.0 / d, seen.gap), seen.weight

@@ -1,8 +1,8 @@
-"""Second derivatives of barriers, on the host.
+"""Second derivatives of barrier contacts, on the host.
 
-At the closest points, r = Σ wᵢ xᵢ with d = |r| is stationary in their parameters θ: r · T = 0, T = ∂r/∂θ =
-Σ αᵢ xᵢ. With D = ½ d² that gives ∂D/∂xᵢ = wᵢ r and ∂²D = wᵢ wⱼ I - Cᵢ (TᵀT)⁻¹ Cⱼᵀ, Cᵢ = wᵢ T + αᵢ r, for the
-parameters that are not at an end of their range.
+At the closest points, the distance d = |r| of r = Σ wᵢ xᵢ is stationary in the parameters θ of the points: r
+· T = 0, T = ∂r/∂θ = Σ αᵢ xᵢ. With D = ½ d² this gives ∂D/∂xᵢ = wᵢ r and ∂²D = wᵢ wⱼ I - Cᵢ (TᵀT)⁻¹ Cⱼᵀ, Cᵢ =
+wᵢ T + αᵢ r, over the parameters in the interior of their range.
 """
 
 from __future__ import annotations
@@ -14,21 +14,33 @@ import numpy as np
 from supple.contact.gaps import measure_edges, measure_faces
 
 ALONE = 1e-12
-"""Part of its trace that is added to TᵀT, which is singular where edges are parallel."""
+"""Regularization added to TᵀT, relative to its trace; TᵀT is singular for parallel edges."""
 
 _P, _Q = np.array([-1.0, 1, 0, 0]), np.array([0.0, 0, -1, 1])
-"""Edges p and q as sums of corners."""
+"""Edges p and q as linear combinations of the corners."""
 
 
 CLOSEST = 1e-9
-"""Of the reach: what is nearer, as bodies that touch at rest and were pushed apart since, counts as that."""
+"""Smallest distance relative to the barrier distance, for example after separation of bodies in contact at
+rest."""
 
 
 def barrier_hessians(
     x: np.ndarray, crossing: np.ndarray, stiffness: np.ndarray, reach: np.ndarray, fading: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which (s,) of stencils with corners x (m, 4, 3) are nearer than their reach (m,), with ∂²E (s, 4, 4, 3,
-    3) and k m |b'| (s,) [N] of those."""
+    """Hessians of active contacts.
+
+    Args:
+        x: (m, 4, 3) corners [m].
+        crossing: (m,) True for edge-edge contacts.
+        stiffness: (m,) k [N/m].
+        reach: (m,) barrier distance h [m].
+        fading: (m,) ε of the mollifier [m⁴].
+
+    Returns:
+        Indices (s,) of the contacts within the barrier distance, their ∂²E (s, 4, 4, 3, 3) [N/m], and k m
+        |b'| (s,) [N].
+    """
     weights, distance = closest(x, crossing)
     some = np.flatnonzero(distance < reach)
     x, w, edges = x[some], weights[some], crossing[some]
@@ -55,9 +67,15 @@ def barrier_hessians(
 
 
 class Near(NamedTuple):
-    """Which (s,) of stencils are nearer than their reach; signed weights (s, 4) of their corners at the
-    closest points; n (s, 3) from the second to the first; λ = k m |b'| (s,) [N]; forces (s, 4, 3) [N] on the
-    corners."""
+    """Active contacts and their forces.
+
+    Attributes:
+        some: (s,) indices of the contacts within the barrier distance.
+        weights: (s, 4) signed weights of the corners at the closest points.
+        normal: (s, 3) n, from the second to the first side.
+        push: (s,) normal force λ = k m |b'| [N].
+        force: (s, 4, 3) forces on the corners [N].
+    """
 
     some: np.ndarray
     weights: np.ndarray
@@ -69,7 +87,7 @@ class Near(NamedTuple):
 def barrier_forces(
     x: np.ndarray, crossing: np.ndarray, stiffness: np.ndarray, reach: np.ndarray, fading: np.ndarray
 ) -> Near:
-    """Of stencils with corners x (m, 4, 3)."""
+    """Forces of active contacts; arguments as in `barrier_hessians`."""
     weights, distance = closest(x, crossing)
     some = np.flatnonzero(distance < reach)
     x, w = x[some], weights[some]
@@ -89,7 +107,7 @@ def barrier_forces(
 
 
 def closest(x: np.ndarray, crossing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Signed weights (m, 4) of the corners x (m, 4, 3) at the closest points, and the distance (m,) [m]."""
+    """Signed weights (m, 4) of the corners x (m, 4, 3) at the closest points, and distances (m,) [m]."""
     weights, distance = np.zeros((len(x), 4)), np.zeros(len(x))
     points = np.ascontiguousarray(x.reshape(-1, 3), float)
     corners = np.arange(4 * len(x)).reshape(-1, 4)
@@ -120,8 +138,11 @@ def _half_square(x: np.ndarray, w: np.ndarray, crossing: np.ndarray) -> tuple[np
 
 
 def _parameters(w: np.ndarray, crossing: np.ndarray) -> np.ndarray:
-    """α (m, 2, 4) of the parameters, 0 for those that do not move: within a triangle or one of its edges
-    corners exchange weight with the first that has some; along edges, their ends do."""
+    """Coefficients α (m, 2, 4) of the parameters, 0 for fixed ones.
+
+    In a triangle or on one of its edges, a corner exchanges weight with the first corner of nonzero weight;
+    on edges, both ends exchange weight.
+    """
     alpha = np.zeros((len(w), 2, 4))
     some = np.abs(w) > 0
     corners = np.arange(len(w))
@@ -140,7 +161,7 @@ def _parameters(w: np.ndarray, crossing: np.ndarray) -> np.ndarray:
 
 
 def _fading(x: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Of edges with corners x (m, 4, 3): m, m' and m'' (m,), ∇c (m, 4, 3) and ∇²c (m, 4, 4, 3, 3)."""
+    """m, m' and m'' (m,), ∇c (m, 4, 3) and ∇²c (m, 4, 4, 3, 3) of edges with corners x (m, 4, 3)."""
     p, q = x[:, 1] - x[:, 0], x[:, 3] - x[:, 2]
     N = np.cross(p, q)
     ratio = np.minimum((N**2).sum(axis=1) / eps, 1.0)

@@ -1,14 +1,14 @@
-"""Friction of barriers: springs that hold what sticks, across the direction in which a barrier pushes.
+"""Friction of barrier contacts: springs between sticking points, perpendicular to the normal.
 
-The closest points of two surfaces at the distance d along n push each other with λ = k m |b'(d)|. Where the
-same points were when the step began tells how far they have slipped since: o = o₀ + c - n (n · c), with c the
-change of the vector between them. Then t = -κ o where that is at most μ λ, else -μ λ o/|o|: n, λ, o and the
-points are all of the same positions, and nothing is lagged. The end of a spring moves only where it slides,
-so that what sticks does not creep (`supple.grip`).
+The closest points of two surfaces at the distance d along n have the normal force λ = k m |b'(d)|. The slip
+since the start of the step follows from the initial positions of the same points: o = o₀ + c - n (n · c),
+with the change c of the vector between them. The friction force is t = -κ o if κ |o| ≤ μ λ, otherwise -μ λ
+o/|o|. n, λ, o and the points belong to the same positions: nothing is lagged. The end of a spring moves only
+during sliding, so a sticking contact does not creep (`supple.grip`).
 
-The closest points are d apart, so that t alone would turn what it acts on by the torque gap × t. What takes
-that away are the least forces without a sum that do: ω × ρ on corners at ρ from their middle, with ω from
-the torque as in a body of four points of equal mass. They are of the order d/l of t.
+The closest points are at a distance d, so t alone would cause the torque gap × t. It is balanced by the
+smallest forces with zero sum: ω × ρ on corners at ρ from their center, with ω from the torque as for a rigid
+body of four points of equal mass. These forces are of the order of d/l times t.
 """
 
 from __future__ import annotations
@@ -25,19 +25,26 @@ from supple.contact.planes import is_empty
 from supple.kernels import chosen_by_type, load, physics, select
 
 BEGAN, SLIP, FRICTION, STIFFNESS, NUMBERS = 0, 9, 12, 13, 14
-"""Where among its numbers a visit has the corners when the step began, o₀ [m], μ and κ [N/m]."""
+"""Offsets of the corners at the start of the step [m], o₀ [m], μ and κ [N/m] in the numbers of an incidence,
+and their count."""
 
 TINY = 1e-30
-"""Least length [m] that is divided by: what has not slipped has no direction."""
+"""Smallest slip length in a denominator [m]; zero slip has no direction."""
 
 ALONG = 1e-7
-"""Corners nearly on a line, whose inertia has a smaller determinant than this, in parts of its trace³, keep
-some of the torque along it."""
+"""Smallest determinant of the inertia in units of its trace³. Nearly collinear corners, below it, keep part
+of the torque along their line."""
 
 
 class Rubs(NamedTuple):
-    """Of m barriers: began (m, 4, 3) where their corners were when the step began [m]; slip (m, 3): o₀ [m];
-    friction (m,): μ; stiffness (m,): κ [N/m]."""
+    """Friction data of m barrier contacts.
+
+    Attributes:
+        began: (m, 4, 3) corners at the start of the step [m].
+        slip: (m, 3) o₀ [m].
+        friction: (m,) friction coefficient μ.
+        stiffness: (m,) κ [N/m].
+    """
 
     began: np.ndarray
     slip: np.ndarray
@@ -45,9 +52,17 @@ class Rubs(NamedTuple):
     stiffness: np.ndarray
 
     def rows(self, element: np.ndarray, own: np.ndarray, others: np.ndarray, behind: np.ndarray) -> Any:
-        """(visits, NUMBERS) of visits to barriers from corners `own` (visits,), with the other corners
-        (visits, 3); behind (visits,): whether the visiting vertex is of the second of two edges, from which
-        the vector between the closest points looks the other way."""
+        """Friction data of incidences.
+
+        Args:
+            element: (v,) contact of each incidence.
+            own: (v,) visiting corner.
+            others: (v, 3) other corners.
+            behind: (v,) True if the visiting vertex belongs to the second edge, which reverses the slip.
+
+        Returns:
+            (v, NUMBERS) numbers.
+        """
         began = self.began[element]
         here = np.take_along_axis(began, own[:, None, None], axis=1)
         there = np.take_along_axis(began, others[:, :, None], axis=1) - here
@@ -60,10 +75,18 @@ class Rubs(NamedTuple):
         return RubTables(np.array(self.began, float, order="C"), numbers)
 
     def where(self, chosen: np.ndarray) -> Rubs:
+        """Select contacts."""
         return Rubs(*(values[chosen] for values in self))
 
     def response(self, x: np.ndarray, w: np.ndarray, n: np.ndarray, push: np.ndarray) -> Rubbed:
-        """With corners at x (m, 4, 3), their weights w (m, 4) at the closest points, n (m, 3) and λ (m,)."""
+        """Friction response.
+
+        Args:
+            x: (m, 4, 3) corners [m].
+            w: (m, 4) signed weights of the corners at the closest points.
+            n: (m, 3) normals.
+            push: (m,) normal forces λ [N].
+        """
         c = np.einsum("ma,mai->mi", w, x - self.began) + self.slip
         o = c - (c * n).sum(axis=1)[:, None] * n
         length = np.sqrt((o * o).sum(axis=1))
@@ -73,7 +96,7 @@ class Rubs(NamedTuple):
 
 
 class RubTables(NamedTuple):
-    """Of all barriers: began (m, 4, 3) [m]; numbers (m, 5): o₀ [m], μ and κ [N/m]."""
+    """Friction arrays of all barrier contacts: began (m, 4, 3) [m]; numbers (m, 5): o₀ [m], μ and κ [N/m]."""
 
     began: Any
     numbers: Any
@@ -82,7 +105,7 @@ class RubTables(NamedTuple):
 def put_rub(
     rub: Any, arrays: Any, row: int, lane: int, element: int, slot: int, others: Any, edges: int
 ) -> None:
-    """Write what `Rubs.rows` have of a barrier that is seen from a slot; () is none."""
+    """Pack the friction data of an incidence, like `Rubs.rows`; does nothing for ()."""
 
 
 @chosen_by_type(put_rub)
@@ -107,14 +130,20 @@ def _put_rub(rub, arrays, row, lane, element, slot, others, edges):
 
 
 class Rubbed(NamedTuple):
-    """slip (m, 3): o [m]; holds (m,): |t|/|o| [N/m]; slides (m,)."""
+    """Friction response of contacts.
+
+    Attributes:
+        slip: (m, 3) o [m].
+        holds: (m,) tangential stiffness |t|/|o| [N/m].
+        slides: (m,) True for sliding contacts.
+    """
 
     slip: np.ndarray
     holds: np.ndarray
     slides: np.ndarray
 
     def forces(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """(m, 4, 3) [N] on corners at x (m, 4, 3), which have neither a sum nor a torque."""
+        """(m, 4, 3) friction forces on corners at x (m, 4, 3), with zero sum and zero torque [N]."""
         t = -self.holds[:, None] * self.slip
         rho = x - x.mean(axis=1, keepdims=True)
         inertia = np.einsum("mai,mai->m", rho, rho)[:, None, None] * np.eye(3)
@@ -134,7 +163,7 @@ def _turning(inertia: np.ndarray, torque: np.ndarray) -> np.ndarray:
 
 
 class Closest(NamedTuple):
-    """Where the closest points are: what the visiting vertex is, weights of a triangle, and of two edges."""
+    """Closest points: role of the visiting vertex, barycentric weights x, y, z, edge parameters s and t."""
 
     role: Any
     x: Any
@@ -146,8 +175,10 @@ class Closest(NamedTuple):
 
 @physics
 def gap_at(at, a, b, c):
-    """From the other side to the visiting vertex's own, between points of a stencil whose other corners lie
-    at a, b and c from the visiting one [m]."""
+    """Vector between fixed points of a stencil, from the other side to the visiting vertex's side [m].
+
+    a, b and c are the vectors from the visiting vertex to the other corners [m].
+    """
     zero = 0.0 * at.role
     here, point = (zero, zero, zero), at.role < 0.5
     p, corner = select3(point, here, a), select3(point, a, here)
@@ -171,7 +202,7 @@ def _slipped(rub, row, at, gap, n, push):
 
 
 def rubbed(rub: Any, row: Any, seen: Any, n: Any, push: Any, f: Any, A: Any) -> Any:
-    """(f, A) of a visiting vertex with what friction adds to what it has `Seen`; () is none."""
+    """Add friction to (f, A) of a visiting vertex, see `Seen`; unchanged for ()."""
 
 
 @chosen_by_type(rubbed)
@@ -215,7 +246,7 @@ def _plus_inertia(J, r):
 
 @physics
 def _turned(corners, torque):
-    """ω × ρ of the visiting vertex, from which the other corners are at `corners`: I ω = -torque."""
+    """ω × ρ of the visiting vertex, with I ω = -torque; `corners` are the vectors to the other corners."""
     a, b, c = corners
     middle = scale(0.25, add(a, add(b, c)))
     zero = 0.0 * middle[0]
@@ -233,8 +264,10 @@ def _turned(corners, torque):
 
 
 def rubbing_energy(rub: Any, row: Any, at: Any, gap: Any, n: Any, push: Any) -> Any:
-    """What stretches springs that stick, and the work of sliding against the present push [J]: no potential,
-    since the push changes. 0 for ()."""
+    """Energy of sticking springs, or work of sliding at the present normal force [J]; 0 for ().
+
+    The latter is no potential, because the normal force changes.
+    """
 
 
 @chosen_by_type(rubbing_energy)

@@ -1,4 +1,4 @@
-"""How sheets resist bending: what a user gives, and the terms that it makes of a triangle mesh."""
+"""Bending models of sheets: user options, and the energy terms they create for a triangle mesh."""
 
 from __future__ import annotations
 
@@ -25,17 +25,27 @@ THICKNESS = Parameter("thickness", "thickness", "m", "h", above=0, example=1e-3)
 
 
 def plate_stiffness(young: float, poisson: float, thickness: float) -> float:
-    """B = E h³ / (12 (1 - ν²)) [N m] of a plate of thickness h [m]."""
+    """Bending rigidity of a plate, B = E h³ / (12 (1 - ν²)).
+
+    Args:
+        young: Young's modulus E [Pa].
+        poisson: Poisson's ratio ν.
+        thickness: Thickness h [m].
+
+    Returns:
+        B [N m].
+    """
     E, nu, h = YOUNG.checked(young), POISSON.checked(poisson), THICKNESS.checked(thickness)
     return float(E * h**3 / (12 * (1 - nu**2)))
 
 
 @dataclass(frozen=True)
 class Bending(ABC):
-    """How a sheet resists bending.
+    """Base class of bending models.
 
-    stiffness: B [N m], a moment per width for a curvature: a number, or an array with one for each triangle,
-    of which a hinge has the mean of its two.
+    Attributes:
+        stiffness: Bending rigidity B [N m], moment per width and curvature; a number, or (m,) per triangle. A
+            hinge uses the mean of its two triangles.
     """
 
     name: ClassVar[str]
@@ -48,23 +58,32 @@ class Bending(ABC):
 
     @classmethod
     def from_young(cls, young: float, poisson: float, thickness: float, **options: Any) -> Self:
-        """Of a plate of Young's modulus E [Pa], Poisson's ratio ν and thickness h [m]:
-        B = E h³ / (12 (1 - ν²))."""
+        """Create the bending model of a plate, with B = E h³ / (12 (1 - ν²)).
+
+        Args:
+            young: Young's modulus E [Pa].
+            poisson: Poisson's ratio ν.
+            thickness: Thickness h [m].
+            **options: Further options of the model.
+        """
         return cls(plate_stiffness(young, poisson, thickness), **options)
 
     @abstractmethod
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
-        """What the hinges of a mesh add to a model with vertices at positions (n, 3) [m]."""
+        """Create the energy term of hinges, for vertices at positions (n, 3) [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class HingeBending(Bending):
-    """½ B Σ w (θ - θ₀)² over the edges, θ the angle between the triangles: the discrete shell.
+    """½ B Σ w (θ - θ₀)² over the edges, with the dihedral angle θ: discrete shells.
 
-    weighted: w = |e|²/(A + A') from the edge and the areas of its triangles at rest, which makes B that of
-    plate theory on equilateral meshes; False is w = 1, and B is then k_b of [PBNG eq. 35].
-    rest: "shape", where the angles θ₀ are those of the rest shape; "flat", where they are 0; or an array with
-    an angle [rad] for each hinge, as `hinges_of` has them.
+    Attributes:
+        stiffness: Bending rigidity B [N m], a number or (m,) per triangle.
+        weighted: True for w = |e|²/(A + A'), with the rest length |e| of the edge and the rest areas of its
+            triangles; B is then the rigidity of plate theory on equilateral meshes. False for w = 1; B is
+            then k_b of [PBNG eq. 35].
+        rest: Rest angles θ₀: "shape" for those of the rest shape, "flat" for 0, or an array with an angle per
+            hinge [rad], in the order of `hinges_of`.
     """
 
     name: ClassVar[str] = "hinge"
@@ -103,9 +122,16 @@ class HingeBending(Bending):
 
 @dataclass(frozen=True, eq=False)
 class CreasedBending(HingeBending):
-    """Hinges that keep part of their folds: after each step of Δt, where θ - θ₀ is larger than yield_angle
-    [rad], Δt · creep of it, at most all, goes into θ₀, which stays below max_angle [rad]. creep [1/s]. Since
-    it takes time, equilibria have the rest angles of their start."""
+    """Hinge bending with plastic rest angles.
+
+    After each step Δt, hinges with |θ - θ₀| above yield_angle flow: θ₀ changes by min(Δt · creep, 1) (θ - θ₀)
+    up to max_angle. The flow takes time: an equilibrium keeps the initial rest angles.
+
+    Attributes:
+        yield_angle: Elastic angle above which a hinge flows [rad].
+        creep: Flow rate [1/s].
+        max_angle: Largest rest angle [rad].
+    """
 
     name: ClassVar[str] = "creased"
     parameters: ClassVar[tuple[Parameter, ...]] = (STIFFNESS, *Crease.parameters[:3])
@@ -130,8 +156,10 @@ class CreasedBending(HingeBending):
 
 @dataclass(frozen=True, eq=False)
 class IsometricBending(Bending):
-    """½ B/(A + A') |Σ Kᵢ xᵢ|² over the edges, quadratic in positions: for sheets that are flat at rest and
-    hardly stretch [PBCM section 4.3, with B/3 in front]."""
+    """½ B/(A + A') |Σ Kᵢ xᵢ|² over the edges, quadratic in positions.
+
+    For sheets that are flat at rest and nearly inextensible [PBCM section 4.3, with the factor B/3].
+    """
 
     name: ClassVar[str] = "isometric"
 
@@ -146,23 +174,28 @@ class IsometricBending(Bending):
 
 
 FLAT = 1e-4
-"""Angles [rad] below which a sheet is flat: rounding of positions in files."""
+"""Largest dihedral angle of a flat sheet [rad], an allowance for the rounding of positions in files."""
 
 BENDINGS: dict[str, type[Bending]] = {
     kind.name: kind for kind in (HingeBending, CreasedBending, IsometricBending)
 }
-"""By their names in scene files."""
+"""Bending models by their names in scene files."""
 
 
 def bending_name(bending: Bending) -> str:
-    """The name in scene files."""
+    """Return the name of a bending model in scene files."""
     return bending.name
 
 
 @dataclass(frozen=True)
 class HingesOfMesh:
-    """The edges between two triangles: vertices (h, 4) as (a, b, o, p) of `dihedral`; triangles (h, 2): of a
-    b o and of b a p; corners (h, 4, 3): where they are at rest [m]."""
+    """Interior edges of a triangle mesh.
+
+    Attributes:
+        vertices: (h, 4) corners (a, b, o, p), see `dihedral`.
+        triangles: (h, 2) triangles a b o and b a p.
+        corners: (h, 4, 3) rest positions of the corners [m].
+    """
 
     vertices: np.ndarray
     triangles: np.ndarray
@@ -170,18 +203,18 @@ class HingesOfMesh:
 
     @property
     def angles(self) -> np.ndarray:
-        """θ₀ (h,) of the rest shape."""
+        """θ₀ (h,) of the rest shape [rad]."""
         return angles(self.corners)
 
     @property
     def weights(self) -> np.ndarray:
-        """|e|²/(A + A') (h,)."""
+        """Hinge weights |e|²/(A + A') (h,)."""
         a, b, o, p = np.moveaxis(self.corners, 1, 0)
         twice = sum(np.linalg.norm(np.cross(b - a, apex - a), axis=1) for apex in (o, p))
         return 2 * ((b - a) ** 2).sum(axis=1) / twice
 
     def mean(self, values: Any) -> np.ndarray:
-        """(h,) of a number, or of one for each triangle."""
+        """(h,) hinge values of a uniform number, or means of values per triangle."""
         values = np.asarray(values, float)
         if values.ndim == 0:
             return np.full(len(self.vertices), float(values))
@@ -189,8 +222,18 @@ class HingesOfMesh:
 
 
 def hinges_of(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(h, 4) vertices (a, b, o, p) of the edges between two triangles, in the order of their first triangles,
-    and (h, 2) the triangles: one has the edge from a to b and the apex o, the other from b to a and p."""
+    """Find the interior edges of a triangle mesh.
+
+    Args:
+        triangles: (m, 3) vertices.
+
+    Returns:
+        (h, 4) corners (a, b, o, p), in the order of the first triangles, and (h, 2) triangles: the first has
+        the edge from a to b and the apex o, the second the edge from b to a and the apex p.
+
+    Raises:
+        ValueError: An edge has more than two triangles, or two of opposite orientation.
+    """
     start, end, apex = triangles.ravel(), triangles[:, [1, 2, 0]].ravel(), triangles[:, [2, 0, 1]].ravel()
     owner = np.repeat(np.arange(len(triangles)), 3)
     low, high = np.minimum(start, end).astype(np.int64), np.maximum(start, end)
@@ -222,10 +265,14 @@ def bending_terms(
     positions: np.ndarray,
     first: int = 0,
 ) -> tuple[Term, ...]:
-    """What a sheet's bending adds to a model, nothing for None.
+    """Create the bending term of a sheet; empty for None.
 
-    rest (k, 3) [m]: its vertices where it is unstrained; triangles (m, 3) of these; positions (n, 3) [m]: all
-    vertices of the model at zero displacement, of which the sheet's begin with number `first`.
+    Args:
+        bending: Bending model.
+        rest: (k, 3) stress-free positions of the sheet's vertices [m].
+        triangles: (m, 3) triangles, as numbers of these vertices.
+        positions: (n, 3) positions of all vertices of the model at zero displacement [m].
+        first: Number of the sheet's first vertex in the model.
     """
     if bending is None:
         return ()

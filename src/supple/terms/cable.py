@@ -1,5 +1,4 @@
-"""Cables through vertices of bodies: under tension, T Σ ℓ, or of a length, ½ k (Σ ℓ - L)² where they are
-taut."""
+"""Cables through vertices of bodies: T Σ ℓ for a given tension T, or ½ k (Σ ℓ - L)² if longer than L."""
 
 from __future__ import annotations
 
@@ -18,19 +17,21 @@ from supple.terms.spring import SHORTEST
 from supple.terms.term import others_first
 
 MOST_POINTS = 12
-"""Through how many points a cable of a given length may lead: each of them feels all others."""
+"""Largest number of points of a cable of given length; each point interacts with all others."""
 
 
 class TensionRows(ConstraintRows):
-    """Two ends of a segment; no rest data."""
+    """Packed data of segments of constant tension; no rest data."""
 
     __slots__ = ()
     corners: ClassVar[int] = 2
 
 
 class CableSegments(Constraint):
-    """T ℓ = ½ T C² with C = √(2 ℓ): the force of every segment is T along it, however long it is. stiffness
-    (m,): T [N]."""
+    """T ℓ = ½ T C² with C = √(2 ℓ): each segment has the tension T, independent of its length.
+
+    stiffness (m,): T [N].
+    """
 
     kind = TensionRows
     name: ClassVar[str] = "cables under tension"
@@ -55,15 +56,19 @@ class CableSegments(Constraint):
 
 
 class LengthRows(ConstraintRows):
-    """rest (rows, 1 + pairs, lanes): the length L [m], and for each pair of corners, the visiting one first,
-    whether the cable leads from one to the other."""
+    """Packed data of cables of given length.
+
+    Attributes:
+        rest: (rows, 1 + pairs, lanes) length L [m], and 1 for each pair of corners that a segment connects,
+            starting with the visiting corner; otherwise 0.
+    """
 
     __slots__ = ()
 
 
 @cache
 def length_rows(corners: int) -> Any:
-    """The rows of cables through so many vertices."""
+    """Packed data class of cables through `corners` vertices."""
     members = {"__slots__": (), "corners": corners, "__module__": __name__, "__qualname__": _named(corners)}
     return type(_named(corners), (LengthRows,), members)
 
@@ -73,7 +78,7 @@ def _named(corners: int) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    """Rows for any number of corners, by name."""
+    """Return the packed data class for any number of corners by its name."""
     number = name.removeprefix("LengthRows")
     if number != name and number.isdecimal():
         return length_rows(int(number))
@@ -82,8 +87,12 @@ def __getattr__(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Cable(Constraint):
-    """C = max(Σ ℓ - L, 0) over the segments of one cable through vertices (1, k) in their order; rest (1, 1):
-    L [m]; it slides through its points without friction."""
+    """C = max(Σ ℓ - L, 0) over the segments of one cable that slides through its points without friction.
+
+    Attributes:
+        vertices: (1, k) points in order.
+        rest: (1, 1) length L [m].
+    """
 
     name: ClassVar[str] = "cables"
     ties: ClassVar[bool] = True
@@ -158,7 +167,7 @@ def _bend(weight, a, b):
 
 @physics
 def _pull(weight, a, b):
-    """The unit vector from a to b, 0 where no cable is."""
+    """Unit vector from a to b, 0 for pairs without a segment."""
     d = sub(b, a)
     return scale(weight / math.sqrt(dot(d, d) + SHORTEST), d)
 
@@ -170,7 +179,7 @@ def _origin(r):
 
 
 def _joined(count: int) -> list[tuple[int, int, str]]:
-    """Pairs of corners, with the text of their weight; r[-1] is the visiting one's place."""
+    """Pairs of corners with the source text of their weights; r[-1] is the visiting corner's position."""
     pairs = combinations(range(count), 2)
     return [(a, b, f"load(rows.rest, row, {1 + k})") for k, (a, b) in enumerate(pairs)]
 

@@ -1,7 +1,7 @@
-"""Summing over a tuple of terms of any kinds, composed when a kernel is compiled.
+"""Sums over a tuple of terms of any kinds, composed at compile time.
 
-A kernel that takes `terms` is specialised on the kinds in it: each function below visits the first term and
-recurses on the rest, and the recursion is unrolled by type.
+A kernel with an argument `terms` is specialized on their types: each function below processes the first term
+and recurses on the rest, and the recursion is unrolled by type.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ def add_symmetric(A, B):
 
 @physics
 def forces_at(term, row, u, ui, N):
-    """(f, A, s, q) of the visits in a row: forces f [N], Hessian bounds A [N/m], force magnitudes s [N],
-    without what is held by N, and what confines the vertices, q [1/m²]."""
+    """(f, A, s, q) of the incidences in a row.
+
+    Forces f [N], Hessian bounds A [N/m], force magnitudes s [N] after projection by the constraint projector
+    N, and q = 1/r² [1/m²] of the safe step radius.
+    """
     f, A, q = _force_at(term, row, u, ui)
     free = free_part(N, f)
     return f, A, math.sqrt(dot(free, free)), q
@@ -34,12 +37,15 @@ def forces_at(term, row, u, ui, N):
 
 @physics
 def plus(a, b):
-    """The sum of two (f, A, s, q), of which the larger q confines more."""
+    """Sum of two (f, A, s, q); q is their maximum."""
     return add(a[0], b[0]), add_symmetric(a[1], b[1]), a[2] + b[2], max(a[3], b[3])
 
 
 def add_forces(terms: Any, batch: Any, u: Any, ui: Any, N: Any, total: Any) -> Any:
-    """total = (f, A, s, q) plus what all terms add for the vertices of a batch, which N holds."""
+    """Add the contributions of all terms for the vertices of a batch to total = (f, A, s, q).
+
+    N is the constraint projector of the vertices.
+    """
 
 
 @chosen_by_type(add_forces)
@@ -72,13 +78,15 @@ def _add_forces(terms, batch, u, ui, N, total):
             total = plus(total, forces_at(term, row_at(batch, k), u, ui, N))
         return add_forces(terms[1:], batch, u, ui, N, total)
 
-    # A thread of a device waits for the data of four visits at once; packs would no longer fit in registers.
+    # A GPU thread loads the data of four incidences at once; packs would no longer fit in registers.
     return four_by_four if isinstance(batch, types.BaseTuple) else one_by_one
 
 
 def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, q: Any) -> Any:
-    """The fraction of a batch's step that keeps the energy of every term finite, where the vertices are
-    confined by q: steps that do not go so far are not looked at again."""
+    """Fraction of a batch's step that keeps the energy of every term finite.
+
+    Steps within the safe radius given by q need no check.
+    """
 
 
 @chosen_by_type(limit_step)
@@ -96,11 +104,11 @@ def _limit_step(terms, batch, u, ui, step, q):
 
 
 def shortest_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any) -> Any:
-    """The fraction of a batch's step, at most `fraction`, that keeps the energy of every term finite."""
+    """Fraction of a batch's step, at most `fraction`, that keeps the energy of every term finite."""
 
 
 def _has_barrier(term: Any) -> bool:
-    """Whether a term's material is infinite somewhere; others cost nothing here."""
+    """True if a term's material has a barrier; other terms cost nothing here."""
     classes = [getattr(field, "instance_class", None) for field in term]
     return any(getattr(cls, "barrier", False) for cls in classes)
 
@@ -140,8 +148,10 @@ def _shortest_step(terms, batch, u, ui, step, fraction):
 
 
 def add_group_forces(terms: Any, owns: Any, shares: Any, batch: int, u: Any, f: Any, A: Any) -> Any:
-    """(f, A) plus what all terms add for groups of vertices that move together: each row has its own visiting
-    vertex, and its share tells how often its force and its bound count."""
+    """Add the contributions of all terms to (f, A) of tied groups of vertices.
+
+    Each row has its own visiting vertex; its share gives the weights of force and bound.
+    """
 
 
 @chosen_by_type(add_group_forces)
@@ -163,7 +173,7 @@ def _add_group_forces(terms, owns, shares, batch, u, f, A):
 
 
 def limit_group_step(terms: Any, owns: Any, shares: Any, batch: int, u: Any, step: Any, fraction: Any) -> Any:
-    """What part of its step a group of vertices that move together may take; see `limit_step`."""
+    """Fraction of the step of a tied group of vertices that keeps every energy finite; see `limit_step`."""
 
 
 @chosen_by_type(limit_group_step)

@@ -1,8 +1,8 @@
-"""Elements that are one scalar constraint: ½ k C(x)², for springs, hinges, areas and the like.
+"""Elements with a quadratic energy ½ k C(x)² of one scalar constraint: springs, hinges, areas and so on.
 
-A kind of them is a subclass of `ConstraintRows` with its `constraint`, and of `Constraint` with the second
-derivatives; sweeps, energies and projections of every method follow from these. C depends on where corners
-lie from each other, and from fixed points where a kind has some.
+A kind of constraint is a subclass of `ConstraintRows` with an implementation of `constraint`, and a subclass
+of `Constraint` with second derivatives. Sweeps, energies and projections of all methods follow. C depends on
+the relative positions of the corners, and optionally on fixed points.
 """
 
 from __future__ import annotations
@@ -19,16 +19,22 @@ from supple.terms.elastic import minus_sum, other_count
 from supple.terms.term import Elemental, Elements, Visits, energy, others_first, vertex_force
 
 LEAST_STIFFNESS = 0.01
-"""Part of a constraint's stiffness that a vertex feels across its gradient at least, lest a step be infinite
-where nothing else holds it."""
+"""Smallest vertex stiffness perpendicular to the constraint gradient, relative to the stiffness along it;
+keeps steps finite for otherwise unconstrained vertices."""
 
 
 class ConstraintRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
-    offsets (rows, 3 (k - 1 + f), lanes): where they, and then f fixed points, lie at zero displacement, from
-    the visiting one [m]; stiffness (rows, 1, lanes): k [N/m for lengths]; rest (rows, fields, lanes): what C
-    needs; material: what of it evolves, see `Crease`, or (). Subclasses say how many `corners` there are, and
-    how many `fixed` points, if any."""
+    """Packed data of constraints. Subclasses define the numbers of `corners` k and `fixed` points f.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, k - 1, lanes) ids of the other corners.
+        offsets: (rows, 3 (k - 1 + f), lanes) vectors from the visiting corner to the other corners, then to
+            the fixed points, at zero displacement [m].
+        stiffness: (rows, 1, lanes) k [N/m for lengths].
+        rest: (rows, fields, lanes) parameters of C.
+        material: Internal variables, see `Crease`, or ().
+    """
 
     start: Any
     others: Any
@@ -40,9 +46,16 @@ class ConstraintRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Constraint(Elemental):
-    """½ Σ k C²: vertices (m, k); stiffness (m,); rest (m, fields): what C needs; positions (n, 3) at zero
-    displacement [m]; capacity: how many there is room for where they come and go; depends_on_rest: whether
-    `rest` was measured at the rest positions."""
+    """½ Σ k C².
+
+    Attributes:
+        vertices: (m, k) corners.
+        stiffness: (m,) k.
+        rest: (m, fields) parameters of C.
+        positions: (n, 3) positions of all vertices at zero displacement [m].
+        capacity: Largest number of constraints of a dynamic term, or None.
+        depends_on_rest: True if `rest` was measured at the rest positions.
+    """
 
     vertices: np.ndarray
     stiffness: np.ndarray
@@ -52,7 +65,7 @@ class Constraint(Elemental):
     depends_on_rest: bool = False
 
     kind: ClassVar[type[ConstraintRows]]
-    """What kernels get."""
+    """Class of the packed data."""
 
     material: ClassVar[Any] = None
 
@@ -65,14 +78,14 @@ class Constraint(Elemental):
         return self.stiffness
 
     def fixed_points(self) -> np.ndarray:
-        """(m, f, 3) [m], none unless a kind has some."""
+        """(m, f, 3) fixed points [m]; none by default."""
         return np.empty((len(self.vertices), 0, 3))
 
     others: ClassVar[np.ndarray | None] = None
-    """(k, k - 1) the other corners as seen from each, where their order matters."""
+    """(k, k - 1) other corners as seen from each, if their order matters."""
 
     def rest_of(self, element: np.ndarray, slot: np.ndarray) -> np.ndarray:
-        """(v, fields) what C needs of elements (v,) that are seen from their corners slot (v,)."""
+        """(v, fields) parameters of C for incidences of elements (v,) seen from their corners slot (v,)."""
         return self.rest[element]
 
     def rows(self, visits: Visits, start: np.ndarray) -> ConstraintRows:
@@ -90,8 +103,10 @@ class Constraint(Elemental):
         )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite part, or that with a little stiffness in all
-        directions."""
+        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite projection, or a definite bound.
+
+        The bound adds LEAST_STIFFNESS in all directions to the projection.
+        """
         x = self.positions[self.vertices] + u[self.vertices, :3]
         C, gradient, curvature = self.derivatives(x)
         k = self.stiffness[:, None, None, None, None]
@@ -107,12 +122,12 @@ class Constraint(Elemental):
         return blocks
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """C (m,), ∇C (m, k, 3) and ∇²C (m, k, k, 3, 3) for corners at x (m, k, 3)."""
+        """C (m,), ∇C (m, k, 3) and ∇²C (m, k, k, 3, 3) for corners at x (m, k, 3) [m]."""
         raise TypeError(f"{type(self).__name__} does not say what its derivatives are")
 
 
 def positive_part(blocks: np.ndarray) -> np.ndarray:
-    """The symmetric matrices (m, k, k, 3, 3) with their negative eigenvalues set to zero."""
+    """Positive semi-definite projection of symmetric matrices (m, k, k, 3, 3)."""
     m, k = blocks.shape[:2]
     matrices = blocks.transpose(0, 1, 3, 2, 4).reshape(m, 3 * k, 3 * k)
     values, vectors = np.linalg.eigh(0.5 * (matrices + matrices.transpose(0, 2, 1)))
@@ -122,13 +137,15 @@ def positive_part(blocks: np.ndarray) -> np.ndarray:
 
 @generic
 def constraint(rows, row, r):
-    """(C, ∇, κ) of the constraints in a row: the value, the gradients of the other corners and fixed points,
-    which lie at r, a tuple of vectors from the visiting one, and a bound κ of the curvature: C κ bounds C ∇²C
-    at that one. The gradient of the visiting corner is minus the sum of the others'."""
+    """(C, ∇, κ) of the constraints in a packed row, at r, the vectors from the visiting corner.
+
+    r and ∇ contain the other corners, then the fixed points; the gradient of the visiting corner is minus the
+    sum of ∇. κ is a curvature bound: C κ bounds C ∇²C at the visiting corner.
+    """
 
 
 def fixed_count(rows: Any) -> int:
-    """How many fixed points the constraints of rows depend on, of their type in kernels too."""
+    """Number of fixed points of packed constraints; also accepts their Numba type."""
     return getattr(getattr(rows, "instance_class", rows), "fixed", 0)
 
 
@@ -140,8 +157,7 @@ def _offset(rows, row, other, ui, first):
 
 @physics
 def seen_corner(rows, row, u, ui, k):
-    """Where the k-th of the other corners lies from the visiting one [m], of rows with `others` and
-    `offsets`."""
+    """Vector from the visiting corner to the k-th other corner [m], for data with `others` and `offsets`."""
     return _offset(rows, row, gather(u, rows.others, row, k), ui, 3 * k)
 
 
@@ -157,7 +173,7 @@ _offsets = each(
 relative = each(
     "rows, row, x", "_offset(rows, row, x[i + 1], x[0], 3 * i)", _offset, over="rows", count=other_count
 )
-"""Where the other corners lie from the first [m], all of them displaced by x, of rows with `offsets`."""
+"""Vectors from the first corner to the others [m], all displaced by x, for data with `offsets`."""
 
 
 @physics
@@ -180,7 +196,7 @@ def constraint_of_corners(rows, row, x):
 
 @physics
 def _at_vertex(rows, row, u, ui):
-    """The constraints in a row as the visiting vertices see them."""
+    """Constraints of a packed row as seen from the visiting vertices."""
     return constraint(rows, row, _offsets(rows, row, u, ui) + _to_points(rows, row, ui))
 
 

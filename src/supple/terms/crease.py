@@ -1,7 +1,7 @@
-"""Hinges whose rest angles flow: creases, pleats and folded paper.
+"""Hinges with plastic rest angles: creases, pleats and folded paper.
 
-After each step of Δt, where the elastic angle θ - θ₀ is larger than a yield angle, Δt · creep of it, at most
-all, goes into θ₀, as plastic strains do [PBCM section 4.2].
+After each step Δt, hinges whose elastic angle θ - θ₀ exceeds a yield angle flow: θ₀ changes by min(Δt ·
+creep, 1) (θ - θ₀), like plastic strains [PBCM section 4.2].
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REST = Parameter(
 
 
 class Crease(Material):
-    """What becomes of the rest angles of hinges."""
+    """Plastic flow of the rest angles of hinges."""
 
     __slots__ = ()
     thin: ClassVar[bool] = True
@@ -47,7 +47,7 @@ class Crease(Material):
     rest_angle: Any
 
     def evolve(self, angle: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """Of hinges at angles (m,) [rad]; empty where nothing flows."""
+        """Rest angles after the flow of a step, for hinges at angles (m,) [rad]; empty if no hinge yields."""
         elastic = wrapped(angle - self.rest_angle)
         flows = np.abs(elastic) > self.yield_angle
         if not flows.any():
@@ -58,20 +58,24 @@ class Crease(Material):
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:
-    """An angle [rad], by whole turns brought into (-π, π]."""
+    """Reduce angles [rad] to (-π, π] by full turns."""
     return np.arctan2(np.sin(angle), np.cos(angle))
 
 
 class CreaseRows(HingeRows):
-    """rest (rows, 1, lanes): 1 where the visiting corner is an end of the edge, 0 where it is an apex.
-    material: a Crease, of which kernels know the rest angle."""
+    """Packed data of creases.
+
+    Attributes:
+        rest: (rows, 1, lanes) 1 if the visiting corner is an end of the edge, 0 if it is an apex.
+        material: A `Crease`; kernels use its rest angle.
+    """
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Creases(Hinges):
-    """C = θ - θ₀ with the θ₀ of a material, which flows."""
+    """C = θ - θ₀ with the plastic rest angle θ₀ of a material."""
 
     material: Any = field(default_factory=lambda: Crease(yield_angle=math.pi, creep=0.0))  # type: ignore[misc]
 
@@ -98,7 +102,7 @@ class Creases(Hinges):
 
 @constraint.of(CreaseRows)
 def _constraint(rows, row, r):
-    """θ - θ₀, turned back where it is beyond half a turn."""
+    """θ - θ₀, reduced to (-π, π]."""
     end = load(rows.rest, row, 0) > 0.5
     hinge = seen_opening(end, r)
     angle = angle_of(hinge.sine, hinge.cosine)

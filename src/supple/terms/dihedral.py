@@ -1,9 +1,9 @@
-"""The angle between two triangles that share an edge, and its derivatives.
+"""Dihedral angle between two triangles with a common edge, and its derivatives.
 
-Corners a and b are the edge, o and p the apexes of the triangles (a, b, o) and (b, a, p). With e = b - a,
-l = |e|, N₁ = e × (o - a) and N₂ = (p - a) × e, which point to the same side, the angle is
-θ = atan2(-l N₁ · (p - a), N₁ · N₂): 0 where the triangles are coplanar, negative where p is on the side that
-N₁ points to, ±π where they are folded on each other [PBNG eq. 35, with the edge normalised].
+Corners a and b are the edge, o and p the apexes of the triangles (a, b, o) and (b, a, p). Let e = b - a, l =
+|e|, N₁ = e × (o - a) and N₂ = (p - a) × e; the normals N₁ and N₂ point to the same side. The angle is θ =
+atan2(-l N₁ · (p - a), N₁ · N₂): 0 for coplanar triangles, negative for p on the side of N₁, ±π for triangles
+folded onto each other [PBNG eq. 35, with the edge normalized].
 """
 
 from __future__ import annotations
@@ -17,12 +17,19 @@ from supple.algebra.matrix3 import add, cross, dot, scale
 from supple.kernels import physics, rounding
 
 SMALLEST = 1e-100
-"""Stands for squares of lengths that vanish [m²]."""
+"""Lower bound of squared lengths in denominators [m²]."""
 
 
 class Opening(NamedTuple):
-    """sine and cosine of θ times |N₁| |N₂|; ∂θ/∂b, ∂θ/∂o and ∂θ/∂p [1/m], that of a is minus their sum;
-    length: l [m]; along: (o - a) · e/l² and (p - a) · e/l²; inverse: 1/heights of the apexes [1/m]."""
+    """Dihedral angle of a hinge, with derivatives.
+
+    Attributes:
+        sine, cosine: Sine and cosine of θ times |N₁| |N₂|.
+        b, o, p: ∂θ/∂b, ∂θ/∂o and ∂θ/∂p [1/m]; ∂θ/∂a is minus their sum.
+        length: l [m].
+        along: (o - a) · e/l² and (p - a) · e/l².
+        inverse: Inverse heights of the apexes [1/m].
+    """
 
     sine: object
     cosine: object
@@ -36,8 +43,11 @@ class Opening(NamedTuple):
 
 @physics
 def opening(e, o, p):
-    """How two triangles meet whose other corners lie at e, o and p from a. A triangle or an edge without
-    extent has no direction; what is divided by is kept above rounding there, so that nothing is infinite."""
+    """Dihedral angle for corners at e, o and p relative to a [m].
+
+    Degenerate triangles and edges have no direction. Their denominators are kept above rounding, so that the
+    result stays finite.
+    """
     N, M = cross(e, o), cross(p, e)
     square = dot(e, e)
     smallest = rounding(square)
@@ -60,7 +70,7 @@ def opening(e, o, p):
 
 
 def angles(x: np.ndarray) -> np.ndarray:
-    """θ (m,) of corners (m, 4, 3)."""
+    """θ (m,) [rad] of corners (m, 4, 3)."""
     e, o, p = (x[:, k] - x[:, 0] for k in (1, 2, 3))
     N, M = np.cross(e, o), np.cross(p, e)
     length = np.linalg.norm(e, axis=1)
@@ -70,8 +80,8 @@ def angles(x: np.ndarray) -> np.ndarray:
 def angle_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """∂θ/∂x (m, 4, 3) and ∂²θ/∂x∂x (m, 4, 4, 3, 3) at corners x (m, 4, 3).
 
-    Of each triangle, with its height h along its normal n over the edge and the part t of the edge where it
-    stands: ∂θ/∂o = -w, ∂θ/∂b = t w, ∂θ/∂a = (1 - t) w, w = n/h = l N/|N|².
+    For each triangle with normal n, height h over the edge and relative foot t of the height on the edge:
+    ∂θ/∂o = -w, ∂θ/∂b = t w, ∂θ/∂a = (1 - t) w, w = n/h = l N/|N|².
     """
     gradient, hessian = np.zeros((len(x), 4, 3)), np.zeros((len(x), 4, 4, 3, 3))
     e = x[:, 1] - x[:, 0]
@@ -90,7 +100,7 @@ def angle_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         dt = np.stack([2 * t * e - e - d, d - 2 * t * e, e], axis=1) / square[:, None]
         turn = (length / NN)[:, :, None] * (np.eye(3) - 2 * np.einsum("ei,ej->eij", N, N) / NN[:, :, None])
         dw = np.einsum("ei,ebj->ebij", N / NN, dl) + np.einsum("eij,ebjk->ebik", turn, dN)
-        dshare = np.stack([-dt, dt, 0 * dt], axis=1)  # of corner a along corner b's x
+        dshare = np.stack([-dt, dt, 0 * dt], axis=1)  # derivative for corner a by the position of corner b
         blocks = np.einsum("ei,eabj->eabij", w, dshare) + share[:, :, None, :, None] * dw[:, None]
         for k, corner in enumerate(corners):
             hessian[:, corner, corners] += blocks[:, k]

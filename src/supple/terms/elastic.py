@@ -1,6 +1,6 @@
-"""Elements made of a material: Σ V ψ(F), with a deformation gradient F that is constant in each of them.
+"""Elements with a material: Σ V ψ(F), with a constant deformation gradient F per element.
 
-What they are, tetrahedra or triangles, is told by their corners and their `measure` of deformation.
+Tetrahedra and triangles differ in the number of corners and in `measure`, which computes F.
 """
 
 from __future__ import annotations
@@ -45,10 +45,15 @@ from supple.terms.term import (
 
 
 class ElasticRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
-    rest (rows, 3 (k - 1) + 1, lanes): their shape gradients [1/m] and the rest volume [m³]. The visiting
-    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are; rows of another
-    class, with any number of them, have the volume last."""
+    """Packed data of elastic elements. Subclasses define the number of `corners` k.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, k - 1, lanes) ids of the other corners.
+        rest: (rows, 3 (k - 1) + 1, lanes) shape gradients of the other corners [1/m], then the rest volume
+            [m³]. The visiting corner's gradient is minus their sum. Other classes have the volume last, too.
+        material: Material parameters, uniform or packed.
+    """
 
     start: Any
     others: Any
@@ -58,8 +63,14 @@ class ElasticRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Elastic(Elemental):
-    """Σₑ Vₑ ψ(Fₑ): vertices (m, k); gradients (m, k, 3) of the shape functions [1/m]; volume (m,) [m³];
-    material: parameters are the same for all elements, or arrays with an entry for each."""
+    """Σₑ Vₑ ψ(Fₑ).
+
+    Attributes:
+        vertices: (m, k) vertices of the elements.
+        gradients: (m, k, 3) shape gradients [1/m].
+        volume: (m,) rest volumes [m³].
+        material: Material with parameters uniform or per element.
+    """
 
     vertices: np.ndarray
     gradients: np.ndarray
@@ -67,7 +78,7 @@ class Elastic(Elemental):
     material: Any
 
     kind: ClassVar[type[ElasticRows]]
-    """What kernels get."""
+    """Class of the packed data."""
 
     deforms: ClassVar[bool] = True
 
@@ -80,18 +91,18 @@ class Elastic(Elemental):
 
 
 def corner_count(rows: Any) -> int:
-    """How many corners the elements of rows have, of their type in kernels too."""
+    """Number of corners of the packed elements; also accepts their Numba type."""
     return getattr(rows, "instance_class", type(rows)).corners
 
 
 def other_count(rows: Any) -> int:
-    """How many besides the visiting one."""
+    """Number of corners besides the visiting one."""
     return corner_count(rows) - 1
 
 
 @generic
 def measure(rows, x, g):
-    """F, a 9-tuple, from the displacements x [m] of the corners and their shape gradients g [1/m]."""
+    """F, a 9-tuple, from the corner displacements x [m] and shape gradients g [1/m]."""
 
 
 @physics
@@ -124,7 +135,7 @@ displacement_gradient = unrolled(
     ),
     over="x",
 )
-"""Σ xₐ gₐᵀ, a 9-tuple, of what the corners have: without rounding that grows with the distance from 0."""
+"""Σ xₐ gₐᵀ of corner vectors x, a 9-tuple; rounding is independent of the distance from the origin."""
 
 
 @rest_gradient.of(ElasticRows)
@@ -135,20 +146,20 @@ def _identity(rows, g):
 
 @physics
 def shape_gradients(rows, row):
-    """Shape gradients of all corners [1/m], the visiting one's first: they sum to zero."""
+    """Shape gradients of all corners [1/m], starting with the visiting one; they sum to zero."""
     others = _other_gradients(rows, row)
     return (minus_sum(others),) + others  # noqa: RUF005
 
 
 @physics
 def corner_vectors(rows, row, u, ui):
-    """The vectors of all corners, the visiting one's first."""
+    """Vectors of all corners, starting with the visiting one."""
     return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
 
 
 @physics
 def corners(rows, row, u, ui):
-    """Displacements of all corners from where their element is undeformed, the visiting one's first."""
+    """Displacements of all corners from the undeformed element, starting with the visiting one."""
     return from_rest(rows, row, corner_vectors(rows, row, u, ui))
 
 
@@ -165,12 +176,12 @@ def _rest_volume(rows, row):
 
 
 def force_volume(rows: Any, row: Any, g: Any) -> Any:
-    """V [m³] as vertex forces find it soonest."""
+    """V [m³] for vertex forces, computed or loaded, whichever is faster."""
 
 
 @chosen_by_type(force_volume)
 def _force_volume(rows, row, g):
-    """A device computes it sooner than it loads a further number, where the elements know how."""
+    """On a GPU, computing the volume is faster than loading another number, if the elements support it."""
     computed = volume_of.known(rows.instance_class) and isinstance(row, types.BaseTuple)
     return (
         (lambda rows, row, g: volume_of(rows, g)) if computed else lambda rows, row, g: rest_volume(rows, row)
@@ -179,17 +190,17 @@ def _force_volume(rows, row, g):
 
 @generic
 def volume_of(rows, g):
-    """V [m³] from shape gradients, 0 where they vanish; for elements whose gradients tell it."""
+    """V [m³] from shape gradients, 0 if they vanish; for elements whose gradients determine it."""
 
 
 @physics
 def material_at(rows, row):
-    """The material of the elements in a row."""
+    """Material of the elements in a packed row."""
     return packed(rows.material, row, rest_volume(rows, row))
 
 
 def response(material: Any, F: Any, g: Any) -> Any:
-    """(P g, A, q) for the shape gradient g of a vertex; q is 0 where ψ is finite everywhere."""
+    """(P g, A, q) for the shape gradient g of a vertex; q is 0 if ψ is finite everywhere."""
 
 
 @chosen_by_type(response, leads_on=True)
@@ -221,8 +232,7 @@ def _confined_force(rows, row, u, ui):
 
 @physics
 def of_volume(V, found):
-    """(f, A, q) of elements with a volume V [m³] whose material gives (P g, A, q) per volume; A becomes
-    xx yy zz xy xz yz."""
+    """Scale the material response (P g, A, q) by volumes V [m³] to (f, A, q); A becomes xx yy zz xy xz yz."""
     f, A, q = found
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
@@ -233,7 +243,7 @@ def of_volume(V, found):
 
 @generic
 def deformation_at(rows, row, u, ui):
-    """F of the elements in one row of visits."""
+    """F of the elements in one packed row."""
 
 
 @deformation_at.of(ElasticRows)

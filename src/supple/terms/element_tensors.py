@@ -1,4 +1,4 @@
-"""Second derivatives of an energy density at all elements: ∂²ψ/∂F∂F, or its positive definite bound."""
+"""Second derivatives of the energy densities of all elements: ∂²ψ/∂F∂F, or a positive definite bound."""
 
 from __future__ import annotations
 
@@ -25,8 +25,17 @@ from supple.terms.term import Elements
 
 
 def tensors_of(elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-    """(rows, 81, lanes) ∂²ψ/∂F∂F of every element at displacements u: exact, projected, which is its positive
-    semi-definite part, or its positive definite bound."""
+    """Compute ∂²ψ/∂F∂F of every element.
+
+    Args:
+        elements: Data packed by elements.
+        u: Displacements, padded vectors [m].
+        kind: "exact", "projected" (positive semi-definite) or "bound" (positive definite bound).
+        threads: Number of threads.
+
+    Returns:
+        (rows, 81, lanes) tensors [Pa].
+    """
     tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
     made = BoundTensors if kind == "bound" else ExactTensors
     work = made(elements.rows, elements.own, u, unit_matrices(), tensors)
@@ -43,7 +52,7 @@ def unit_matrices() -> np.ndarray:
 
 @physics
 def load_matrix(data, row):
-    """Nine numbers of a row."""
+    """Load the nine numbers of a row."""
     return (
         load(data, row, 0),
         load(data, row, 1),

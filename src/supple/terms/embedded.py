@@ -1,9 +1,9 @@
-"""Elements that a grid carries: Σ V ψ(F) over tetrahedra whose corners are interpolated from many nodes.
+"""Grid-embedded elements: Σ V ψ(F) over tetrahedra whose corners are interpolated from grid nodes.
 
-A corner p of an element moves by Σᵢ wᵢₚ uᵢ, so that F = F₀ + Σᵢ uᵢ Gᵢᵀ with Gᵢ = Σₚ wᵢₚ gₚ: as for the
-element itself, with the nodes as corners. A tetrahedron has 8 to 32 of them; loops go over them, where the
-kernels of other elements have every corner written out. Visits of nodes would read all of these again for
-each of them, and so F of every element stands in a table, where nodes look it up and bring it up to date.
+A corner p of an element moves by Σᵢ wᵢₚ uᵢ, so that F = F₀ + Σᵢ uᵢ Gᵢᵀ with Gᵢ = Σₚ wᵢₚ gₚ, the formula of
+the element with the nodes as corners. A tetrahedron has 8 to 32 nodes, so kernels loop over them instead of
+unrolling. Vertex updates would read all nodes of an element once per node. Instead, a table stores F of every
+element; vertex updates read and update it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,17 @@ from supple.terms.term import (
 
 
 class EmbeddedRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other nodes;
-    rest (rows, 3 (k - 1) + 1, lanes): their gradients G [1/m] and the rest volume [m³]; strain (rows, 9,
-    lanes): F₀ - I. The first node's gradient is minus the sum of theirs. places: see `NodeRows`."""
+    """Elements packed by elements.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, k - 1, lanes) ids of the other nodes.
+        rest: (rows, 3 (k - 1) + 1, lanes) their gradients G [1/m] and the rest volume [m³]. The first node's
+            gradient is minus their sum.
+        strain: (rows, 9, lanes) F₀ - I.
+        places: Rows of the table of F, see `NodeRows`.
+        material: Material parameters.
+    """
 
     start: Any
     others: Any
@@ -63,8 +71,15 @@ class EmbeddedRows(NamedTuple):
 
 
 class NodeRows(NamedTuple):
-    """Elements seen from nodes: rest (rows, 4, lanes): G of the visiting node and the volume; table (3 m + 3,
-    4): the rows of F of all elements, as records; places (rows, 3, lanes): which are those of an element."""
+    """Elements packed by nodes.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        rest: (rows, 4, lanes) G of the visiting node [1/m] and the rest volume [m³].
+        places: (rows, 3, lanes) rows of the element's F in the table.
+        table: (3 m + 3, 4) rows of F of all elements, padded vectors.
+        material: Material parameters.
+    """
 
     start: Any
     rest: Any
@@ -75,9 +90,14 @@ class NodeRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedElasticity(Elastic):
-    """Σₑ Vₑ ψ(F₀ + Σᵢ uᵢ Gᵢᵀ): vertices (m, k), those nodes that carry an element, the first one again where
-    there are fewer; gradients (m, k, 3): their G [1/m], 0 there; start (m, 3, 3): F₀, where nodes have no
-    displacement; hanging: how corners hang on nodes."""
+    """Σₑ Vₑ ψ(F₀ + Σᵢ uᵢ Gᵢᵀ).
+
+    Attributes:
+        vertices: (m, k) nodes of each element; unused slots repeat the first node.
+        gradients: (m, k, 3) gradients G [1/m], 0 in unused slots.
+        start: (m, 3, 3) F₀, at zero displacement of the nodes.
+        hanging: Interpolation of the corners from nodes.
+    """
 
     start: np.ndarray
     hanging: Carriage
@@ -95,7 +115,7 @@ class EmbeddedElasticity(Elastic):
         if visits.by_vertices:
             gradients = self.gradients[visits.element, visits.slot]
             rest = np.column_stack([gradients, self.volume[visits.element]])
-            table = np.tile(np.eye(3, 4, dtype=visits.dtype), (m + 1, 1))  # the last for lanes without any
+            table = np.tile(np.eye(3, 4, dtype=visits.dtype), (m + 1, 1))  # the last one for empty lanes
             return NodeRows(start, visits.place(rest), places, table, material)
         ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
         strain = visits.place((self.start - np.eye(3)).reshape(-1, 9)[visits.element])
@@ -106,8 +126,10 @@ class EmbeddedElasticity(Elastic):
         return self.start + np.einsum("eai,eaj->eij", displacements[self.vertices], self.gradients)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """(m, 4, 4, 3, 3) of the corners: Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive
-        semi-definite part, or its bound."""
+        """(m, 4, 4, 3, 3) blocks of the corners, Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ [N/m].
+
+        C is ∂²ψ/∂F∂F, its positive semi-definite projection, or its bound.
+        """
         tensors = tensors_of(elements, u, kind, threads)
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         gradients = self.hanging.gradients
@@ -117,7 +139,7 @@ class EmbeddedElasticity(Elastic):
 
 @physics
 def gradient_of(rows, row, slot):
-    """G of another node of the elements in a row."""
+    """G of another node of the elements in a row [1/m]."""
     first = 3 * slot
     return stream(rows.rest, row, first), stream(rows.rest, row, first + 1), stream(rows.rest, row, first + 2)
 
@@ -149,7 +171,7 @@ def _put(rows, row, table, F):
 
 
 class Deform(NamedTuple):
-    """F of the elements in a row at displacements u into the table where nodes look it up."""
+    """Write F of the elements in a row, at displacements u, to the table."""
 
     own: Any
     rows: Any
@@ -164,7 +186,7 @@ def _deform(work, row):
 
 
 def deform_all(works: Any, team: Any, phase: int) -> int:
-    """Do a tuple of `Deform`, each in a phase; returns the phase that follows."""
+    """Execute a tuple of `Deform`, one phase each; returns the next phase."""
     return phase
 
 
@@ -181,8 +203,7 @@ def _deform_all(works, team, phase):
 
 
 def keep_up(terms: Any, own: Any, batch: Any, u: Any, before: Any) -> None:
-    """Bring F of the elements up to date whose nodes, those of a batch, have moved from `before` to where u
-    has them now."""
+    """Update the table of F after a batch of nodes has moved from `before` to its displacements in u."""
 
 
 @chosen_by_type(keep_up)
@@ -192,7 +213,7 @@ def _keep_up(terms, own, batch, u, before):
 
     def moved(terms, own, batch, u, before):
         step = sub(gather(u, own, batch, 0), before)
-        share = 1.0 if leads(batch) else 0.0  # only who has written it has surely read it
+        share = 1.0 if leads(batch) else 0.0  # surely read by its writer only
         (x,) = sum_shares(batch, (share * step[0],))
         (y,) = sum_shares(batch, (share * step[1],))
         (z,) = sum_shares(batch, (share * step[2],))
@@ -202,7 +223,7 @@ def _keep_up(terms, own, batch, u, before):
 
 
 def _carry_along(terms: Any, batch: Any, step: Any) -> None:
-    """Let the table of F follow a step [m] of the nodes."""
+    """Update the table of F by a step [m] of the nodes."""
 
 
 @chosen_by_type(_carry_along)

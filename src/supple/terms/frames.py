@@ -1,4 +1,4 @@
-"""Frames of triangles: how those of a flat pattern lie in space."""
+"""Local frames of triangles, and the placement of flat patterns in space."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import numpy as np
 
 
 def flattened(corners: np.ndarray) -> np.ndarray:
-    """Coordinates (m, 3, 2) of the corners (m, 3, 3) [m] of triangles in their own planes, counter-clockwise;
-    those that lie in z = 0 keep their x, so that patterns keep their directions."""
+    """In-plane coordinates of triangles, counter-clockwise.
+
+    Triangles in the plane z = 0 keep their x axis, so patterns keep their directions.
+
+    Args:
+        corners: (m, 3, 3) corners [m].
+
+    Returns:
+        (m, 3, 2) coordinates [m].
+    """
     if not corners[..., 2].any():
         flat = corners[..., :2].copy()
         first, second = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
@@ -23,15 +31,22 @@ def flattened(corners: np.ndarray) -> np.ndarray:
 
 
 def pattern_gradients(flat: np.ndarray) -> np.ndarray:
-    """Shape gradients (m, 3, 2) [1/m] of triangles with corners flat (m, 3, 2) [m]."""
+    """Shape gradients (m, 3, 2) [1/m] of triangles with plane corners flat (m, 3, 2) [m]."""
     edges = flat[:, 1:] - flat[:, :1]
     others = np.linalg.inv(edges).transpose(0, 2, 1)
     return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
 
 
 def pattern_frames(corners: np.ndarray, flat: np.ndarray) -> np.ndarray:
-    """(m, 3, 2) where the two axes of a pattern flat (m, 3, 2) lie in triangles with corners (m, 3, 3): R of
-    the polar decomposition of its deformation."""
+    """Directions of the pattern axes in space: R of the polar decomposition of the deformation.
+
+    Args:
+        corners: (m, 3, 3) corners of the triangles in space [m].
+        flat: (m, 3, 2) corners in the pattern [m].
+
+    Returns:
+        (m, 3, 2) both axes of each pattern.
+    """
     F = np.einsum("eai,eaj->eij", corners, pattern_gradients(flat))
     U, _, V = np.linalg.svd(F, full_matrices=False)
     return U @ V

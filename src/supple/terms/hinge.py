@@ -1,4 +1,4 @@
-"""Hinges: two triangles that share an edge and resist being folded along it, ½ k (θ - θ₀)²."""
+"""Hinges: two triangles with a common edge and a bending energy ½ k (θ - θ₀)²."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ from supple.terms.dihedral import angle_derivatives, angles, opening
 from supple.terms.elastic import minus_sum
 
 OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [1, 0, 2]])
-"""The other corners as seen from each: b o p from a, a p o from b, a b p from o and b a o from p. From both
-ends of the edge, and from both apexes, a hinge looks the same."""
+"""Other corners as seen from each: b o p from a, a p o from b, a b p from o and b a o from p. By symmetry,
+both ends of the edge share one formula, and so do both apexes."""
 
 
 class HingeRows(ConstraintRows):
-    """rest (rows, 3, lanes): cos θ₀, sin θ₀, and 1 where the visiting corner is an end of the edge, 0 where
-    it is an apex. stiffness: k [N m]."""
+    """Packed data of hinges.
+
+    Attributes:
+        rest: (rows, 3, lanes) cos θ₀, sin θ₀, and 1 if the visiting corner is an end of the edge, 0 if it is
+            an apex.
+        stiffness: (rows, 1, lanes) k [N m].
+    """
 
     __slots__ = ()
     corners: ClassVar[int] = 4
 
 
 class Hinges(Constraint):
-    """C = θ - θ₀ in (-π, π], for corners (a, b, o, p) as in `dihedral`; rest (m, 1): θ₀."""
+    """C = θ - θ₀ in (-π, π], for corners (a, b, o, p) as in `dihedral`; rest (m, 1): θ₀ [rad]."""
 
     kind = HingeRows
     name: ClassVar[str] = "hinges"
@@ -37,8 +42,14 @@ class Hinges(Constraint):
     def of(
         cls, vertices: np.ndarray, stiffness: np.ndarray, angle: np.ndarray, positions: np.ndarray
     ) -> Self:
-        """vertices (m, 4); stiffness (m,) [N m]; angle (m,): θ₀; positions (n, 3) of all vertices at zero
-        displacement [m]."""
+        """Create the term.
+
+        Args:
+            vertices: (m, 4) corners.
+            stiffness: (m,) k [N m].
+            angle: (m,) rest angles θ₀ [rad].
+            positions: (n, 3) positions of all vertices at zero displacement [m].
+        """
         return cls(np.asarray(vertices, np.int32), stiffness, np.asarray(angle, float)[:, None], positions)
 
     def rest_of(self, element: np.ndarray, slot: np.ndarray) -> np.ndarray:
@@ -52,7 +63,7 @@ class Hinges(Constraint):
 
 @constraint.of(HingeRows)
 def _constraint(rows, row, r):
-    """θ - θ₀ as the angle between the two directions, which has no jump where θ has one."""
+    """θ - θ₀ as the angle between both directions, which is continuous at θ = ±π."""
     cosine, sine, end = load(rows.rest, row, 0), load(rows.rest, row, 1), load(rows.rest, row, 2) > 0.5
     hinge = seen_opening(end, r)
     y = hinge.sine * cosine - hinge.cosine * sine
@@ -62,7 +73,7 @@ def _constraint(rows, row, r):
 
 @physics
 def seen_opening(end, r):
-    """The hinge whose other corners lie at r from the visiting one, an end of the edge or an apex."""
+    """Dihedral angle of hinges, for vectors r from the visiting corner, an end of the edge or an apex."""
     zero = 0.0 * r[0][0]
     a = select3(end, (zero, zero, zero), r[0])
     b = select3(end, r[0], r[1])
@@ -72,8 +83,11 @@ def seen_opening(end, r):
 
 @physics
 def as_constraint(angle, hinge, end):
-    """(C, ∇, κ) with C = angle. Its curvature at an apex is 1/h², as a polar angle's; at an end of the edge
-    at most Σ ((1 - t)/h)² + 3/l²."""
+    """(C, ∇, κ) with C = angle.
+
+    The curvature is 1/h² at an apex, as for a polar angle, and at most Σ ((1 - t)/h)² + 3/l² at an end of the
+    edge.
+    """
     at_a = minus_sum((hinge.b, hinge.o, hinge.p))
     gradients = select3(end, hinge.b, at_a), select3(end, hinge.o, hinge.b), hinge.p
     (s, t), (g, h) = hinge.along, hinge.inverse

@@ -1,8 +1,9 @@
-"""Bending of sheets that are flat at rest and keep their lengths: quadratic in positions [PBCM section 4.3].
+"""Bending of inextensible sheets that are flat at rest: quadratic in positions [PBCM section 4.3].
 
-For corners (a, b, o, p) of two triangles of areas A and A' that share the edge a b, E = ½ B/(A + A') |Σ K x|²
-with Bergou's weights K = (β + β', α + α', -α - β, -α' - β'), the cotangents α and α' of the angles at a, and
-β and β' of those at b. This is B/3 times what PBCM prints, and equals plate theory on equilateral meshes.
+For corners (a, b, o, p) of two triangles of areas A and A' with the common edge a b, E = ½ B/(A + A') |Σ K
+x|² with Bergou's weights K = (β + β', α + α', -α - β, -α' - β'), where α and α' are the cotangents of the
+angles at a, and β and β' those at b. This is B/3 times the energy in PBCM, and equals plate theory on
+equilateral meshes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from supple.terms.weak import WeakConstraints
 
 
 class IsometricHinges(WeakConstraints):
-    """Σ Kᵢ xᵢ = 0 as one weak constraint for each hinge."""
+    """One weak constraint Σ Kᵢ xᵢ = 0 per hinge."""
 
     name: ClassVar[str] = "isometric hinges"
     ties: ClassVar[bool] = False
@@ -26,8 +27,14 @@ class IsometricHinges(WeakConstraints):
     def of(
         cls, vertices: np.ndarray, rigidity: np.ndarray, corners: np.ndarray, positions: np.ndarray
     ) -> Self:
-        """vertices (m, 4); rigidity (m,): B [N m]; corners (m, 4, 3) of the hinges at rest, opened flat [m];
-        positions (n, 3) of all vertices at zero displacement [m]."""
+        """Create the term.
+
+        Args:
+            vertices: (m, 4) corners of the hinges.
+            rigidity: (m,) bending rigidity B [N m].
+            corners: (m, 4, 3) rest corners of the hinges [m].
+            positions: (n, 3) positions of all vertices at zero displacement [m].
+        """
         weights, area = bergou(corners)
         stiffness = (rigidity / area)[:, None] * np.array([1.0, 1, 1, 0, 0, 0])
         return cls(
@@ -46,8 +53,10 @@ class IsometricHinges(WeakConstraints):
 
 
 def bergou(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """K (m, 4), dimensionless, and A + A' (m,) [m²] of hinges with corners (m, 4, 3); what the triangles
-    have of an angle between them does not matter."""
+    """K (m, 4), dimensionless, and A + A' (m,) [m²] of hinges with corners (m, 4, 3).
+
+    Independent of the dihedral angle.
+    """
     a, b, o, p = np.moveaxis(corners, 1, 0)
     at_a = [_cotangent(b - a, apex - a) for apex in (o, p)]
     at_b = [_cotangent(a - b, apex - b) for apex in (o, p)]

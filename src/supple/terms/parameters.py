@@ -1,8 +1,8 @@
-"""Parameters of elements in kernels: copies of one table per term in every arrangement of its rows.
+"""Material parameters of elements in kernels: packed copies of one table per term, one per arrangement.
 
-What is the same for all elements stays a number. What differs is an array (rows, size, lanes) beside the rest
-data of its row, since to gather it by element number costs 4 to 13 % of a sweep (docs/design/parameters.md).
-`refreshed` writes another table into those copies, so that nothing else needs to know that there are several.
+A uniform parameter stays a number. A parameter per element is an array (rows, size, lanes) next to the rest
+data of its row; gathering it by element number would cost 4 to 13 % of a sweep (docs/design/parameters.md).
+`refreshed` writes new values into all copies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from supple.materials import Material, is_per_element, table_of
 
 
 def placed(material: Material, elements: np.ndarray, dtype: np.dtype) -> Material:
-    """What kernels get of a material, for rows whose lanes hold these elements (rows, lanes)."""
+    """Pack a material for rows whose lanes hold the given elements (rows, lanes)."""
 
     def place(value: Any) -> Any:
         if not is_per_element(value):
@@ -40,24 +40,31 @@ def placed(material: Material, elements: np.ndarray, dtype: np.dtype) -> Materia
 
 
 def _by_rows(table: np.ndarray, elements: np.ndarray) -> np.ndarray:
-    """(..., rows, size, lanes) from a table (..., m, size); places without an element repeat the first one's,
-    lest they divide by 0."""
+    """Pack a table (..., m, size) to (..., rows, size, lanes).
+
+    Empty lanes repeat the first element's values, which avoids division by 0.
+    """
     return np.ascontiguousarray(np.swapaxes(table[..., np.maximum(elements, 0), :], -1, -2))
 
 
 def of_elements(material: Material, elements: np.ndarray) -> Material:
-    """The material that some elements (k,) have, in that order."""
+    """Return the material of a subset of elements (k,), in that order."""
     return type(material)._make(value[elements] if is_per_element(value) else value for value in material)
 
 
 def same_kind(old: Material, new: Material) -> bool:
-    """Whether the same parameters are numbers and the same are arrays, so that the same kernels serve."""
+    """True if two materials have the same class and the same parameters per element, so the same kernels."""
     return type(old) is type(new) and [*map(is_per_element, old)] == [*map(is_per_element, new)]
 
 
 class PlaceParameter(NamedTuple):
-    """A parameter (rows, size, lanes) from a table (m, size), where lanes hold elements (rows, lanes): places
-    without one repeat the first one's."""
+    """Pack a parameter table (m, size) to (rows, size, lanes); empty lanes repeat the first element.
+
+    Attributes:
+        table: (m, size) values per element.
+        elements: (rows, lanes) element of each lane, or -1.
+        out: (rows, size, lanes) packed values.
+    """
 
     table: Any
     elements: Any
@@ -77,13 +84,21 @@ def _place_parameter(work, place):
 
 @kernel
 def place_parameters(team, table, elements, out):
-    """All rows of `PlaceParameter`."""
+    """Execute `PlaceParameter` for all rows."""
     each_item(team, 0, 0, len(elements), PlaceParameter(table, elements, out))
 
 
 def refreshed(rows: Any, material: Material, elements: np.ndarray, run: Callable[..., None]) -> Any:
-    """Rows with the parameters of another material of the same kind: what differs by element is written into
-    the arrays that they have already, where kernels see these. run: runs a kernel."""
+    """Replace the material in packed data by another of the same kind.
+
+    Parameters per element are written into the existing arrays in device memory.
+
+    Args:
+        rows: Packed data.
+        material: New material.
+        elements: (rows, lanes) element of each lane.
+        run: Function that runs a kernel.
+    """
 
     def refresh(old: Any, value: Any) -> Any:
         if not is_per_element(value):
@@ -95,8 +110,17 @@ def refreshed(rows: Any, material: Material, elements: np.ndarray, run: Callable
 
 
 def several(materials: Sequence[Material], elements: np.ndarray, count: int, dtype: np.dtype) -> Material:
-    """What kernels get where each copy of the state has its own material: (copies, rows, size, lanes), or one
-    row for all where the parameter is uniform in every copy."""
+    """Pack the materials of a batch of states.
+
+    Args:
+        materials: Material of each batch member.
+        elements: (rows, lanes) element of each lane.
+        count: Number of elements.
+        dtype: Working precision.
+
+    Returns:
+        Material with parameters (batch, rows, size, lanes); one row for parameters uniform in every member.
+    """
 
     def place(values: tuple) -> np.ndarray:
         if not any(map(is_per_element, values)):
@@ -108,13 +132,13 @@ def several(materials: Sequence[Material], elements: np.ndarray, count: int, dty
 
 
 def packed(material: Any, row: Any, example: Any) -> Any:
-    """The material of a row as packs like the example: arrays are loaded at the row, numbers repeated."""
+    """Load the material of a row as packs of the example's type: arrays at the row, numbers broadcast."""
     return material
 
 
 @chosen_by_type(packed)
 def _packed(material, row, example):
-    """A text of the fields, since each is a number, a tuple of numbers or an array of one or several."""
+    """Compose the loader from the type of each field: a number, a tuple of numbers, or an array."""
     return _loader(tuple(map(_field, range(len(material)), tuple(material), material.instance_class.stored)))
 
 

@@ -1,4 +1,4 @@
-"""Membranes that are strained where they start: cut from flat patterns, or sewn and inflated."""
+"""Membranes with initial strain: cut from flat patterns, or sewn and inflated."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ from supple.terms.triangle import TriangleElasticity, TriangleRows, in_plane, re
 
 
 class PatternRows(TriangleRows):
-    """Triangles; rest has seven numbers more: how far the others are from where they would be if the triangle
-    lay undeformed at the visiting corner [m], and the volume again, which is the last for all elements."""
+    """Packed data of triangles with a separate rest shape.
+
+    `rest` has seven additional numbers: offsets of the two other corners from their undeformed positions
+    relative to the visiting corner [m], and the volume again, which is last in the data of all elements.
+    """
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)
 class PatternElasticity(TriangleElasticity):
-    """Σₑ h Aₑ ψ(Fₑ) over triangles whose undeformed shape is a pattern of their own. offsets (m, 3, 3) [m]:
-    where corners are at zero displacement, from where they would be undeformed, but for a translation.
+    """Σₑ h Aₑ ψ(Fₑ) over triangles with a separate undeformed shape, the pattern.
 
-    Patterns lie in the planes that triangles have at zero displacement, turned so that these are stretched
-    only: F = R S with the rotation R taken away, which an isotropic ψ does not see, and with which directions
-    are turned.
+    Patterns are placed in the planes of the triangles at zero displacement and rotated so that the initial
+    deformation is a pure stretch: F = R S without the rotation R. An isotropic ψ does not depend on R, and
+    material directions are rotated by it.
+
+    Attributes:
+        offsets: (m, 3, 3) corner positions at zero displacement minus undeformed positions, up to a
+            translation [m].
     """
 
     offsets: np.ndarray
@@ -42,8 +48,15 @@ class PatternElasticity(TriangleElasticity):
     def from_pattern(
         cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any, rest: np.ndarray
     ) -> Self:
-        """points (n, 3) at zero displacement; rest (m, 3, 3): corners of each triangle undeformed [m];
-        thickness [m], a number or one for each triangle."""
+        """Create the term from a mesh and the rest shapes of its triangles.
+
+        Args:
+            points: (n, 3) positions at zero displacement [m].
+            triangles: (m, 3) vertices.
+            material: Material suitable for sheets.
+            thickness: Thickness [m], a number or (m,) per triangle.
+            rest: (m, 3, 3) undeformed corners of each triangle [m].
+        """
         refuse_unsuited(material)
         corners, flat = points[triangles], flattened(rest)
         frames, gradients = pattern_frames(corners, flat), pattern_gradients(flat)
@@ -67,7 +80,7 @@ class PatternElasticity(TriangleElasticity):
         return plain._replace(rest=together)
 
     def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
-        """Undeformed as those are in which the other triangles lie."""
+        """Return this sheet on other triangles, with the initial strain of their parent triangles."""
         start = np.diff(points[self.vertices], axis=1)
         undeformed = start - np.diff(self.offsets, axis=1)
         back = np.einsum("eai,eaj->eij", undeformed, np.linalg.pinv(start).transpose(0, 2, 1))[origin]

@@ -1,4 +1,4 @@
-"""What elements have, written to where their visits are: one pass over them, since meshes may be large."""
+"""Packing of element data by incidence, in a single pass for large meshes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from supple.terms.term import Visits, others_first
 def place_elements(
     visits: Visits, vertices: np.ndarray, gradients: np.ndarray, volume: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of the other corners (rows, k - 1, lanes), and their shape gradients and the volumes
-    (rows, 3 (k - 1) + 1, lanes), of elements that have vertices (m, k), gradients (m, k, 3), volume (m,)."""
+    """Pack ids, shape gradients and volumes of elements.
+
+    Args:
+        visits: Incidences.
+        vertices: (m, k) vertices of the elements.
+        gradients: (m, k, 3) shape gradients [1/m].
+        volume: (m,) rest volumes [m³].
+
+    Returns:
+        Ids of the other corners (rows, k - 1, lanes), and their shape gradients with the volumes (rows, 3 (k
+        - 1) + 1, lanes).
+    """
     (rows, lanes), others = visits.own.shape, others_first(vertices.shape[1])
     ids = np.empty((rows, others.shape[1], lanes), np.int32)
     ids[:] = visits.own[:, None, :]
@@ -24,7 +34,7 @@ def place_elements(
 
 
 def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
-    """The array, or a copy where a kernel would have to be compiled for what it is."""
+    """Return the array, or a copy if its type or layout would require another kernel specialization."""
     suits = array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
     return array if suits else np.array(array, dtype, order="C")
 

@@ -1,9 +1,9 @@
-"""Pressure inside a surface: the energy -p V of the volume that it encloses.
+"""Pressure inside a surface: the energy -p V of the enclosed volume.
 
-V = 1/6 Σ xₐ · (x_b × x_c) over the triangles, about any point, which matters by a constant only where the
-surface is closed or pinned along its edges. There ∂V/∂xₐ = Σ n A/3, a third of the area vectors around a
-vertex, so p ∂V/∂xₐ has a potential, though it follows the surface as it turns. The Hessian is symmetric, has
-no blocks on the diagonal and is not definite: what resists is the membrane, not the pressure.
+V = 1/6 Σ xₐ · (x_b × x_c) over the triangles, relative to any point. For a surface that is closed or pinned
+along its edges, the choice of the point changes V by a constant only. Then ∂V/∂xₐ = Σ n A/3, a third of the
+area vectors around a vertex, so p ∂V/∂xₐ has a potential although it follows the rotating surface. The
+Hessian is symmetric, has no diagonal blocks and is indefinite: the stiffness comes from the membrane.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from supple.terms.term import Elemental, Elements, Visits, energy, others_first,
 
 
 class PressureRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, 2, lanes): ids of the other corners;
-    places (rows, 9, lanes): where the three corners are at zero displacement, from the middle of the surface
-    [m]; pressure (rows, 1, lanes) [Pa]."""
+    """Packed data of a pressure.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, 2, lanes) ids of the other corners.
+        places: (rows, 9, lanes) positions of the three corners at zero displacement, relative to the surface
+            center [m].
+        pressure: (rows, 1, lanes) p [Pa].
+    """
 
     start: Any
     others: Any
@@ -31,9 +37,15 @@ class PressureRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pressure(Elemental):
-    """-p V over triangles vertices (m, 3), counter-clockwise seen from outside; pressure (m,) [Pa]; positions
-    (n, 3) [m] of all vertices at zero displacement; middle (3,) [m]: the point about which volumes are taken;
-    capacity: m where the pressure varies in time, else None."""
+    """-p V over triangles.
+
+    Attributes:
+        vertices: (m, 3) corners, counter-clockwise seen from outside.
+        pressure: (m,) p [Pa].
+        positions: (n, 3) positions of all vertices at zero displacement [m].
+        middle: (3,) reference point of the volume [m].
+        capacity: m if the pressure varies over time, otherwise None.
+    """
 
     vertices: np.ndarray
     pressure: np.ndarray
@@ -64,7 +76,7 @@ class Pressure(Elemental):
         )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """Kᵃᵇ = p/6 [x_c]ₓ for (a, b, c) in turn and its transpose; nothing where it has to be definite."""
+        """Kᵃᵇ = p/6 [x_c]ₓ for (a, b, c) in turn and its transpose; zero for kinds other than "exact"."""
         blocks = np.zeros((len(self.vertices), 3, 3, 3, 3))
         if kind != "exact":
             return blocks
@@ -77,7 +89,7 @@ class Pressure(Elemental):
 
 
 def _skew(v: np.ndarray) -> np.ndarray:
-    """[v]ₓ (m, 3, 3): [v]ₓ w = v × w."""
+    """Cross product matrices [v]ₓ (m, 3, 3): [v]ₓ w = v × w."""
     x, y, z = v.T
     zero = np.zeros_like(x)
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
@@ -97,8 +109,10 @@ def _corners(term, row, u, ui):
 
 @vertex_force.of(PressureRows)
 def _vertex_force(term, row, u, ui):
-    """f = p A n / 3, A = 0: what this leaves out of -∂E/∂x of one triangle adds up to nothing around a vertex
-    inside the surface."""
+    """f = p A n / 3, A = 0.
+
+    The omitted part of -∂E/∂x of each triangle cancels around interior vertices of the surface.
+    """
     a, b, c = _corners(term, row, u, ui)
     n = cross(sub(b, a), sub(c, a))
     p = load(term.pressure, row, 0) / 6.0

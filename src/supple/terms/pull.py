@@ -1,4 +1,4 @@
-"""Forces on single vertices, which somebody sets anew as these move: the energy -f · u."""
+"""Forces on single vertices, updated as the vertices move: the energy -f · u."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 
 class PullRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; force (rows, 3, lanes) [N]."""
+    """Packed data: start (batches + 1,), first row of each batch; force (rows, 3, lanes) [N]."""
 
     start: Any
     force: Any
@@ -21,7 +21,7 @@ class PullRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pull(Elemental):
-    """-Σ f · u over vertices (m, 1) with forces (m, 3) [N]; capacity: m where they change, else None."""
+    """-Σ f · u over vertices (m, 1) with forces (m, 3) [N]; capacity: m for variable forces, or None."""
 
     vertices: np.ndarray
     force: np.ndarray
@@ -40,7 +40,7 @@ class Pull(Elemental):
         return PullRows(start, visits.place(self.force[visits.element]))
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """None: while it is solved for, the force stays."""
+        """Zero: the force is constant during a solve."""
         return np.zeros((len(self.vertices), 1, 1, 3, 3))
 
 

@@ -1,12 +1,10 @@
-"""Contacts that push and rub: one-sided springs along a normal, and Coulomb's friction across it.
+"""Frictional penalty contacts: one-sided springs along a normal with Coulomb friction across it.
 
-With c = Σ wⱼ uⱼ the relative displacement of the two points that meet, the gap beyond the thickness is
-g = g₀ + n · c and the slip from where they stick together o = o₀ + c - n (n · c). The first of them gets
-
-    r = λ n + t,    λ = k max(-g, 0),    t = -k o where that is at most μ λ, else -μ λ o/|o|.
-
-λ and t are those of the same positions: nothing is lagged. What sticks is held by a spring whose end moves
-only where it slides, so that it does not creep (`supple.grip`).
+With the relative displacement c = Σ wⱼ uⱼ of the two contact points, the gap beyond the thickness is g = g₀ +
+n · c, and the slip from the stick point is o = o₀ + c - n (n · c). The force on the first point is
+    r = λ n + t,    λ = k max(-g, 0),    t = -k o if |t| ≤ μ λ, otherwise -μ λ o/|o|.
+λ and t are evaluated at the same positions: nothing is lagged. A sticking contact is held by a spring whose
+end moves only during sliding, so it does not creep (`supple.grip`).
 """
 
 from __future__ import annotations
@@ -23,15 +21,21 @@ from supple.kernels import gather, load, physics, select
 from supple.terms.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
 
 NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
-"""Where among its numbers a contact has n, o₀ [m], g₀ [m], k [N/m] and μ."""
+"""Offsets of n, o₀ [m], g₀ [m], k [N/m] and μ in the numbers of a contact, and their count."""
 
 TINY = 1e-30
-"""Least length [m] that is divided by: what has not slipped has no direction."""
+"""Smallest slip length in a denominator [m]; zero slip has no direction."""
 
 
 class RubbingRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other vertices;
-    weights (rows, k, lanes), the visiting vertex's first; numbers (rows, NUMBERS, lanes)."""
+    """Packed data of frictional contacts.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, k - 1, lanes) ids of the other vertices.
+        weights: (rows, k, lanes) signed weights, starting with the visiting vertex.
+        numbers: (rows, NUMBERS, lanes) numbers of the contacts.
+    """
 
     start: Any
     others: Any
@@ -40,7 +44,7 @@ class RubbingRows(NamedTuple):
 
 
 class RubbingTables(NamedTuple):
-    """Of all contacts, see `RubbingContacts`."""
+    """Arrays of all contacts, see `RubbingContacts`."""
 
     vertices: Any
     weights: Any
@@ -49,9 +53,16 @@ class RubbingTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RubbingContacts(Elemental):
-    """vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
-    numbers (m, NUMBERS) of each contact, see above; capacity: how many there is room for; rough: whether any
-    may rub; keys (m, 2), by which contacts that rub are known again."""
+    """Penalty contacts with Coulomb friction.
+
+    Attributes:
+        vertices: (m, k) vertices of both contact points.
+        weights: (m, k) signed weights: positive for the first point, negative for the second.
+        numbers: (m, NUMBERS) normal, initial slip, gap, stiffness and friction coefficient, see above.
+        capacity: Largest number of contacts, or None.
+        rough: True if any contact has friction.
+        keys: (m, 2) identifiers that match frictional contacts of successive steps.
+    """
 
     vertices: np.ndarray
     weights: np.ndarray
@@ -81,7 +92,7 @@ class RubbingContacts(Elemental):
         )
 
     def response(self, u: np.ndarray) -> Response:
-        """At displacements u (n, 3) [m]."""
+        """Contact response at displacements u (n, 3) [m]."""
         c = np.einsum("mk,mki->mi", self.weights, u[self.vertices])
         n, k, mu = self.numbers[:, NORMAL:SLIP], self.numbers[:, STIFFNESS], self.numbers[:, FRICTION]
         along = (n * c).sum(axis=1)
@@ -92,12 +103,12 @@ class RubbingContacts(Elemental):
         return Response(push, slip, holds, k * length > mu * push)
 
     def gaps(self, positions: np.ndarray) -> np.ndarray:
-        """(m,) [m] n · C of the points that meet, with vertices at positions (n, 3)."""
+        """(m,) distances n · C of the contact points [m], for vertices at positions (n, 3) [m]."""
         between = np.einsum("mk,mki->mi", self.weights, positions[self.vertices])
         return np.asarray((self.numbers[:, NORMAL:SLIP] * between).sum(axis=1))
 
     def forces(self, u: np.ndarray) -> np.ndarray:
-        """(m, 3) r [N] at displacements u (n, 3) [m]."""
+        """(m, 3) contact forces r [N] at displacements u (n, 3) [m]."""
         found = self.response(u)
         return found.push[:, None] * self.numbers[:, NORMAL:SLIP] - found.holds[:, None] * found.slip
 
@@ -108,8 +119,11 @@ class RubbingContacts(Elemental):
         return total
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """wᵃ wᵇ (k n nᵀ + s (I - n nᵀ)), with k = 0 where nothing pushes, and s = μ λ/|o| where it slides:
-        the bound of a visit, for every kind. Coulomb's law has no second derivatives of an energy."""
+        """wᵃ wᵇ (k n nᵀ + s (I - n nᵀ)), for every kind of Hessian.
+
+        k = 0 for open contacts, and s = μ λ/|o| for sliding ones. Coulomb's law has no potential, so these
+        blocks are the bound used by vertex updates.
+        """
         found, n = self.response(np.asarray(u)[:, :3].astype(float)), self.numbers[:, NORMAL:SLIP]
         along = np.einsum("mi,mj->mij", n, n)
         k = np.where(found.push > 0, self.numbers[:, STIFFNESS], 0.0)
@@ -118,7 +132,14 @@ class RubbingContacts(Elemental):
 
 
 class Response(NamedTuple):
-    """push (m,): λ [N]; slip (m, 3): o [m]; holds (m,): |t|/|o| [N/m]; slides (m,)."""
+    """Response of contacts.
+
+    Attributes:
+        push: (m,) normal force λ [N].
+        slip: (m, 3) slip o [m].
+        holds: (m,) tangential stiffness |t|/|o| [N/m].
+        slides: (m,) True for sliding contacts.
+    """
 
     push: np.ndarray
     slip: np.ndarray
@@ -154,7 +175,7 @@ def slip_of(term, row):
 
 @physics
 def separation(term, row, u, ui):
-    """(n, g, o) of the contacts in a row."""
+    """(n, g, o) of the contacts in a packed row."""
     c = scale(load(term.weights, row, 0), ui)
     for slot in range(term.others.shape[1]):
         c = add(c, scale(load(term.weights, row, slot + 1), gather(u, term.others, row, slot)))
@@ -165,7 +186,7 @@ def separation(term, row, u, ui):
 
 @physics
 def _response(term, row, u, ui):
-    """(n, g, λ, o, s): normal, gap, push, slip, and |t|/|o|."""
+    """(n, g, λ, o, s): normal, gap, normal force, slip, and |t|/|o|."""
     n, g, o = separation(term, row, u, ui)
     k = load(term.numbers, row, STIFFNESS)
     push = k * max(-g, 0.0 * g)
@@ -175,8 +196,10 @@ def _response(term, row, u, ui):
 
 @vertex_force.of(RubbingRows)
 def _vertex_force(term, row, u, ui):
-    """f = wᵢ r,  A = wᵢ² (k n nᵀ + s (I - n nᵀ)), also where nothing pushes: the bound must hold wherever the
-    vertex goes."""
+    """f = wᵢ r,  A = wᵢ² (k n nᵀ + s (I - n nᵀ)).
+
+    Open contacts keep k in A, because the bound must hold wherever the vertex moves.
+    """
     n, _, push, o, s = _response(term, row, u, ui)
     w = load(term.weights, row, 0)
     p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
@@ -185,8 +208,11 @@ def _vertex_force(term, row, u, ui):
 
 @energy.of(RubbingRows)
 def _energy(term, row, u, ui):
-    """½ k g² where it pushes, and what stretches the springs that stick; where it slides, also the work of
-    sliding against the present push: no potential, since the push changes."""
+    """Penalty energy ½ k g² plus the energy of sticking springs, or the work of sliding.
+
+    The work of sliding is computed for the present normal force; it is no potential, because that force
+    changes.
+    """
     _, g, push, o, s = _response(term, row, u, ui)
     k = load(term.numbers, row, STIFFNESS)
     limit = load(term.numbers, row, FRICTION) * push

@@ -1,4 +1,4 @@
-"""What contacts that rub do to vertices and to bodies, added up on the host in the order of the contacts."""
+"""Forces of frictional contacts on vertices and bodies, summed on the host in contact order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.terms.rubbing import FRICTION, GAP, NORMAL, SLIP, STIFFNESS, TINY, R
 
 
 class _Contacts(NamedTuple):
-    """The arrays of `RubbingContacts`."""
+    """Arrays of `RubbingContacts`."""
 
     vertices: Any
     weights: Any
@@ -26,7 +26,7 @@ def _arrays(term: RubbingContacts) -> _Contacts:
 
 @physics
 def _between(contacts, m, points):
-    """Σ wⱼ xⱼ of the m-th contact with vertices at points."""
+    """Σ wⱼ xⱼ of the m-th contact with vertices at `points`."""
     c = 0.0, 0.0, 0.0
     for j in range(contacts.vertices.shape[1]):
         v = contacts.vertices[m, j]
@@ -59,6 +59,7 @@ def _give(force, k, r):
 
 @kernel
 def add_to_vertices(contacts, u, force):
+    """Add contact forces at displacements u (n, 3) [m] to force (n, 3) [N]."""
     for m in range(len(contacts.vertices)):
         _, r = _respond(contacts, m, u)
         for j in range(contacts.vertices.shape[1]):
@@ -67,6 +68,7 @@ def add_to_vertices(contacts, u, force):
 
 @kernel
 def add_to_bodies(contacts, u, rest, body, force, carried):
+    """Add contact forces to body forces, and Σ λ |g| [J] to `carried`; see `forces_on_bodies`."""
     for m in range(len(contacts.vertices)):
         push, r = _respond(contacts, m, u)
         between = add(_between(contacts, m, rest), _between(contacts, m, u))
@@ -77,8 +79,10 @@ def add_to_bodies(contacts, u, rest, body, force, carried):
 
 @kernel
 def compare_at(vertices, before, now, found):
-    """The largest of now - before and of now, and the sum of the squares of the first, each vertex once: both
-    are 0 afterwards."""
+    """Compare two force fields at contact vertices, each vertex once; clears both there.
+
+    found: largest component of |now - before|, largest component of |now|, and sum of squared differences.
+    """
     for m in range(len(vertices)):
         for j in range(vertices.shape[1]):
             for axis in range(3):
@@ -90,7 +94,7 @@ def compare_at(vertices, before, now, found):
 
 
 def forces_on_vertices(term: RubbingContacts, u: np.ndarray) -> np.ndarray:
-    """(n, 3) [N] what contacts do to vertices at displacements u (n, 3)."""
+    """(n, 3) contact forces on vertices [N] at displacements u (n, 3) [m]."""
     force = np.zeros(u.shape)
     add_to_vertices(_arrays(term), u, force)
     return force
@@ -99,16 +103,29 @@ def forces_on_vertices(term: RubbingContacts, u: np.ndarray) -> np.ndarray:
 def forces_on_bodies(
     term: RubbingContacts, u: np.ndarray, rest: np.ndarray, body: np.ndarray, count: int
 ) -> tuple[np.ndarray, float]:
-    """(count, 3) [N] what contacts do to bodies, with vertices displaced by u (n, 3) from rest (n, 3) [m],
-    body (n,) saying whose each is; and Σ λ |g| [J], forces times gaps."""
+    """Sum contact forces per body.
+
+    Args:
+        term: Contacts.
+        u: (n, 3) displacements [m].
+        rest: (n, 3) rest positions [m].
+        body: (n,) body of each vertex.
+        count: Number of bodies.
+
+    Returns:
+        (count, 3) forces [N], and Σ λ |g|, normal forces times gaps [J].
+    """
     force, carried = np.zeros((count, 3)), np.zeros(1)
     add_to_bodies(_arrays(term), u, rest, body, force, carried)
     return force, float(carried[0])
 
 
 def change_of_forces(old: RubbingContacts, new: RubbingContacts, u: np.ndarray) -> tuple[float, float, float]:
-    """[N] where others take the place of contacts, at displacements u (n, 3): the largest change of a force
-    on a vertex, and the largest force then, along any axis; and the length of all changes."""
+    """Change of the vertex forces if contacts are replaced, at displacements u (n, 3) [m].
+
+    Returns:
+        Largest change of a force component, largest new force component, and norm of all changes [N].
+    """
     before, now, found = forces_on_vertices(old, u), forces_on_vertices(new, u), np.zeros(3)
     for term in (old, new):
         compare_at(term.vertices, before, now, found)

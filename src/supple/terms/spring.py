@@ -13,18 +13,18 @@ from supple.kernels import load
 from supple.terms.constraint import Constraint, ConstraintRows, constraint
 
 SHORTEST = 1e-20
-"""Added to the square of a length [m²], since a spring of no length has no direction."""
+"""Added to squared lengths [m²], because a spring of zero length has no direction."""
 
 
 class SpringRows(ConstraintRows):
-    """rest (rows, 1, lanes): the length L [m]."""
+    """Packed data of springs; rest (rows, 1, lanes): the rest length L [m]."""
 
     __slots__ = ()
     corners: ClassVar[int] = 2
 
 
 class PointSpringRows(SpringRows):
-    """Springs between a vertex and a point that stays. rest (rows, 1, lanes): the length L [m]."""
+    """Packed data of springs to fixed points; rest (rows, 1, lanes): the rest length L [m]."""
 
     __slots__ = ()
     corners: ClassVar[int] = 1
@@ -41,7 +41,13 @@ class Springs(Constraint):
 
     @classmethod
     def between(cls, positions: np.ndarray, vertices: np.ndarray, stiffness: Any) -> Self:
-        """Springs between pairs (m, 2) of vertices that are as long as they are at rest; stiffness [N/m]."""
+        """Create springs at their rest lengths.
+
+        Args:
+            positions: (n, 3) rest positions [m].
+            vertices: (m, 2) end vertices.
+            stiffness: k [N/m], a number or (m,).
+        """
         vertices = np.asarray(vertices, np.int32)
         length = np.linalg.norm(positions[vertices[:, 1]] - positions[vertices[:, 0]], axis=1)
         return cls(
@@ -57,7 +63,7 @@ class Springs(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class PointSprings(Constraint):
-    """C = |p - x| - L: vertices (m, 1) and fixed points p (m, 3) [m]."""
+    """C = |p - x| - L, for vertices (m, 1) and fixed points p (m, 3) [m]."""
 
     points: np.ndarray = field(kw_only=True)
 
@@ -79,8 +85,13 @@ class PointSprings(Constraint):
 def _of_corners(
     edge: np.ndarray, rest: np.ndarray, sign: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """C, ∇C = ±n with n = edge/l, and ∇²C = ±(I - n nᵀ)/l; sign (k,): with which each corner counts for the
-    edge (m, 3)."""
+    """C, ∇C = ±n with n = edge/l, and ∇²C = ±(I - n nᵀ)/l.
+
+    Args:
+        edge: (m, 3) edge vectors [m].
+        rest: (m,) rest lengths [m].
+        sign: (k,) sign of each corner in the edge vector.
+    """
     length = np.sqrt((edge**2).sum(axis=1) + SHORTEST)
     n = edge / length[:, None]
     across = (np.eye(3) - np.einsum("ei,ej->eij", n, n)) / length[:, None, None]

@@ -1,4 +1,4 @@
-"""Where elements are undeformed, which need not be where bodies start."""
+"""Undeformed shape of elements, which may differ from the initial shape."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from supple.kernels import generic
 
 @generic
 def rest_gradient(rows, g):
-    """Σ Xₐ gₐᵀ of the rest positions, a 9-tuple: what `displacement_gradient` changes."""
+    """Σ Xₐ gₐᵀ of the rest positions, a 9-tuple, to which `displacement_gradient` is added."""
 
 
 @generic
 def from_rest(rows, row, x):
-    """Displacements of the corners of elements from where these are undeformed, given those from where the
-    vertices have none, but for a translation: the same, unless elements are strained where bodies start."""
+    """Displacements of the corners from the undeformed element, up to a translation.
+
+    Args:
+        rows: Packed element data.
+        row: Packed row.
+        x: Displacements from the initial positions [m]. They are returned unchanged unless the initial shape
+            is strained.
+    """
 
 
 @generic
 def from_start(rows, row, x):
-    """The reverse of `from_rest`."""
+    """Inverse of `from_rest`."""
 
 
 @from_rest.of(tuple)

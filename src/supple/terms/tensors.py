@@ -1,6 +1,6 @@
-"""Second derivatives ∂²ψ/∂F∂F of many elements at once: their positive part, and the blocks they give.
+"""Second derivatives ∂²ψ/∂F∂F of all elements: positive semi-definite projection and Hessian blocks.
 
-Tensors are (rows, 81, lanes): number 9 p + q of a row holds ∂²ψ/∂F_p∂F_q of its elements.
+Tensors are packed as (rows, 81, lanes): entry 9 p + q of a row is ∂²ψ/∂F_p∂F_q of its elements.
 """
 
 import math
@@ -10,15 +10,15 @@ import numpy as np
 from supple.kernels import lane_sum, load, maker, physics, select, store, take_chunk
 
 JACOBI_SWEEPS = 12
-"""Enough for a symmetric 9×9 matrix; five or six suffice nearly always."""
+"""Maximum number of Jacobi sweeps for a symmetric 9×9 matrix; five or six nearly always suffice."""
 
 OFF_DIAGONAL = 1e-24
-"""Part of |C|² that may be left outside the diagonal."""
+"""Off-diagonal part of |C|² at which the iteration stops, relative."""
 
 
 @maker
 def project_tensors(tensors, counters):
-    """Replace every tensor by its positive semi-definite part, its negative eigenvalues set to zero."""
+    """Replace every tensor by its positive semi-definite projection."""
     vectors = np.empty((1, 81, tensors.shape[2]))
     row = take_chunk(counters, 0, len(tensors))
     while row >= 0:
@@ -29,7 +29,7 @@ def project_tensors(tensors, counters):
 
 @physics
 def _diagonalise(A, row, V):
-    """Jacobi's cyclic rotations: A of a row becomes VᵀA V, diagonal, for the orthogonal V."""
+    """Cyclic Jacobi rotations: A of a row becomes VᵀA V, diagonal, for the orthogonal V."""
     zero = 0.0 * load(A, row, 0)
     total = zero
     for k in range(81):
@@ -49,7 +49,7 @@ def _diagonalise(A, row, V):
 
 @physics
 def _rotate(A, row, V, p, q):
-    """Turn axes p and q so that A_pq vanishes."""
+    """Rotate axes p and q so that A_pq vanishes."""
     pp, qq, pq = load(A, row, 10 * p), load(A, row, 10 * q), load(A, row, 9 * p + q)
     h = qq - pp
     root = math.sqrt(h * h + 4.0 * pq * pq) + 1e-300
@@ -91,7 +91,10 @@ def _recompose(A, row, V):
 
 @maker
 def contract_tensors(tensors, gradients, volumes, blocks, counters):
-    """blocks[e, a, b, i, k] = V Σ C_ijkl gᵃ_j gᵇ_l of each element e: gradients (m, k, 3), volumes (m,)."""
+    """Hessian blocks blocks[e, a, b, i, k] = V Σ C_ijkl gᵃ_j gᵇ_l of each element e.
+
+    gradients (m, k, 3) [1/m], volumes (m,) [m³].
+    """
     lanes, corners = tensors.shape[2], gradients.shape[1]
     half = np.empty((3, 3, 3))
     row = take_chunk(counters, 0, len(tensors))

@@ -1,9 +1,9 @@
-"""What every kind of energy term provides: to the solvers on the host, and to kernels as batched rows.
+"""Interface of energy terms: methods for solvers on the host, and packed element data for kernels.
 
-A term's rows are a NamedTuple of arrays with one *visit* per lane: a stencil seen from one of its vertices,
-which comes first and is called the visiting vertex. Two arrangements of the same rows serve every solver:
-by vertices (rows `start[b]` to `start[b + 1]` hold the visits of the 16 or 8 vertices of batch b) and by
-elements (one visit per stencil).
+The packed data of a term is a NamedTuple of arrays with one incidence per lane: a stencil seen from one of
+its vertices, the visiting vertex, which comes first. All solvers use two arrangements of the same data: by
+vertices (rows `start[b]` to `start[b + 1]` hold the incidences of the 16 or 8 vertices of batch b) and by
+elements (one incidence per stencil).
 """
 
 from __future__ import annotations
@@ -19,10 +19,17 @@ from supple.kernels import generic
 
 @dataclass(frozen=True)
 class Visits:
-    """Where visits go: visit k is stencil `element[k]` seen from slot `slot[k]`, stored at
-    (`row[k]`, `lane[k]`) of arrays with `rows` rows and `lanes` lanes. Places without a visit keep `own`
-    (rows, lanes) in all slots and zeros elsewhere, which add no energy. by_vertices: whether each stencil is
-    visited from all of its vertices."""
+    """Packing of incidences: incidence k is stencil `element[k]` seen from its corner `slot[k]`.
+
+    Attributes:
+        element: (k,) stencil of each incidence.
+        slot: (k,) corner of the stencil that is the visiting vertex.
+        row, lane: (k,) location in packed arrays. Lanes without an incidence have the vertex `own` as all
+            corners and zero data, which contribute no energy.
+        own: (rows, lanes) visiting vertex of each lane.
+        dtype: Working precision.
+        by_vertices: True if each stencil is visited from all of its vertices.
+    """
 
     element: np.ndarray
     slot: np.ndarray
@@ -33,26 +40,33 @@ class Visits:
     by_vertices: bool = False
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        """(k, fields) values of the visits as (rows, fields, lanes) in the working precision."""
+        """Pack values (k, fields) of the incidences to (rows, fields, lanes) in the working precision."""
         out = np.zeros((len(self.own), values.shape[1], self.own.shape[1]), self.dtype)
         out[self.row, :, self.lane] = values
         return out
 
     @cached_property
     def elements(self) -> np.ndarray:
-        """(rows, lanes) the stencil at every place, -1 where there is no visit."""
+        """(rows, lanes) stencil of each lane, -1 for lanes without an incidence."""
         out = np.full(self.own.shape, -1, np.int32)
         out[self.row, self.lane] = self.element
         return out
 
     def corners(self, vertices: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ids (k,) of the visiting corners of stencils with vertices (m, c), and those (k, c - 1) of the
-        others, in the order of their slots `others` (k, c - 1)."""
+        """Visiting vertex and other vertices of each incidence.
+
+        Args:
+            vertices: (m, c) vertices of the stencils.
+            others: (k, c - 1) slots of the other corners, in the order of the result.
+
+        Returns:
+            Vertex ids (k,) of the visiting corners and (k, c - 1) of the others.
+        """
         stencil = vertices[self.element]
         return stencil[np.arange(len(stencil)), self.slot], np.take_along_axis(stencil, others, axis=1)
 
     def place_ids(self, ids: np.ndarray) -> np.ndarray:
-        """(k, slots) vertex ids of the visits as (rows, slots, lanes)."""
+        """Pack vertex ids (k, slots) of the incidences to (rows, slots, lanes)."""
         out = np.repeat(self.own[:, None, :], ids.shape[1], axis=1)
         out[self.row, :, self.lane] = ids
         return np.ascontiguousarray(out, np.int32)
@@ -60,8 +74,13 @@ class Visits:
 
 @dataclass(frozen=True)
 class Elements:
-    """A term arranged by elements: own (rows, 1, lanes) the first vertex of each stencil; the rows; element
-    (rows, lanes): which stencil is where, or -1."""
+    """A term packed by elements.
+
+    Attributes:
+        own: (rows, 1, lanes) first vertex of each stencil.
+        rows: Packed element data.
+        element: (rows, lanes) stencil of each lane, or -1.
+    """
 
     own: np.ndarray
     rows: Any
@@ -69,8 +88,14 @@ class Elements:
 
 
 class Carriage(NamedTuple):
-    """How the corners of elements hang on nodes that carry them: corners (m, 4), numbers of points, and their
-    shape gradients (m, 4, 3) [1/m]; nodes (n, 8) that carry each point, with weights (n, 8)."""
+    """Interpolation of element corners from grid nodes.
+
+    Attributes:
+        corners: (m, 4) point of each element corner.
+        gradients: (m, 4, 3) shape gradients of the corners [1/m].
+        nodes: (n, 8) nodes that interpolate each point.
+        weights: (n, 8) interpolation weights.
+    """
 
     corners: np.ndarray
     gradients: np.ndarray
@@ -79,8 +104,12 @@ class Carriage(NamedTuple):
 
 
 class Relations(NamedTuple):
-    """coefficients (m, k): the c of Σ c x, on which alone the energy of each stencil depends; stiffness (m,):
-    the least in any direction that a change of that sum meets [N/m]."""
+    """Linear constraints that determine the energy of each stencil.
+
+    Attributes:
+        coefficients: (m, k) coefficients c; the energy depends on Σ c x only.
+        stiffness: (m,) smallest stiffness against a change of that sum [N/m].
+    """
 
     coefficients: np.ndarray
     stiffness: np.ndarray
@@ -90,40 +119,40 @@ class Term(Protocol):
     """One kind of energy over stencils of vertices."""
 
     name: ClassVar[str]
-    """What its stencils are called in sentences."""
+    """Plural name of the stencils in messages."""
 
     ties: ClassVar[bool]
-    """Whether it ties points together, rather than being what bodies are made of."""
+    """True if the term connects points, as opposed to the elasticity of a body."""
 
     loads: ClassVar[bool]
-    """Whether it acts on bodies from outside, rather than being stored in them."""
+    """True if the term is an external load, as opposed to stored energy."""
 
     presses: ClassVar[bool]
-    """Whether it is a pressure on triangles."""
+    """True if the term is a pressure on triangles."""
 
     encloses: ClassVar[bool]
     """Whether it is gas sealed in its triangles, whose pressure follows their volume, see `SealedGas`."""
 
     confines: ClassVar[bool]
-    """Whether it is contacts that let nothing pass."""
+    """True if the term is an intersection-free contact."""
 
     deforms: ClassVar[bool]
-    """Whether its elements have a deformation gradient: `volume` (m,) [m³] and `gradients` (m, k, 3) [1/m] of
-    shape functions."""
+    """True if elements have a deformation gradient, with attributes `volume` (m,) [m³] and `gradients` (m, k,
+    3) [1/m] of the shape functions."""
 
     fills: ClassVar[bool]
-    """Whether its elements deform and fill space, as tetrahedra do: F = Σ xₐ gₐᵀ, which `deformations` gives,
-    and det F < 0 where they are turned inside out."""
+    """True if elements are solid, like tetrahedra: F = Σ xₐ gₐᵀ, returned by `deformations`, with det F < 0
+    for inverted elements."""
 
     sheet: ClassVar[bool]
-    """Whether it is a membrane, which can be of other triangles (`remeshed`), and `thinner`."""
+    """True if the term is a membrane with the methods `remeshed` and `thinner`."""
 
     family: ClassVar[str]
-    """With what its stencils are counted: element, weak_constraint, spring, cable, contact or load."""
+    """Family in which stencils are counted: element, weak_constraint, spring, cable, contact or load."""
 
     @property
     def material(self) -> Any:
-        """What its elements are made of, None where that is not what they are."""
+        """Material of the elements, None for terms without one."""
 
     @property
     def vertices(self) -> np.ndarray:
@@ -131,63 +160,84 @@ class Term(Protocol):
 
     @property
     def depends_on_rest(self) -> bool:
-        """Whether it ties points by numbers, such as weights or lengths, measured at the rest positions."""
+        """True if weights or lengths of connections were measured at the rest positions."""
 
     @property
     def capacity(self) -> int | None:
-        """How many stencils there is room for where they may come and go, see `Problem.refresh`; None where
-        they stay."""
+        """Largest number of stencils of a dynamic term, see `Problem.refresh`; None for static stencils."""
 
     @property
     def stiffnesses(self) -> np.ndarray:
-        """[N/m] of its stencils, in any shape; none where a material has them, or nothing is stiff."""
+        """Stiffnesses of the stencils [N/m], any shape; empty for terms with a material or no stiffness."""
 
     @property
     def rough(self) -> bool:
-        """Whether it is contacts that may rub, which `grip` carries on from step to step."""
+        """True for contacts with friction, whose friction state `grip` updates from step to step."""
 
     @property
     def carriage(self) -> Carriage | None:
-        """How its elements hang on vertices that carry them, where these are not their corners. Then its
-        `hessian_blocks` are those of the corners, and rows by vertices look deformations up in a `table`."""
+        """Interpolation of the corners from grid nodes, None if the vertices are the corners.
+
+        `hessian_blocks` of embedded elements are those of the corners, and data packed by vertices reads
+        deformation gradients from a `table`.
+        """
 
     @property
     def translatable(self) -> np.ndarray:
-        """(m,) bool: whether translating a whole stencil leaves its energy as it is."""
+        """(m,) bool: True if the energy of a stencil is invariant under translation."""
 
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
-        """The term's data for kernels, arranged by `visits`."""
+        """Pack the element data for kernels according to `visits`."""
 
     def tables(self, dtype: np.dtype) -> Any:
-        """What `put_visit` makes its rows of in a working precision, a NamedTuple of arrays, where stencils
-        that come and go are many; None where `rows` is quick enough."""
+        """Arrays from which `put_visit` packs incidences in a working precision, for dynamic terms.
+
+        None if packing by `rows` is fast enough.
+        """
 
     def relations(self) -> Relations | None:
-        """What it keeps as it is, where the energy of a stencil depends on one sum Σ c x; None elsewhere."""
+        """Linear constraints Σ c x that determine the energy; None for other terms."""
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
-        """(l, 2, 3) [m] ends of the lines that show it in pictures, for vertices at positions (n, 3)."""
+        """(l, 2, 3) ends of lines that represent the term in pictures [m], at vertex positions (n, 3)."""
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
+        """Compute the Hessian blocks of all stencils.
+
+        Args:
+            elements: Data packed by elements.
+            u: Displacements, padded vectors (n, 4) [m].
+            kind: "exact", "projected" or "bound".
+            threads: Number of threads.
+
+        Returns:
+            (m, k, k, 3, 3) blocks [N/m].
+        """
 
     def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
-        """(n, 3) [N] of contacts on vertices at positions (n, 3) [m], at rest at (n, 3); None for terms that
-        are no contacts."""
+        """Contact forces on the vertices.
+
+        Args:
+            positions: (n, 3) positions [m].
+            rest: (n, 3) rest positions [m].
+
+        Returns:
+            (n, 3) forces [N]; None for terms other than contacts.
+        """
 
     def bare(self) -> Bare:
-        """What it is without what follows from the rest positions, which are stored once."""
+        """Return the term without data derived from the rest positions, for storage."""
 
 
 class Bare(Protocol):
-    """A term as it is stored."""
+    """A term in storage form."""
 
     def at(self, rest: np.ndarray) -> Term:
-        """The term of vertices at rest positions (n, 3) [m]."""
+        """Restore the term for rest positions (n, 3) [m]."""
 
 
 class Elemental:
-    """What a term is unless it says otherwise: nothing is tied, and nothing but shape costs energy."""
+    """Default implementations of `Term` for elements: no connections, no loads, no dynamic stencils."""
 
     ties: ClassVar[bool] = False
     loads: ClassVar[bool] = False
@@ -245,7 +295,7 @@ class Elemental:
 
 @cache
 def others_first(corners: int) -> np.ndarray:
-    """(k, k - 1) the other corners as seen from each, in an order that keeps a stencil's orientation."""
+    """(k, k - 1) other corners as seen from each, in an order that preserves orientation."""
     if corners == 4:
         return np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
     return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)], np.int64)
@@ -253,37 +303,45 @@ def others_first(corners: int) -> np.ndarray:
 
 @generic
 def put_visit(tables, arrays, row, lane, element, slot):
-    """Write what a term's `rows` have where a stencil is seen from one of its slots into a place of their
-    arrays (rows, fields, lanes)."""
+    """Pack one incidence of a stencil, seen from `slot`, into arrays (rows, fields, lanes), like `rows`."""
 
 
 @generic
 def vertex_force(term, row, u, ui):
-    """Force on the visiting vertex and its Hessian bound in one row of visits.
+    """Force on the visiting vertices and their Hessian bounds in one packed row.
 
-    u (n, 4) displacement records [m], ui those of the visiting vertices, a 3-tuple. Returns (f, A): f [N] a
-    3-tuple, A [N/m] symmetric as xx yy zz xy xz yz.
+    Args:
+        term: Packed data of the term.
+        row: Packed row.
+        u: (n, 4) displacements, padded vectors [m].
+        ui: Displacements of the visiting vertices, a 3-tuple.
+
+    Returns:
+        (f, A): f [N] a 3-tuple, A [N/m] symmetric as xx yy zz xy xz yz.
     """
 
 
 @generic
 def confined_force(term, row, u, ui):
-    """(f, A, q): what `vertex_force` gives, and the `confinement` q [1/m²] of the visiting vertex; for terms
-    whose material may have a `barrier`."""
+    """(f, A, q): `vertex_force` and the `confinement` q [1/m²] of the visiting vertices.
+
+    For terms whose material may have a `barrier`.
+    """
 
 
 @generic
 def energy(term, row, u, ui):
-    """Energy [J] of the stencils in one row of visits."""
+    """Energy [J] of the stencils in one packed row."""
 
 
 @generic
 def inversion(term, row, u, ui):
-    """1 where the stencils in one row of visits are turned inside out, 0 elsewhere; for terms with a
-    volume."""
+    """1 for inverted stencils of a packed row, otherwise 0; for terms with a volume."""
 
 
 @generic
 def step_fraction(term, row, u, ui, step):
-    """The fraction, at most 1, of the visiting vertex's step that keeps the energy of the row finite; for
-    terms whose material has a `barrier` only."""
+    """Fraction, at most 1, of the visiting vertices' steps that keeps the energy of the row finite.
+
+    For terms whose material has a `barrier` only.
+    """

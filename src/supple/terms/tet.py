@@ -15,7 +15,7 @@ from supple.terms.term import Elements, inversion
 
 
 class TetRows(ElasticRows):
-    """Tetrahedra."""
+    """Packed data of tetrahedra."""
 
     __slots__ = ()
     corners: ClassVar[int] = 4
@@ -30,6 +30,13 @@ class TetElasticity(Elastic):
 
     @classmethod
     def from_mesh(cls, points: np.ndarray, tets: np.ndarray, material: Any) -> Self:
+        """Create the term of a mesh at rest.
+
+        Args:
+            points: (n, 3) rest positions [m].
+            tets: (m, 4) vertices.
+            material: Material of solids, uniform or per element.
+        """
         refuse_sheets(material)
         edges = points[tets[:, 1:]] - points[tets[:, :1]]  # rows x_a - x_0
         gradients = np.linalg.inv(edges).transpose(0, 2, 1)  # F = Σ (x_a - x_0) g_aᵀ with g_a rows of Dm⁻¹
@@ -45,7 +52,7 @@ class TetElasticity(Elastic):
         return BareTets(self.vertices, self.material) if type(self) is TetElasticity else self
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
+        """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its semi-definite projection, or its bound."""
         tensors = tensors_of(elements, u, kind, threads)
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         run(contract_tensors, threads, tensors, self.gradients, self.volume, blocks, counters_for(1))
@@ -63,7 +70,7 @@ class BareTets(NamedTuple):
 
 
 def refuse_sheets(material: Any) -> None:
-    """Raise a ValueError where a material is not one of solids."""
+    """Raise a ValueError for sheet materials."""
     if material.thin:
         raise ValueError(
             f"{type(material).__name__} is a material of thin sheets, which has no thickness of its own; a "
@@ -73,8 +80,10 @@ def refuse_sheets(material: Any) -> None:
 
 @measure.of(TetRows)
 def _measure(rows, x, g):
-    """F = I + Σ (u_a - u_i) g_aᵀ over the three others; with displacements u instead of positions its
-    rounding error does not grow with the distance from the origin."""
+    """F = I + Σ (u_a - u_i) g_aᵀ over the three other corners.
+
+    Displacements u instead of positions keep the rounding error independent of the distance from the origin.
+    """
     ui, (a, b, c), (g, h, k) = x[0], (x[1], x[2], x[3]), (g[1], g[2], g[3])
     a0, a1, a2 = a[0] - ui[0], a[1] - ui[1], a[2] - ui[2]
     b0, b1, b2 = b[0] - ui[0], b[1] - ui[1], b[2] - ui[2]

@@ -1,9 +1,10 @@
-"""Membranes: triangles of a material, stretched in their plane and free to bend [PBNG section 8].
+"""Membranes: triangles of a material, with in-plane elasticity and no bending stiffness [PBNG section 8].
 
-With shape gradients gₐ in the plane of the rest triangle, its normal n₀ there and n now, F = Σ xₐ gₐᵀ + n n₀ᵀ
-is a 3×3 deformation gradient that keeps the thickness. Since ψ is the same on both sides of the plane, in
-which directions of a material lie, P n₀ is parallel to n, which moves across itself only; so ∂ψ/∂xₐ = P gₐ
-exactly, and every material serves as it is. Those of `materials/plane_stress.py` have no thickness to keep.
+With shape gradients gₐ in the plane of the rest triangle, its rest normal n₀ and current normal n, F = Σ xₐ
+gₐᵀ + n n₀ᵀ is a 3×3 deformation gradient of constant thickness. Material directions lie in the plane, and ψ
+is the same on both sides of it, so P n₀ is parallel to n. Since n changes only perpendicular to itself,
+∂ψ/∂xₐ = P gₐ exactly, and every material can be used unchanged. The materials of `materials/plane_stress.py`
+eliminate the thickness.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from supple.terms.term import Elements, Term
 
 
 class TriangleRows(ElasticRows):
-    """Triangles; the volume is area times thickness."""
+    """Packed data of triangles; the volume is area times thickness."""
 
     __slots__ = ()
     corners: ClassVar[int] = 3
@@ -41,7 +42,14 @@ class TriangleElasticity(Elastic):
 
     @classmethod
     def from_mesh(cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any) -> Self:
-        """points (n, 3) at rest; thickness [m], a number or one for each triangle."""
+        """Create the term of a sheet at rest.
+
+        Args:
+            points: (n, 3) rest positions [m].
+            triangles: (m, 3) vertices.
+            material: Material suitable for sheets.
+            thickness: Thickness [m], a number or (m,) per triangle.
+        """
         refuse_unsuited(material)
         edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
         material = in_plane(material, np.cross(edges[:, 0], edges[:, 1]))
@@ -51,24 +59,31 @@ class TriangleElasticity(Elastic):
         return cls(np.asarray(triangles, np.int32), gradients, area * np.asarray(thickness, float), material)
 
     def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
-        """This sheet of other triangles (t, 3) of points (n, 3) [m], where these are at zero
-        displacement; origin (t,): the triangle here in which each lies."""
+        """Return this sheet on other triangles.
+
+        Args:
+            triangles: (t, 3) vertices of the other mesh.
+            origin: (t,) triangle of this mesh that contains each.
+            points: (n, 3) positions at zero displacement [m].
+        """
         thickness = self.volume / self._areas
         made_of = of_elements(self.material, origin)
         return TriangleElasticity.from_mesh(points, triangles, made_of, thickness[origin])
 
     def thinner(self, share: float) -> Self:
-        """This sheet with a share of its thickness."""
+        """Return this sheet with a fraction of its thickness."""
         return replace(self, volume=share * self.volume)
 
     @property
     def _areas(self) -> np.ndarray:
-        """(m,) undeformed [m²]."""
+        """(m,) undeformed areas [m²]."""
         return 0.5 / np.linalg.norm(np.cross(self.gradients[:, 1], self.gradients[:, 2]), axis=1)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ, with ∂n included; its positive semi-definite part;
-        or with the bound of C and without ∂n."""
+        """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ including ∂n.
+
+        Exact, its positive semi-definite projection, or the bound: with the bound of C and without ∂n.
+        """
         tensors = tensors_of(elements, u, "bound" if kind == "bound" else "exact", threads)
         m = len(self.volume)
         C = tensors.transpose(0, 2, 1).reshape(-1, 3, 3, 3, 3)[:m]
@@ -79,11 +94,11 @@ class TriangleElasticity(Elastic):
         return positive_part(blocks) if kind == "projected" else blocks
 
     def displaced(self, u: np.ndarray) -> np.ndarray:
-        """(m, 3, 3) [m] how far corners are from where triangles are undeformed, but for a translation."""
+        """(m, 3, 3) corner displacements from the undeformed triangles, up to a translation [m]."""
         return u[self.vertices, :3].astype(float)
 
     def _turning(self, u: np.ndarray) -> np.ndarray:
-        """-∂(n n₀ᵀ)/∂x (m, 3, 3, 3, 3): as the corners move out of the plane, δn = -Σ (F⁻ᵀ gᵇ)(n · δxᵇ)."""
+        """-∂(n n₀ᵀ)/∂x (m, 3, 3, 3, 3): under corner displacements, δn = -Σ (F⁻ᵀ gᵇ)(n · δxᵇ)."""
         g = self.gradients
         normal = np.cross(g[:, 1], g[:, 2])
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
@@ -100,7 +115,7 @@ class TriangleElasticity(Elastic):
 
 
 def refuse_unsuited(material: Any) -> None:
-    """Refuse a material that membranes cannot have."""
+    """Raise a ValueError for materials that membranes cannot use."""
     if not material.objective:
         raise ValueError(
             f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
@@ -114,7 +129,7 @@ def refuse_unsuited(material: Any) -> None:
 
 
 def in_plane(material: Any, normals: np.ndarray) -> Any:
-    """The material with its directions projected into the planes of triangles with these normals (m, 3)."""
+    """Project the directions of a material into the planes of triangles with normals (m, 3)."""
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
     def projected(parameter: Any, value: Any) -> Any:
@@ -135,13 +150,15 @@ def in_plane(material: Any, normals: np.ndarray) -> Any:
 
 
 ACROSS = 1e-3
-"""Part of a direction that must lie in a triangle for it to tell a direction there."""
+"""Smallest in-plane component of a unit direction."""
 
 
 @measure.of(TriangleRows)
 def _measure(rows, x, g):
-    """T + n n₀ᵀ with T = Σ xₐ gₐᵀ = I - n₀ n₀ᵀ + Σ (uₐ - uᵢ) gₐᵀ and n = cof(T) n₀/|cof(T) n₀|; I where there
-    is no element."""
+    """F = T + n n₀ᵀ, T = Σ xₐ gₐᵀ = I - n₀ n₀ᵀ + Σ (uₐ - uᵢ) gₐᵀ and n = cof(T) n₀/|cof(T) n₀|.
+
+    I in lanes without an element.
+    """
     normal = _unit(cross(g[1], g[2]))
     stretch = combine(1.0, outer(sub(x[1], x[0]), g[1]), 1.0, outer(sub(x[2], x[0]), g[2]))
     T = combine(1.0, rest_gradient(rows, g), 1.0, stretch)

@@ -14,9 +14,15 @@ _SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
 
 
 class WeakRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other vertices;
-    weights (rows, k, lanes), the visiting vertex's first; offset (rows, 3, lanes): C at zero displacement
-    [m]; stiffness (rows, 6, lanes) [N/m]."""
+    """Packed data of weak constraints.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, k - 1, lanes) ids of the other vertices.
+        weights: (rows, k, lanes) signed weights, starting with the visiting vertex.
+        offset: (rows, 3, lanes) C at zero displacement [m].
+        stiffness: (rows, 6, lanes) K [N/m].
+    """
 
     start: Any
     others: Any
@@ -29,10 +35,15 @@ class WeakRows(NamedTuple):
 class WeakConstraints(Elemental):
     """½ Σ Cᵀ K C with C = Σⱼ wⱼ xⱼ - target [PBNG eq. 18-19].
 
-    vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
-    unused slots have weight 0. target (m, 3) [m]; stiffness (m, 6) [N/m] symmetric as xx yy zz xy xz yz;
-    rest (n, 3) positions at zero displacement [m]; capacity: how many there is room for where they come and
-    go; depends_on_rest: whether weights or targets were computed from the rest positions.
+    Attributes:
+        vertices: (m, k) vertices of both points.
+        weights: (m, k) signed weights: positive for the first point, negative for the second, 0 in unused
+            slots.
+        target: (m, 3) target of C [m].
+        stiffness: (m, 6) K [N/m], symmetric as xx yy zz xy xz yz.
+        rest: (n, 3) positions at zero displacement [m].
+        capacity: Largest number of constraints of a dynamic term, or None.
+        depends_on_rest: True if weights or targets were computed from the rest positions.
     """
 
     vertices: np.ndarray
@@ -50,7 +61,7 @@ class WeakConstraints(Elemental):
 
     @property
     def translatable(self) -> np.ndarray:
-        """True between two moving points, whose weights cancel; False for a point tied to a place."""
+        """True between two moving points, whose weights cancel; False for a point tied to a fixed one."""
         return np.abs(self.weights.sum(axis=1)) < 1e-9
 
     @property
@@ -77,7 +88,7 @@ class WeakConstraints(Elemental):
         return Relations(self.weights, np.maximum(least, 0))
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
-        """The point that is held, a vertex or one between vertices, and the point that it is held by."""
+        """End points of each constraint: the first point, and the second point or the target."""
         held, holding = (
             np.einsum("ek,eki->ei", np.maximum(sign * self.weights, 0), positions[self.vertices])
             for sign in (1, -1)
@@ -85,13 +96,13 @@ class WeakConstraints(Elemental):
         return np.stack([held, np.where(self.translatable[:, None], holding, self.target)], axis=1)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """wᵃ wᵇ K, constant and positive semi-definite, so the same for every kind."""
+        """wᵃ wᵇ K, constant and positive semi-definite, therefore the same for every kind."""
         return np.einsum("ea,eb,eij->eabij", self.weights, self.weights, self.stiffness[:, _SYMMETRIC])
 
 
 @physics
 def constraint_gap(term, row, u, ui):
-    """C = Σ w x - target of the constraints in a row, and K C."""
+    """C = Σ w x - target of the constraints in a packed row, and K C."""
     w = load(term.weights, row, 0)
     x = load(term.offset, row, 0) + w * ui[0]
     y = load(term.offset, row, 1) + w * ui[1]

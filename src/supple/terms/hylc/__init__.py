@@ -1,7 +1,7 @@
-"""Cloth from data: homogenised yarns [GPBD section 4.2; Sperl, Narain and Wojtan 2020].
+"""Data-driven cloth: homogenized yarns [GPBD section 4.2; Sperl, Narain and Wojtan 2020].
 
-`fabric` reads the files, `splines` and `energy` are ψ of six strains, `strains` are those of a triangle with
-its neighbours, `term` puts them together.
+`fabric` reads files, `splines` and `energy` evaluate ψ of six strains, `strains` computes the strains of a
+triangle with its neighbors, and `term` is the energy term.
 """
 
 from supple.terms.hylc.fabric import Fabric, FabricMembrane, load_fabric

@@ -1,12 +1,10 @@
-"""Folds that close: what stands for the angle between two triangles that nearly lie on each other.
+"""Regularization of the dihedral angle for nearly closed folds.
 
-An angle jumps from π to -π where two triangles pass through each other. The energy of a fabric is not the
-same on both sides, so it would jump, too, and cloth that its threads, or what pulls at it, fold shut would
-have no equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
-
+An angle jumps from π to -π if two triangles pass through each other. The energy of a fabric differs on both
+sides, so it would jump, too, and cloth that is folded shut by its threads or by external forces would have no
+equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
     θ  ←  ± (|θ| + π x³/(1 - x)),
-
-with two continuous derivatives: as curved as a closed fold is, without bound.
+which is twice continuously differentiable and unbounded, like the curvature of a closed fold.
 """
 
 import math
@@ -16,18 +14,18 @@ import numpy as np
 from supple.kernels import physics, select
 
 CLOSING = math.radians(170)
-"""[rad] up to here angles are what they are."""
+"""Angle [rad] up to which θ is unchanged."""
 
 ROOM = math.pi - CLOSING
-"""[rad] in which folds close."""
+"""Range of the regularized angles, π - CLOSING [rad]."""
 
 LEAST = 1e-9
-"""Of 1 - x: closed folds are finite."""
+"""Lower bound of 1 - x, which keeps closed folds finite."""
 
 
 @physics
 def closing(angle):
-    """θ with its first and second derivative by the angle."""
+    """Regularized θ with its first and second derivative with respect to the angle."""
     size = abs(angle)
     zero = 0.0 * size
     x = max(size - CLOSING, zero) * (1.0 / ROOM)
@@ -41,7 +39,7 @@ def closing(angle):
 
 
 def closed(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """θ (m,) and its derivatives by angles (m,), on the host."""
+    """Regularized θ (m,) and its derivatives for angles (m,), on the host."""
     size, sign = np.abs(angle), np.where(angle < 0, -1.0, 1.0)
     x = np.maximum(size - CLOSING, 0.0) / ROOM
     y = 1.0 / np.maximum(1.0 - x, LEAST)

@@ -10,14 +10,23 @@ from supple.terms.hylc.fabric import Fabric
 
 
 def data_of(fabric: Fabric, dtype: np.dtype) -> FabricData:
-    """What kernels get of a fabric."""
+    """Pack the data of a fabric for kernels."""
     return FabricData(fabric.layout, fabric.table.astype(dtype), fabric.scale.astype(dtype))
 
 
 def densities(
     fabric: Fabric, strain: np.ndarray, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """ψ (m,) [J/m²] with its constant, ∂ψ/∂e (m, 6) and ∂²ψ/∂e∂e (m, 6, 6) at strains (m, 6), in float64."""
+    """Evaluate ψ in float64.
+
+    Args:
+        fabric: Fabric.
+        strain: (m, 6) strains.
+        threads: Number of threads.
+
+    Returns:
+        ψ (m,) [J/m²] with its constant, ∂ψ/∂e (m, 6) and ∂²ψ/∂e∂e (m, 6, 6).
+    """
     m, lanes = len(strain), lanes_of(np.float64)
     rows = -(-m // lanes)
     given = np.zeros((rows * lanes, 6))

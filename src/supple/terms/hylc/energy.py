@@ -1,13 +1,14 @@
-"""ψ of six strains: e₀ and e₂, the stretches along both threads less 1; e₁, the cosine of the angle between
-them; and the second fundamental form L as xx, xy, yy [1/m].
+"""ψ of six strains: two thread stretches and their angle in the plane, and the second fundamental form.
 
-With X = e/z in the plane, ψ = C + Σ fₖ(Xₖ) + Σ fᵢⱼ(Xᵢ, Xⱼ) + [g₃(L/z₃)]ₓₓ + [g₄(L/z₄)]ᵧᵧ, of which the
-last two are entries of functions of a matrix, g₃(y) = f₃(y) + Σᵢ fᵢ₃(Xᵢ, y), and g₄ alike. Of the eigenvalues
-m ± r of L, with d = (L_xx - L_yy)/2 and b = L_xy, these are A ± d Q, A = (g(m + r) + g(m - r))/2 and
-Q = (g(m + r) - g(m - r))/2r: no eigenvectors, and no singularity where L is round.
+e₀ and e₂ are the stretches along both threads minus 1, e₁ is the cosine of the angle between them, and L is
+the second fundamental form as xx, xy, yy [1/m]. With X = e/z in the plane, ψ = C + Σ fₖ(Xₖ) + Σ fᵢⱼ(Xᵢ, Xⱼ) +
+[g₃(L/z₃)]ₓₓ + [g₄(L/z₄)]ᵧᵧ. The last two are entries of matrix functions, g₃(y) = f₃(y) + Σᵢ fᵢ₃(Xᵢ, y), and
+g₄ likewise. With the eigenvalues m ± r of L, d = (L_xx - L_yy)/2 and b = L_xy, these entries are A ± d Q, A =
+(g(m + r) + g(m - r))/2 and Q = (g(m + r) - g(m - r))/2r: no eigenvectors, and no singularity for equal
+eigenvalues.
 
-Q is a difference of nearly equal numbers where r is small, which single precision does not stand; so fabrics
-are computed in double precision, and below FLAT Q is the derivative that it tends to.
+For small r, Q is a difference of nearly equal numbers, which single precision cannot represent. Therefore
+fabrics are computed in double precision, and below FLAT Q is replaced by its limit, the derivative.
 """
 
 import math
@@ -17,11 +18,11 @@ from supple.kernels import physics, select, unrolled
 from supple.terms.hylc.splines import double, single
 
 FLAT = 1e-4
-"""r [1/m] below which L counts as round."""
+"""r [1/m] below which the eigenvalues of L count as equal."""
 
 
 class FabricData(NamedTuple):
-    """What kernels get of a fabric: layout and table as in `Fabric`, and the scales z₀ ... z₄."""
+    """Fabric data for kernels: layout and table as in `Fabric`, and the scales z₀ ... z₄."""
 
     layout: Any
     table: Any
@@ -34,14 +35,14 @@ _added = unrolled("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in
 
 @physics
 def _nothing(m):
-    """As many zeros as `_side` has numbers."""
+    """Zeros in the shape of the result of `_side`."""
     o = 0.0 * m
     return (o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o)
 
 
 @physics
 def _bent(fabric, k, X, y):
-    """g₃ for k = 3 and g₄ for k = 4: g, g_y, g_yy; and along the three strains in the plane gᵢ, gᵢ_y, gᵢᵢ."""
+    """g₃ for k = 3 and g₄ for k = 4: g, g_y, g_yy; and gᵢ, gᵢ_y, gᵢᵢ along the three in-plane strains."""
     first = 3 * k - 1
     f, slope, curve = single(fabric, k, y)
     a = double(fabric, first, X[0], y)
@@ -54,7 +55,7 @@ def _bent(fabric, k, X, y):
 
 
 class Entry(NamedTuple):
-    """An entry of a function of a matrix: its value and its derivatives by m, d and b."""
+    """Entry of a matrix function: value, and first and second derivatives by m, d and b."""
 
     value: Any
     first: Any
@@ -63,8 +64,19 @@ class Entry(NamedTuple):
 
 @physics
 def _entry(both, between, inverse, sign, d, b, r, flat):
-    """A ± d Q of a function, from the sum of (value, derivative, second derivative) at m + r and m - r and
-    from their difference; inverse: 1/z. Second derivatives are given as (mm, md, mb, dd, db, bb)."""
+    """A ± d Q of a function, with derivatives.
+
+    Args:
+        both: Sum of (value, derivative, second derivative) at m + r and m - r.
+        between: Difference of the same.
+        inverse: 1/z.
+        sign: Sign of d Q.
+        d, b, r: Components and radius of L [1/m].
+        flat: True for r below FLAT.
+
+    Returns:
+        Entry, with second derivatives as (mm, md, mb, dd, db, bb).
+    """
     zero = 0.0 * d
     half = select(flat, zero, 0.5 / r)
     A = 0.5 * both[0]
@@ -93,8 +105,11 @@ def _entry(both, between, inverse, sign, d, b, r, flat):
 
 @physics
 def _side(fabric, k, X, m, d, b, r, flat):
-    """The entry of gₖ(L/z): its value; its derivatives by m, d and b; its second ones; its derivatives by X;
-    by X and then by m, d and b; and twice by X."""
+    """Entry of gₖ(L/z) with derivatives.
+
+    Returns the value; first, then second derivatives by m, d and b; first derivatives by X; mixed derivatives
+    by X and m, d, b; and second derivatives by X.
+    """
     inverse, sign = 1.0 / fabric.scale[k], 7.0 - 2.0 * k
     zero = 0.0 * m
     both = (zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero)
@@ -137,8 +152,13 @@ def _twice_by_entries(mm, md, mb, dd, db, bb):
 
 
 class Density(NamedTuple):
-    """ψ [J/m²] less its constant; its derivatives by e₀ e₁ e₂ L_xx L_xy L_yy; its second ones, the upper
-    triangle row by row."""
+    """ψ and its derivatives.
+
+    Attributes:
+        value: ψ without its constant [J/m²].
+        first: Derivatives by e₀ e₁ e₂ L_xx L_xy L_yy.
+        second: Second derivatives, upper triangle row by row.
+    """
 
     value: Any
     first: Any

@@ -1,4 +1,4 @@
-"""Fabrics from files: splines that were fitted to simulated yarns."""
+"""Fabric files: splines fitted to simulated yarns."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from supple.input_files import InputFileError, read_text
 from supple.materials import Material, Parameter
 
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
-"""The splines of two strains in the order in which kernels have them."""
+"""Pairs of strains of the two-dimensional splines, in kernel order."""
 
 VARIABLE = "SUPPLE_DATA"
-"""Names the folder in which fabrics are looked for by name."""
+"""Environment variable with the folder of fabrics."""
 
 
 class FabricError(ValueError):
-    """What is wrong in a file of a fabric."""
+    """Invalid contents of a fabric file."""
 
 
 class MissingFabricError(FabricError, FileNotFoundError):
-    """The file of a fabric is not there."""
+    """A fabric file does not exist."""
 
 
 class FabricMembrane(Material):
-    """What a sheet is made of whose energy is that of a fabric, times `stiffness`."""
+    """Sheet material with the energy of a fabric times `stiffness`."""
 
     __slots__ = ()
     thin: ClassVar[bool] = True
@@ -42,11 +42,16 @@ class FabricMembrane(Material):
 
 @dataclass(frozen=True, eq=False)
 class Fabric:
-    """ψ of six strains: a constant [J/m²], five splines of one strain and nine of two.
+    """ψ of six strains: a constant, five splines of one strain and nine of two.
 
-    name; density [kg/m²]; scale (5,): what strains are divided by, in the plane and for bending [1/m];
-    layout (56,): of each of the 14 splines, where it begins in `table`, how many knots it has along its first
-    and its last strain, and where its values begin; table: knots, and at each the value and the derivatives.
+    Attributes:
+        name: Name.
+        density: Mass per area [kg/m²].
+        scale: (5,) scales of the strains: dimensionless in the plane, [1/m] for bending.
+        constant: Constant part of ψ [J/m²].
+        layout: (56,) four numbers per spline: its start in `table`, the numbers of knots along its first and
+            last strain, and the start of its values.
+        table: Knots, then value and derivatives at each.
     """
 
     name: str
@@ -61,8 +66,16 @@ class Fabric:
 
 
 def load_fabric(file: str | Path) -> Fabric:
-    """A fabric by the path of its file, or by name, such as "basket1", from the folder $SUPPLE_DATA or its
-    folder hylc/materials."""
+    """Load a fabric.
+
+    Args:
+        file: Path of the file, or a name such as "basket1" in the folder $SUPPLE_DATA or its subfolder
+            hylc/materials.
+
+    Raises:
+        MissingFabricError: The file does not exist.
+        FabricError: The file is invalid.
+    """
     path = _found(file)
     try:
         data = json.loads(read_text(path))
@@ -96,7 +109,11 @@ def _found(file: str | Path) -> Path:
 
 
 def fabric_of(data: Any, name: str) -> Fabric:
-    """From the contents of a file; a FabricError says what is wrong in it."""
+    """Parse the contents of a fabric file.
+
+    Raises:
+        FabricError: The contents are invalid.
+    """
     coefficients = _part(data, "coeffs", dict)
     scale = _numbers(_part(data, "strain scale", list), "strain scale", 5)
     if not (scale > 0).all():
@@ -128,7 +145,7 @@ def fabric_of(data: Any, name: str) -> Fabric:
 
 @dataclass(frozen=True)
 class _Spline:
-    """counts: of knots along each strain; numbers: the knots, and what is known at each."""
+    """Numbers of knots along each strain, and the knots with value and derivatives at each."""
 
     counts: tuple[int, ...]
     numbers: np.ndarray

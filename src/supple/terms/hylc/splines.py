@@ -1,4 +1,4 @@
-"""Cubic Hermite splines of one and of two strains, continued linearly beyond their knots."""
+"""Cubic Hermite splines of one and two strains, with linear extrapolation."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,13 @@ from supple.kernels.lookup import look_up_four, look_up_two
 
 
 class Weights(NamedTuple):
-    """Of the interval that a strain is in: the number of its first knot, and what the value and the slope at
-    both its ends count in the spline, in its first and in its second derivative."""
+    """Interpolation weights of the knot interval that contains a strain.
+
+    Attributes:
+        knot: Number of the first knot.
+        value: Weights of value and slope at both ends in the spline.
+        first, second: The same for its first and second derivative.
+    """
 
     knot: Any
     value: Any
@@ -28,7 +33,7 @@ def _select4(condition, a, b):
 
 @physics
 def weights(table, begin, count, x):
-    """Of a strain x among `count` knots from table[begin]; right of a knot at it."""
+    """Weights for a strain x among `count` knots from table[begin]; a knot belongs to its right interval."""
     zero = 0.0 * x
     one = zero + 1.0
     index = zero
@@ -72,8 +77,10 @@ def single(fabric, k, x):
 
 @physics
 def _along(w, a, b):
-    """The value and the v-derivative on the line between the knots a and b, by the weights w along it; a knot
-    has p, ∂u, ∂v and ∂u∂v."""
+    """Value and v-derivative on the line between knots a and b, for weights w along it.
+
+    A knot has p, ∂u, ∂v and ∂u∂v.
+    """
     return (
         w[0] * a[0] + w[1] * a[1] + w[2] * b[0] + w[3] * b[1],
         w[0] * a[2] + w[1] * a[3] + w[2] * b[2] + w[3] * b[3],

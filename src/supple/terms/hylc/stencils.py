@@ -1,4 +1,4 @@
-"""Triangles of a fabric: their shapes along its threads, and their neighbours."""
+"""Triangles of a fabric: shape gradients in thread coordinates, and neighbors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from supple.terms.bending import hinges_of
 
 
 def shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shape gradients (m, 3, 2) [1/m] and areas (m,) [m²] of triangles (m, 3, 2) in the fabric [m]."""
+    """Shape gradients (m, 3, 2) [1/m] and areas (m,) [m²] of triangles (m, 3, 2) in thread coordinates."""
     edges = uv[:, 1:] - uv[:, :1]
     twice = np.linalg.det(edges)
     if not (twice > 0).all():
@@ -21,8 +21,12 @@ def shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Apexes (m, 3) across the edges 01, 12 and 20, and whether there are any; the opposite corner where
-    not."""
+    """Find the neighbors of triangles.
+
+    Returns:
+        (m, 3) apexes of the neighbors across the edges 01, 12 and 20, or the triangle's own opposite corner
+        at a border, and (m, 3) flags of existing neighbors.
+    """
     vertices, owners = hinges_of(triangles)
     apexes, exists = triangles[:, [2, 0, 1]].copy(), np.zeros(triangles.shape, bool)
     for side, apex in ((0, 3), (1, 2)):

@@ -1,11 +1,11 @@
-"""The six strains of a triangle with its neighbours, and their derivatives.
+"""The six strains of a triangle with its neighbors, and their derivatives.
 
-Corners 0, 1 and 2 are the triangle, 3, 4 and 5 the apexes of its neighbours across the edges 01, 12 and 20.
-With the shape gradients Gₐ in the coordinates (u, v) of the threads, (f_u, f_v) = Σ xₐ Gₐᵀ, e₀ = |f_u| - 1,
-e₁ = f_u · f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges, of lengths l and
-angles θ, opposite to the corners o; n is twice the area. A border's edge has no angle.
+Corners 0, 1 and 2 are the triangle, 3, 4 and 5 the apexes of its neighbors across the edges 01, 12 and 20.
+With the shape gradients Gₐ in thread coordinates (u, v), (f_u, f_v) = Σ xₐ Gₐᵀ, e₀ = |f_u| - 1, e₁ = f_u ·
+f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges of length l and angle θ opposite
+to the corners o; n is twice the area. Border edges have no angle.
 
-Beyond CLOSING θ grows to infinity where a fold closes (`closing.py`): at ±π it would jump, and ψ with it.
+Beyond CLOSING, θ grows to infinity for a closing fold (`closing.py`): at ±π it would jump, and ψ with it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,23 @@ from supple.terms.elastic import minus_sum
 from supple.terms.hylc.closing import closed, closing
 
 SHORTEST = 1e-30
-"""Stands for squares of lengths that vanish [m²]."""
+"""Lower bound of squared lengths in denominators [m²]."""
 
 HINGES = ((0, 1, 2, 3), (1, 2, 0, 4), (2, 0, 1, 5))
 """Corners (a, b, o, p) of the three hinges, as in `dihedral`."""
 
 
 class Seen(NamedTuple):
-    """strain: the six; at_corner: their gradients at corner 0; at_apex: that of -n θ/l of the first edge at
-    corner 3, which L has times G_o G_oᵀ; bends: G_o G_oᵀ of the edges as uu uv vv; curved: bounds of the
-    second derivatives of e₀ e₁ e₂ at corner 0; folds: those of n θ/l of the edges at corner 0, and of the
-    first at corner 3."""
+    """Strains as seen from the visiting vertex.
+
+    Attributes:
+        strain: Six strains.
+        at_corner: Their gradients at corner 0.
+        at_apex: Gradient of -n θ/l of the first edge at corner 3, the factor of G_o G_oᵀ in L.
+        bends: G_o G_oᵀ of the edges as uu uv vv.
+        curved: Bounds of the second derivatives of e₀ e₁ e₂ at corner 0.
+        folds: Bounds of those of n θ/l of the edges at corner 0, and of the first edge at corner 3.
+    """
 
     strain: Any
     at_corner: Any
@@ -50,8 +56,10 @@ def _square(G):
 
 @physics
 def _fold(hinge, exists):
-    """θ of a hinge, 1/l and ∂θ/l for each change of the angle, 0 at a border; and what the curvature of the
-    angle is multiplied by to bound that of θ."""
+    """Regularized θ of a hinge, 1/l and ∂θ/l per change of the angle; 0 at a border.
+
+    The last result is the factor from the curvature bound of the angle to that of θ.
+    """
     theta, first, second = closing(angle_of(hinge.sine, hinge.cosine))
     inverse = exists / hinge.length
     return exists * theta, inverse, first * inverse, first + abs(second)
@@ -59,8 +67,13 @@ def _fold(hinge, exists):
 
 @physics
 def seen(x, G, exists):
-    """x: six points, from the visiting one; G: three shape gradients (u, v); exists: 1 for each edge that has
-    a neighbour."""
+    """Strains, gradients and curvature bounds of a triangle.
+
+    Args:
+        x: Six corners relative to the visiting vertex [m].
+        G: Three shape gradients (u, v) [1/m].
+        exists: 1 for each edge with a neighbor.
+    """
     fu = _threads(x, G, 0)
     fv = _threads(x, G, 1)
     a, b = math.sqrt(dot(fu, fu) + SHORTEST), math.sqrt(dot(fv, fv) + SHORTEST)
@@ -118,7 +131,7 @@ def _sum_square(a, b):
 
 @physics
 def _at_end(hinge, end):
-    """How curved θ is at an end of its edge: Σ ((1 - t)/h)² + 3/l², for a (end 0) or b (end 1)."""
+    """Curvature bound of θ at an end of its edge: Σ ((1 - t)/h)² + 3/l², for a (end 0) or b (end 1)."""
     s, t = hinge.along
     if end == 0:
         s, t = 1.0 - s, 1.0 - t
@@ -141,7 +154,7 @@ def _bending(grow, n, bend, first, F, second, S, third, T):
 
 
 def strains(x: np.ndarray, G: np.ndarray, exists: np.ndarray) -> np.ndarray:
-    """(m, 6) of corners x (m, 6, 3), shape gradients G (m, 3, 2) and flags of neighbours (m, 3)."""
+    """(m, 6) strains of corners x (m, 6, 3), shape gradients G (m, 3, 2) and neighbor flags (m, 3)."""
     f = np.einsum("eai,eak->eki", x[:, :3], G)
     a, b = np.linalg.norm(f, axis=2).T
     n = np.linalg.norm(np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]), axis=1)
@@ -159,7 +172,7 @@ def _squares(G: np.ndarray) -> np.ndarray:
 
 
 def strain_derivatives(x: np.ndarray, G: np.ndarray, exists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """∂e/∂x (m, 6, 6, 3) and ∂²e/∂x∂x (m, 6, 6, 6, 3, 3): of each strain, by corners."""
+    """∂e/∂x (m, 6, 6, 3) and ∂²e/∂x∂x (m, 6, 6, 6, 3, 3), indexed by strain, then corners."""
     first, second = np.zeros((len(x), 6, 6, 3)), np.zeros((len(x), 6, 6, 6, 3, 3))
     _in_plane(x, G, first, second)
     _of_bending(x, G, exists, first, second)
@@ -226,7 +239,7 @@ def _product(f: tuple, g: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _inverse_length(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """1/l of the edges of hinges, by their four corners."""
+    """1/l of the edges of hinges with derivatives by their four corners."""
     e = x[:, 1] - x[:, 0]
     l = np.maximum(np.linalg.norm(e, axis=1), SHORTEST)
     first, second = np.zeros((len(x), 4, 3)), np.zeros((len(x), 4, 4, 3, 3))
@@ -240,7 +253,7 @@ def _inverse_length(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _twice_area(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """n, by the six corners."""
+    """n with derivatives by the six corners."""
     edges = [x[:, (a + 2) % 3] - x[:, (a + 1) % 3] for a in range(3)]
     N = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     n = np.maximum(np.linalg.norm(N, axis=1), SHORTEST)

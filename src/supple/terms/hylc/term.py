@@ -1,4 +1,4 @@
-"""Sheets of a fabric: Σ A ψ(e(x)) over triangles with their neighbours, stencils of six vertices."""
+"""Energy term of fabrics: Σ A ψ(e(x)) over triangles with their neighbors, stencils of six vertices."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 OTHERS = np.array(
     [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]
 )
-"""The other corners as seen from each: turned so that a corner of the triangle is corner 0, an apex 3."""
+"""Other corners as seen from each, rotated so that a visiting triangle corner is corner 0, a visiting apex
+corner 3."""
 
 TURNED = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
-"""Corners of the triangle, and its edges, in that order."""
+"""Triangle corners, and edges, in the rotated order."""
 
 LEAST = 1e-3
-"""Part of its stiffness that a vertex feels in all directions at least."""
+"""Smallest isotropic vertex stiffness, relative to the trace of the vertex block."""
 
 
 class _Rows(NamedTuple):
@@ -41,11 +42,18 @@ class _Rows(NamedTuple):
 
 
 class FabricRows(_Rows):
-    """start (batches + 1,): first row of each batch; others (rows, 5, lanes): ids of the other corners;
-    offsets (rows, 15, lanes): where they lie at zero displacement, from the visiting one [m]; rest (rows, 9,
-    lanes): shape gradients of two corners [1/m], 1 for each edge with a neighbour, the rest area [m²], and 1
-    where the visiting corner is one of the triangle, 0 where it is an apex; resting (1,): ψ at rest [J/m²];
-    fabric; material: how stiff it is."""
+    """Packed data of fabric triangles.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, 5, lanes) ids of the other corners.
+        offsets: (rows, 15, lanes) vectors to them from the visiting corner at zero displacement [m].
+        rest: (rows, 9, lanes) shape gradients of two corners [1/m], 1 for each edge with a neighbor, rest
+            area [m²], and 1 if the visiting corner belongs to the triangle, 0 if it is an apex.
+        resting: (1,) ψ at rest [J/m²].
+        fabric: Fabric data.
+        material: Stiffness factor.
+    """
 
     __slots__ = ()
     corners: ClassVar[int] = 6
@@ -53,9 +61,17 @@ class FabricRows(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class FabricElasticity(Elemental):
-    """vertices (m, 6), where a missing neighbour's apex is the corner opposite to it; gradients (m, 3, 2) of
-    the shape functions along the threads [1/m]; exists (m, 3): whether there is a neighbour across the edges
-    01, 12 and 20; area (m,) at rest [m²]; positions (n, 3) at zero displacement [m]."""
+    """Energy of fabric triangles.
+
+    Attributes:
+        vertices: (m, 6) corners and neighbor apexes; for a missing neighbor, the opposite corner.
+        gradients: (m, 3, 2) shape gradients in thread coordinates [1/m].
+        exists: (m, 3) flags of neighbors across the edges 01, 12 and 20.
+        area: (m,) rest areas [m²].
+        positions: (n, 3) positions at zero displacement [m].
+        fabric: Fabric.
+        material: Stiffness factor.
+    """
 
     vertices: np.ndarray
     gradients: np.ndarray
@@ -77,15 +93,22 @@ class FabricElasticity(Elemental):
         positions: np.ndarray,
         material: Any = None,
     ) -> Self:
-        """uv (m, 3, 2) [m]: where the corners of the triangles lie in the fabric, u along its first threads;
-        triangles (m, 3) of vertices at positions (n, 3) [m] at zero displacement."""
+        """Create the term.
+
+        Args:
+            uv: (m, 3, 2) corners of the triangles in thread coordinates, u along the first threads [m].
+            triangles: (m, 3) vertices.
+            fabric: Fabric.
+            positions: (n, 3) positions at zero displacement [m].
+            material: Stiffness factor; by default 1.
+        """
         gradients, area = shapes(uv)
         apexes, exists = neighbours(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
         return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
 
     def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Self:
-        """Without what it costs to bend, which the finer one has."""
+        """Return this fabric on other triangles, without bending energy, which the finer mesh keeps."""
         threads = np.einsum("eai,eaj->eij", points[self.vertices[:, :3]], self.gradients)[origin]
         corners = points[triangles]
         uv = np.einsum("eji,eai->eaj", np.linalg.pinv(threads), corners - corners[:, :1])
@@ -104,7 +127,7 @@ class FabricElasticity(Elemental):
         )
 
     def thinner(self, share: float) -> Self:
-        """This fabric with a share of its energy."""
+        """Return this fabric with a fraction of its energy."""
         return replace(self, area=share * self.area)
 
     def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
@@ -136,16 +159,18 @@ class FabricElasticity(Elemental):
 
     @property
     def resting(self) -> float:
-        """ψ of the flat, unstretched fabric, less its constant [J/m²]."""
+        """ψ of the flat, unstretched fabric, without its constant [J/m²]."""
         return float(densities(self.fabric, np.zeros((1, 6)))[0][0]) - self.fabric.constant
 
     def strains(self, positions: np.ndarray) -> np.ndarray:
-        """(m, 6): e₀ e₁ e₂ L_xx L_xy L_yy for vertices at positions (n, 3)."""
+        """(m, 6) strains e₀ e₁ e₂ L_xx L_xy L_yy, for vertices at positions (n, 3) [m]."""
         return strains(positions[self.vertices], self.gradients, self.exists)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """A (Jᵀ ψ'' J + Σ ψ'ᵢ ∇²eᵢ), or its positive semi-definite part; the bound has a little more on its
-        diagonal."""
+        """A (Jᵀ ψ'' J + Σ ψ'ᵢ ∇²eᵢ), exact or its positive semi-definite projection.
+
+        The bound is the projection with an added diagonal.
+        """
         x = self.positions[self.vertices] + u[self.vertices, :3]
         _, slope, curve = densities(self.fabric, strains(x, self.gradients, self.exists), threads)
         first, second = strain_derivatives(x, self.gradients, self.exists)
@@ -164,7 +189,7 @@ class FabricElasticity(Elemental):
 
 @physics
 def _seen(rows, row, u, ui):
-    """What the visiting corner sees, and whether it is one of the triangle."""
+    """Strains as seen from the visiting corner, and True for corners of the triangle."""
     a, b = seen_corner(rows, row, u, ui, 0), seen_corner(rows, row, u, ui, 1)
     c, d = seen_corner(rows, row, u, ui, 2), seen_corner(rows, row, u, ui, 3)
     e = seen_corner(rows, row, u, ui, 4)
@@ -178,7 +203,7 @@ def _seen(rows, row, u, ui):
 
 @physics
 def shape_of(rows, row):
-    """Shape gradients of the three corners [1/m], and 1 for each edge that has a neighbour."""
+    """Shape gradients of the three corners [1/m], and 1 for each edge with a neighbor."""
     r = rows.rest
     g, h = (load(r, row, 0), load(r, row, 1)), (load(r, row, 2), load(r, row, 3))
     return ((-(g[0] + h[0]), -(g[1] + h[1])), g, h), (load(r, row, 4), load(r, row, 5), load(r, row, 6))
@@ -186,14 +211,14 @@ def shape_of(rows, row):
 
 @physics
 def stiff_area(rows, row):
-    """The rest area [m²], times how stiff the fabric is."""
+    """Rest area times the stiffness factor [m²]."""
     area = load(rows.rest, row, 7)
     return area * packed(rows.material, row, area).stiffness
 
 
 @physics
 def _row_bound(fabric, H, i, a, b, c, d, e, f):
-    """Σ |Hᵢⱼ| zⱼ/zᵢ, Gershgorin's bound, which is no less than what ψ'' has along strain i."""
+    """Σ |Hᵢⱼ| zⱼ/zᵢ, Gershgorin's bound of ψ'' along strain i."""
     z = scales_of(fabric)
     return (
         abs(H[a]) * z[0] + abs(H[b]) * z[1] + abs(H[c]) * z[2]
@@ -203,7 +228,7 @@ def _row_bound(fabric, H, i, a, b, c, d, e, f):
 
 @physics
 def scales_of(fabric):
-    """By what each of the six strains is measured, so that their second derivatives compare."""
+    """Scales of the six strains, which make their second derivatives comparable."""
     z = fabric.scale
     return z[0], z[1], z[2], z[3], max(z[3], z[4]), z[4]
 
@@ -223,8 +248,10 @@ def _added(A, w, g):
 
 @vertex_force.of(FabricRows)
 def _vertex_force(rows, row, u, ui):
-    """f = -A Σ ψ'ᵢ ∇eᵢ, and A (Σ Dᵢ ∇eᵢ ∇eᵢᵀ + κ I): D bounds ψ'' as a diagonal matrix, κ what is left of the
-    second derivatives of the strains."""
+    """f = -A Σ ψ'ᵢ ∇eᵢ, and A (Σ Dᵢ ∇eᵢ ∇eᵢᵀ + κ I).
+
+    The diagonal matrix D bounds ψ''; κ bounds the contribution of the strains' second derivatives.
+    """
     sight, own = _seen(rows, row, u, ui)
     found = density(rows.fabric, sight.strain)
     area = stiff_area(rows, row)
