@@ -1,4 +1,4 @@
-"""Pictures and films of bodies, and plots of how solves went."""
+"""Pictures and films of bodies, and plots of solver convergence."""
 
 from supple.view.comparison import comparison_plot
 from supple.view.fields import FIELDS

@@ -1,4 +1,4 @@
-"""Where to look from so that everything is seen."""
+"""Camera placement and projection."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from supple.scene.tables.showing import CAMERAS as CAMERAS
 from supple.scene.tables.showing import Angles as Angles
 
 OPENING = math.radians(24)
-"""Vertical opening angle."""
+"""Vertical opening angle [rad]."""
 
 FILLED = 0.92
-"""The part of the picture's width or height that the body may fill."""
+"""Largest fraction of the picture's width or height that the body fills."""
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """axes (3, 3): rows to the right, up and towards the camera; aspect: width over height."""
+    """Perspective camera.
+
+    Attributes:
+        position: (3,) position [m].
+        axes: (3, 3) rows to the right, up and toward the camera.
+        aspect: Width over height.
+    """
 
     position: np.ndarray
     axes: np.ndarray
@@ -29,23 +35,31 @@ class Camera:
 
     @property
     def focus(self) -> np.ndarray:
+        """A point in front of the camera, at unit distance."""
         return self.position - self.axes[2]
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places (n, 2) in the picture, from -1 to 1 across and up, and distances (n,) from the camera."""
+        """Project points.
+
+        Args:
+            points: (n, 3) points [m].
+
+        Returns:
+            (n, 2) picture coordinates, from -1 to 1 across and up, and (n,) distances from the camera [m].
+        """
         seen = (points - self.position) @ self.axes.T
         distance = -seen[:, 2]
         half = math.tan(OPENING / 2) * distance[:, None]
         return seen[:, :2] / (half * [self.aspect, 1.0]), distance
 
     def turned(self, angle: float, centre: np.ndarray) -> Camera:
-        """The camera after a turn by an angle [rad] about the vertical line through a point."""
+        """Rotate the camera by an angle [rad] about the vertical line through a point."""
         turn = turn_about_y(angle)
         return Camera(centre + turn @ (self.position - centre), self.axes @ turn.T, self.aspect)
 
 
 def parse_camera(text: str) -> Angles:
-    """The angles of a named camera, or those given as azimuth,elevation such as 45,30."""
+    """Return the angles of a named camera, or of a text azimuth,elevation such as 45,30 [degrees]."""
     if text in CAMERAS:
         return CAMERAS[text]
     numbers = re.fullmatch(r"\s*(-?[0-9.]+)\s*,\s*(-?[0-9.]+)\s*", text)
@@ -61,6 +75,7 @@ def parse_camera(text: str) -> Angles:
 
 
 def check_angles(angles: Angles) -> Angles:
+    """Validate azimuth and elevation [degrees]."""
     azimuth, elevation = angles
     if not math.isfinite(azimuth):
         raise ValueError(f"a camera's azimuth must be a finite number of degrees, got {azimuth}")
@@ -70,7 +85,13 @@ def check_angles(angles: Angles) -> Angles:
 
 
 def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["corner"]) -> Camera:
-    """A camera that sees all points, as near as it can be."""
+    """Return the closest camera with all points in view.
+
+    Args:
+        points: (n, 3) points [m]; non-finite points are ignored.
+        aspect: Width over height.
+        angles: Azimuth and elevation [degrees].
+    """
     axes = _axes(*angles)
     points = points[np.isfinite(points).all(axis=1)]
     seen = (points if len(points) else np.zeros((1, 3))) @ axes.T
@@ -78,7 +99,7 @@ def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["c
     seen = seen - centre
     slope = FILLED * math.tan(OPENING / 2) * np.array([aspect, 1.0])
     middle = np.zeros(2)
-    for _ in range(5):  # perspective moves the middle of what is seen; the last round only fits
+    for _ in range(5):  # perspective shifts the center of the view; the last round only fits
         depth = (seen[:, 2:] + np.abs(seen[:, :2] - middle) / slope).max()
         depth = depth if depth > 0 else 1.0
         reached = (seen[:, :2] - middle) / (depth - seen[:, 2:])
@@ -88,7 +109,10 @@ def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["c
 
 
 def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> list[Camera]:
-    """Cameras once around points (n, 3), all at the same distance and height, each of which sees them all."""
+    """Return cameras on a full circle around points (n, 3), all with every point in view.
+
+    They have equal distance and height.
+    """
     points = outline([points])
     centre = (points.min(axis=0) + points.max(axis=0)) / 2
     turns = 2 * math.pi * np.arange(count) / count
@@ -98,8 +122,10 @@ def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> 
 
 
 def outline(shapes: Iterable[np.ndarray]) -> np.ndarray:
-    """Points (k, 3) with the same convex hull as all shapes (n, 3) together: a camera that sees the ones sees
-    the others. Points that are not finite are left out."""
+    """Points (k, 3) with the same convex hull as all shapes (n, 3) together.
+
+    A camera that has these points in view has all shapes in view. Non-finite points are omitted.
+    """
     kept = [_hull(shape[np.isfinite(shape).all(axis=1)]) for shape in shapes]
     return np.concatenate(kept) if kept else np.zeros((0, 3))
 
@@ -109,11 +135,12 @@ def _hull(points: np.ndarray) -> np.ndarray:
 
     try:
         return points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):  # flat, or too few
+    except (QhullError, ValueError):  # coplanar, or too few
         return points
 
 
 def turn_about_y(angle: float) -> np.ndarray:
+    """Rotation matrix (3, 3) about the y axis by an angle [rad]."""
     cos, sin = math.cos(angle), math.sin(angle)
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
 

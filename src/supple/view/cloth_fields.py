@@ -1,4 +1,4 @@
-"""What cloth can be coloured by: how it is folded, and how its threads are stretched."""
+"""Fields of cloth: fold angles and thread strains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from supple.model import Model, Step
 
 
 def bending_angle(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The largest angle between triangles that meet at an edge of each vertex [degrees]; NaN on solids."""
+    """Largest dihedral angle at the edges of each vertex [degrees]; NaN on solids."""
     found = np.full(model.vertices, np.nan)
     for body in model.bodies:
         if body.mesh.corners == 3:
@@ -19,19 +19,17 @@ def bending_angle(model: Model, positions: np.ndarray, step: Step | None = None)
 
 
 def weft_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """By what part the threads along u are longer than at rest, the mean over the triangles around each
-    vertex; NaN where there is no cloth with uv."""
+    """Strain of the threads along u, averaged over the triangles of each vertex; NaN without cloth or uv."""
     return means(model, positions, "weft_strain")
 
 
 def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """By what part the threads along v are longer than at rest, the mean over the triangles around each
-    vertex; NaN where there is no cloth with uv."""
+    """Strain of the threads along v, averaged over the triangles of each vertex; NaN without cloth or uv."""
     return means(model, positions, "warp_strain")
 
 
 def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
-    """(n,) one of `CLOTH_FIGURES`, the mean over triangles around each vertex, weighted by area at rest."""
+    """Average a `CLOTH_FIGURES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
     found = np.full(model.vertices, np.nan)
     for body in model.bodies:
         x = positions[body.vertices]

@@ -1,4 +1,4 @@
-"""Plots of several solvers' residuals and energies."""
+"""Plots of residuals and energies of several solvers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABELS = {
 }
 
 DECADES = 3
-"""How far the best curve may fall below all others, or the worst rise above 1, before it leaves the plot."""
+"""Number of decades a curve may fall below all others, or rise above 1, before it is cut off."""
 
 
 def comparison_plot(
@@ -33,9 +33,22 @@ def comparison_plot(
     quantity: Literal["residual", "energy"] = "residual",
     theme: Theme = LIGHT,
 ) -> None:
-    """Draw |r| over |r| at the start against iterations or seconds, a curve for each trial that was run, into
-    a PNG file; or the energy above the lowest that any of them reached, over that at the start. Against
-    seconds a curve has steps: between iterations a solver has nothing new to offer."""
+    """Plot convergence curves of several solvers into a PNG file.
+
+    Residuals and energies are relative to their initial values; energies are measured from the lowest value
+    of all curves. Curves against seconds are step functions, since a solver has no new result between
+    iterations.
+
+    Args:
+        path: PNG file.
+        trials: Solver runs; those without a report are skipped.
+        against: Horizontal axis, "iterations" or "seconds".
+        title: Title.
+        subtitle: Second line.
+        size: Width and height [pixels].
+        quantity: "residual" or "energy".
+        theme: Colors.
+    """
     ran = [trial for trial in trials if trial.report is not None]
     relative = _relative(ran, quantity)
     points = [_points(trial, values, against) for trial, values in zip(ran, relative, strict=True)]
@@ -56,14 +69,14 @@ def comparison_plot(
 
 
 def _destination(end: float, low: float, high: float) -> str:
-    """What to add to the name of a curve that ends where the plot cannot show it."""
+    """Suffix for the label of a curve that ends outside of the plot."""
     if not np.isfinite(end):
         return ", not finite"
     return "" if low <= end <= high else f", to {end:.0e}" if end else ", to 0"
 
 
 def _relative(trials: Sequence[Trial], quantity: str) -> list[np.ndarray]:
-    """Residuals over those at the start; or energies above the lowest of all, over that at the start."""
+    """Residuals over the initial residual, or energies above the lowest over the initial one."""
     curves = [np.array(getattr(trial.report.history, quantity)) for trial in trials]  # type: ignore[union-attr]
     if quantity == "energy":
         lowest = min((float(c[np.isfinite(c)].min()) for c in curves if np.isfinite(c).any()), default=0.0)
@@ -72,15 +85,14 @@ def _relative(trials: Sequence[Trial], quantity: str) -> list[np.ndarray]:
 
 
 def _points(trial: Trial, values: np.ndarray, against: str) -> np.ndarray:
-    """(k, 2) iterations or seconds, and values; those that are 0 or not finite, which a logarithmic axis
-    cannot show, are left out."""
+    """(k, 2) iterations or seconds, and values; without values that are zero, negative or not finite."""
     points = np.column_stack([getattr(trial.report.history, against), values])  # type: ignore[union-attr]
     shown = np.isfinite(points[:, 1]) & (points[:, 1] > 0)
     return points[shown] if shown.any() else np.array([[0.0, 1.0]])
 
 
 def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
-    """What the plot shows of the residuals; a curve far below all others, or far above 1, leaves it."""
+    """Vertical range; a curve far below all others, or far above 1, leaves it."""
     lows = sorted(float(v.min()) for v in values)
     low = max(lows[0], lows[min(1, len(lows) - 1)] / 10**DECADES)
     high = 2 * min(max(float(v.max()) for v in values), 10**DECADES)
@@ -88,7 +100,7 @@ def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def _scale(axes: Any, values: np.ndarray, against: str) -> tuple[float, float]:
-    """Scale and name the axis across; its ends. Up to 100 iterations it is linear, from 0."""
+    """Scale and label the horizontal axis and return its limits; linear from 0 for up to 100 iterations."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     last = float(values.max()) or 1.0
@@ -104,13 +116,13 @@ def _scale(axes: Any, values: np.ndarray, against: str) -> tuple[float, float]:
 
 
 def _steps(points: np.ndarray, left: float) -> np.ndarray:
-    """Points (k, 2) joined by steps: each value holds until the next. The start, at 0, moves to the left."""
+    """Step function through points (k, 2); the start, at 0, moves to `left`."""
     x, y = np.repeat(points, 2, axis=0).T
     return np.column_stack([np.maximum(x[1:], left), y[:-1]])
 
 
 def _after(points: np.ndarray, left: float) -> np.ndarray:
-    """The points that a logarithmic axis can show, which are all but the start."""
+    """Points within a logarithmic axis, without the start."""
     later = points[points[:, 0] >= left]
     return later if len(later) else np.maximum(points, [left, 0.0])
 
@@ -126,7 +138,7 @@ def _say_time(seconds: float, _: Any) -> str:
 
 
 def _visible(points: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The part of a curve up to where it leaves the plot for good."""
+    """Part of a curve up to its final exit from the plot."""
     inside = np.flatnonzero((points[:, 1] >= low) & (points[:, 1] <= high))
     if not len(inside) or inside[-1] == len(points) - 1:
         return points

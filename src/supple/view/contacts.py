@@ -1,4 +1,4 @@
-"""Where bodies touch obstacles and each other, for pictures."""
+"""Contact points in pictures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from supple.contact import distances_to
 from supple.model import Model
 
 TOUCHES = 1e-4
-"""How far from an obstacle a vertex may be, in parts of the mean edge."""
+"""Largest distance of a touching vertex from an obstacle, relative to the mean edge length."""
 
 
 def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarray:
-    """(c, 3) [m] vertices that touch obstacles where these are at a time [s], and points where bodies meet,
-    with vertices at positions (n, 3)."""
+    """Contact points with obstacles and between bodies.
+
+    Args:
+        model: Model.
+        positions: (n, 3) vertex positions [m].
+        time: Time of moving obstacles [s].
+
+    Returns:
+        (c, 3) points [m].
+    """
     found = [np.empty((0, 3))]
     if model.obstacles is not None:
         distance, _, _ = distances_to(model.obstacles.shapes(time), positions)

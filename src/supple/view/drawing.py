@@ -1,4 +1,4 @@
-"""What a picture shows, ready for any renderer."""
+"""Renderer-independent contents of a picture."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ from supple.weak_contact import WeakContact
 
 @dataclass(frozen=True, eq=False)
 class Paint:
-    """Triangles (k, 3) of corners at points (c, 3) [m] with normals (c, 3) and colours (c, 3) from 0 to 1,
-    before light falls on them; divided: whether triangles are parts of those of the surface."""
+    """Colored triangles, before lighting.
+
+    Attributes:
+        points: (c, 3) corners [m].
+        triangles: (k, 3) triangles.
+        normals: (c, 3) unit normals.
+        colours: (c, 3) colors from 0 to 1.
+        divided: True if triangles are parts of the surface's triangles.
+    """
 
     points: np.ndarray
     triangles: np.ndarray
@@ -29,12 +36,14 @@ class Paint:
     divided: bool = False
 
     def lit(self, camera: Camera) -> np.ndarray:
-        """(c, 3) colours in the light of a camera."""
+        """(c, 3) colors under the light of a camera."""
         return shade(self.colours, self.normals, camera.axes)
 
     def separated(self) -> Paint:
-        """This paint with each triangle divided among its corners, so that their colours stay apart: a part
-        reaches from a corner to the middles of two edges and of the triangle."""
+        """Divide each triangle among its corners, so that their colors stay separate.
+
+        Each part spans a corner, the midpoints of two edges and the centroid.
+        """
         corners, count = self.triangles, len(self.triangles)
         if (self.colours[corners] == self.colours[corners[:, :1]]).all():
             return self
@@ -57,11 +66,20 @@ class Paint:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
-    (p, 3) [m], and rollers (q, 3) [m], which are pinned along some directions only; links (l, 2, 3) [m], the
-    two ends of each attachment; the shadow on the ground, None without one; obstacles: points (o, 3) [m]
-    and triangles (t, 3); contacts (c, 3) [m] with these and between bodies; lines (f, 2, 3) [m], ends of
-    those that the field has, such as fibres."""
+    """Deformed surface of all bodies and everything drawn with it.
+
+    Attributes:
+        surface: Surface.
+        points: (c, 3) corners of the surface [m].
+        paint: Colored triangles.
+        pins: (p, 3) pinned points [m].
+        rollers: (q, 3) points pinned along some directions only [m].
+        links: (l, 2, 3) end points of each attachment [m].
+        shadow: Shadow on the ground, or None.
+        obstacles: Points (o, 3) [m] and triangles (t, 3).
+        contacts: (c, 3) contact points [m].
+        lines: (f, 2, 3) end points of the field's lines, such as fibers [m].
+    """
 
     surface: Surface
     points: np.ndarray
@@ -85,9 +103,20 @@ def drawing(
     time: float = np.inf,
     thickness: float = 0.0,
 ) -> Drawing:
-    """A model at positions (n, 3) [m] coloured by a field between limits; ground: its height y [m]; time [s]:
-    for what moves by itself; thickness: how many times as thick as it is cloth is drawn. Vertices whose
-    positions are not finite are drawn in the middle of the others."""
+    """Assemble the picture of a model, colored by a field.
+
+    Vertices with non-finite positions are drawn at the center of the others.
+
+    Args:
+        model: Model.
+        positions: (n, 3) vertex positions [m].
+        field: Field.
+        limits: Values at the ends of the color bar.
+        step: Time step, for fields that depend on it.
+        ground: Height y of the ground [m], or None.
+        time: Time of moving obstacles [s].
+        thickness: Factor by which cloth thickness is drawn; 0 for an infinitely thin surface.
+    """
     surface = surface_of(model, thickness)
     finite = np.isfinite(positions).all(axis=1)
     if not finite.all():
@@ -111,8 +140,7 @@ def drawing(
 
 
 def links_of(model: Model, positions: np.ndarray) -> np.ndarray:
-    """(l, 2, 3) ends of the attachments: the vertex that is held, and the point that it is held by. Contacts
-    that come and go are none."""
+    """(l, 2, 3) ends of the attachments [m]: the constrained point and its anchor; without contacts."""
     contacts = {k for k, follower in model.followers if isinstance(follower, WeakContact)}
     ends = [term.ends(positions) for k, term in enumerate(model.terms) if k not in contacts]
     return np.concatenate([np.empty((0, 2, 3)), *ends])

@@ -1,4 +1,4 @@
-"""Short lines on the surface of bodies, along the fibres of what they are made of."""
+"""Short lines along material fibers on the surface of bodies."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from supple.model import Model
 from supple.view.surface import spaced
 
 SPACING = 0.02
-"""Lines are at least this part of the model's size apart at rest, and as long."""
+"""Smallest distance, and the length, of lines at rest, relative to the model's size."""
 
 COARSE = 0.6
-"""And this part of the edges of cells."""
+"""Smallest distance of lines relative to the mean edge length."""
 
 FLAT = 0.3
-"""Part of a fibre that is along the surface, at least, where it is drawn."""
+"""Smallest tangential component of a fiber for a line."""
 
 
 def fibre_lines(model: Model, positions: np.ndarray) -> np.ndarray:
-    """(l, 2, 3) [m] ends of lines along the fibres just below the surface, and along it: those that run
-    straight out of the body are left out."""
+    """(l, 2, 3) ends of lines along the fibers just below the surface [m].
+
+    Fibers that are nearly normal to the surface are omitted.
+    """
     faces, cells = _faces(model)
     along = carried_fibres(model, positions)[cells]
     length = np.linalg.norm(along, axis=1)
@@ -39,8 +41,7 @@ def fibre_lines(model: Model, positions: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles (t, 3) of the surface of cells with fibres, as far apart as lines are, and the number of the
-    cell behind each."""
+    """Surface triangles (t, 3) of cells with fibers, thinned to the line spacing, and the cells behind."""
     fibrous = np.flatnonzero(np.isfinite(carried_fibres(model, model.rest)[:, 0]))
     tets = model.cells[fibrous] if len(fibrous) else np.empty((0, 4), int)
     faces = tets[:, [(0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)]].reshape(-1, 3)
@@ -51,5 +52,5 @@ def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _width(model: Model) -> float:
-    """[m]"""
+    """Spacing and length of lines [m]."""
     return max(SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0))), COARSE * model.mean_edge)

@@ -1,4 +1,4 @@
-"""What a surface can be coloured by."""
+"""Fields that color the surface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from supple.view.fibres import fibre_lines
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
 
 DECADES = 4
-"""How far down a logarithmic colour bar reaches from the highest value."""
+"""Number of decades of a logarithmic color bar."""
 
 
 NO_LAST_STEP = "they do not say where the last of the substeps began"
@@ -28,13 +28,19 @@ Values = Callable[[Model, np.ndarray, Step | None], np.ndarray]
 
 @dataclass(frozen=True)
 class Field:
-    """A number for each vertex of a model: values(model, positions, step) -> (n,).
+    """A number per vertex, with its color scale.
 
-    label has the unit. centre: the value in the middle of a diverging colour map; None for one that runs from
-    the lowest to the highest value. beyond: the part of the vertices whose values may lie beyond the end of
-    the colour bar, so that single peaks do not hide all else. logarithmic: colours by order of magnitude.
-    separate: values are whole numbers that only tell things apart; names(model): what they stand for.
-    lines(model, positions) -> (l, 2, 3) [m]: ends of lines that are drawn on the surface.
+    Attributes:
+        label: Label with unit.
+        colours: Colors of the scale.
+        values: Function (model, positions, step) -> (n,).
+        centre: Central value of a diverging scale; None for a scale from the lowest to the highest value.
+        beyond: Fraction of the vertices whose values may exceed the scale, so that single peaks do not
+            dominate it.
+        logarithmic: True for colors by order of magnitude.
+        separate: True for integer labels.
+        names: Function model -> names of integer labels.
+        lines: Function (model, positions) -> (l, 2, 3), end points of lines drawn on the surface [m].
     """
 
     label: str
@@ -49,7 +55,7 @@ class Field:
 
     @property
     def colour_map(self) -> Any:
-        """Matplotlib's Colormap of these colours; each only once where they tell things apart."""
+        """Matplotlib Colormap of these colors; a ListedColormap for integer labels."""
         from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
         if self.separate:
@@ -57,7 +63,7 @@ class Field:
         return LinearSegmentedColormap.from_list("supple", list(self.colours))
 
     def limits(self, values: np.ndarray) -> tuple[float, float]:
-        """Values at the two ends of the colour bar, never equal."""
+        """Values at both ends of the color bar, never equal."""
         values = values[np.isfinite(values)]
         if not len(values):
             values = np.zeros(1)
@@ -74,13 +80,13 @@ class Field:
         return low, high if high > low else low + 1.0
 
     def scale(self, limits: tuple[float, float]) -> Any:
-        """Matplotlib's Normalize between these limits."""
+        """Matplotlib Normalize between these limits."""
         from matplotlib.colors import LogNorm, Normalize
 
         return LogNorm(*limits, clip=True) if self.logarithmic else Normalize(*limits, clip=True)
 
     def paint(self, values: np.ndarray, limits: tuple[float, float]) -> np.ndarray:
-        """(n, 3) colours, 0 to 1, of values (n,); those that are NaN are grey."""
+        """(n, 3) colors, 0 to 1, of values (n,); gray for NaN."""
         from matplotlib.colors import to_rgb
 
         if self.separate:
@@ -91,62 +97,60 @@ class Field:
 
 
 def displacement(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """|x - X| [m]"""
+    """|x - X| [m]."""
     return np.linalg.norm(positions - model.rest, axis=1)
 
 
 def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """Volume of the cells around each vertex, or area where they are cloth, over that at rest."""
+    """Volume of the cells of each vertex, or area for cloth, over the rest value."""
     found = means_of(model, positions, "volume_ratio")
-    of_data = np.isnan(found)  # cloth of data, which has no deformation gradient
+    of_data = np.isnan(found)  # data-driven cloth has no deformation gradient
     return np.where(of_data, means(model, positions, "area_ratio"), found) if of_data.any() else found
 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """Elastic energy of the cells around each vertex over their volume at rest [J/m³]."""
+    """Elastic energy of the cells of each vertex over their rest volume [J/m³]."""
     return means_of(model, positions, "energy", step)
 
 
 def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the cells around each
-    vertex."""
+    """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], averaged over the cells of each vertex."""
     return means_of(model, positions, "von_mises", step)
 
 
 def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """-tr(σ)/3 [Pa], the mean over the cells around each vertex."""
+    """-tr(σ)/3 [Pa], averaged over the cells of each vertex."""
     return means_of(model, positions, "pressure", step)
 
 
 def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The largest eigenvalue of the Cauchy stress [Pa], the mean over the cells around each vertex."""
+    """Largest eigenvalue of the Cauchy stress [Pa], averaged over the cells of each vertex."""
     return means_of(model, positions, "principal_stresses", step)[:, 0]
 
 
 def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The largest principal stretch, the mean over the cells around each vertex."""
+    """Largest principal stretch, averaged over the cells of each vertex."""
     return means_of(model, positions, "principal_stretches", step)[:, 0]
 
 
 def plastic_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """How much the cells around each vertex have flowed, the mean; NaN where nothing can."""
+    """Equivalent plastic strain, averaged over the cells of each vertex; NaN without plasticity."""
     return _of_cells(model, evaluation_of(model, positions, step).plastic_strain)
 
 
 def fibre_stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """How far fibres are stretched, the mean over the cells around each vertex; NaN where there are none."""
+    """Fiber stretch, averaged over the cells of each vertex; NaN without fibers."""
     return _of_cells(model, np.linalg.norm(carried_fibres(model, positions), axis=1))
 
 
 def _of_cells(model: Model, values: np.ndarray) -> np.ndarray:
-    """(n,) means of values (m,) over the cells around each vertex."""
+    """(n,) averages of cell values (m,) over the cells of each vertex."""
     sizes = [body.rest_measures for body in model.bodies] or [np.ones(len(values))]
     return means_at_vertices(values, model.cells, np.concatenate(sizes), model.vertices)
 
 
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """|r| [N]: what the forces on each vertex, with inertia where a step is given, add up to; NaN where it is
-    pinned."""
+    """|r| [N] of the net force on each vertex, with inertia for a time step; NaN for pinned vertices."""
     step = step or Step(np.inf, positions)
     if step.anchor is None:
         raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
@@ -155,12 +159,12 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
 
 
 def ordering(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The colour of each vertex: those of one colour move at the same time; -1 where a vertex is pinned."""
+    """Color of each vertex in the ordering; vertices of one color move simultaneously, -1 is pinned."""
     return _colours(model)
 
 
 def body(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The number of the body that each vertex belongs to."""
+    """Body number of each vertex."""
     return np.repeat(np.arange(len(model.bodies)), [body.mesh.n_vertices for body in model.bodies])
 
 
@@ -193,10 +197,11 @@ FIELDS = {
     "ordering": Field("colour of the ordering", SEPARATE, ordering, separate=True, names=_colour_names),
     "body": Field("body", SEPARATE, body, separate=True, names=_body_names),
 }
-"""Every field by the name it has on the command line."""
+"""Fields by their names on the command line."""
 
 
 def field_named(name: str) -> Field:
+    """Return a field by its name."""
     if not isinstance(name, str) or name not in FIELDS:
         raise ValueError(f"field must be one of {', '.join(FIELDS)}, got {name!r}")
     return FIELDS[name]

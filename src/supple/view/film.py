@@ -1,4 +1,4 @@
-"""Films: pictures one after the other, encoded by the ffmpeg that imageio-ffmpeg brings."""
+"""Films: sequences of pictures, encoded by the ffmpeg of imageio-ffmpeg."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from supple.view.fields import Field
 from supple.view.picture import Artist, Shape, View, shared_view
 
 SIZE = (1280, 960)
-"""Dots across and up."""
+"""Default width and height [pixels]."""
 
 SLOWEST, FASTEST = 8.0, 50.0
-"""Pictures per second of films, within which they run at the scene's own pace."""
+"""Frame rates between which a film runs in real time [1/s]."""
 
 GIF_WIDTH = 640
-"""GIF files are scaled down to so many dots across: they are large."""
+"""Largest width of GIF files [pixels], which limits their size."""
 
 Watcher = Callable[[int, int], None]
-"""Called as watch(done, pictures) before each picture and after the last."""
+"""Progress callback watch(done, pictures), called before each picture and after the last."""
 
 _MP4 = {
     "codec": "libx264",
@@ -62,11 +62,29 @@ def film(
     backend: str | None = None,
     watch: Watcher | None = None,
 ) -> str | None:
-    """Draw a model in several shapes into an MP4, GIF or WebP file, or into several files at once.
+    """Draw a model in several shapes into one or more MP4, GIF or WebP files.
 
-    Camera, colours and ground are the same in all pictures, and no body is ever cropped; `turning` takes the
-    camera once around. shapes: any sequence; it may read each shape when it is asked for. The other options
-    are those of `picture`. Returns a sentence where VTK could not draw, else None.
+    Camera, colors and ground are the same in all pictures, and every body stays in view.
+
+    Args:
+        paths: File, or several files with different formats.
+        model: Model.
+        shapes: Sequence of shapes; elements may be loaded on access.
+        title: Title.
+        field: Name in `FIELDS`, or a field.
+        size: Width and height [pixels].
+        theme: "light" or "dark".
+        camera: Azimuth and elevation [degrees].
+        turning: Move the camera on a full circle.
+        fps: Pictures per second.
+        thickness: Factor by which cloth thickness is drawn.
+        names: Label bodies with their names.
+        view: Shared view; by default one that fits all shapes.
+        backend: "vtk" or "matplotlib"; by default VTK if it is available.
+        watch: Progress callback.
+
+    Returns:
+        A sentence if VTK was not available, otherwise None.
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colours for squares of four dots
@@ -95,7 +113,7 @@ def _cameras(view: View, angles: Angles, count: int) -> list[Camera]:
 
 
 def _writer(path: Path, size: tuple[int, int], fps: float) -> Generator[None, np.ndarray, None]:
-    """What takes images and writes them to a file; closing it completes the file."""
+    """Generator that accepts images and writes them to a file; closing it completes the file."""
     if path.suffix not in ENCODINGS:
         raise ValueError(f"a film is one of {', '.join(ENCODINGS)}, got {path.name!r}")
     from imageio_ffmpeg import write_frames

@@ -1,4 +1,4 @@
-"""What stands around the body in a picture: title, caption, legend and directions."""
+"""Annotations of a picture: title, caption, legend and coordinate axes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from supple.view.naming import Named, Names
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MOST_SWATCHES = 14
-"""Colours of bodies in a legend; more nobody tells apart."""
+"""Largest number of body colors in a legend; more are indistinguishable."""
 
 SHRUNK = 0.75
-"""How far a title shrinks to fit, before it is cut."""
+"""Smallest scale of a title that is shrunk to fit; longer titles are cut."""
 
 MARGIN = 0.035
-"""Left and right of title and caption, as a part of the width."""
+"""Left and right margin of title and caption, relative to the width."""
 
 
 class Furniture:
-    """Title, legend and directions, drawn around rendered bodies; only caption and directions may change.
-    There is less of it in small pictures, and nothing is wider than its room."""
+    """Title, legend and coordinate axes around rendered bodies.
+
+    Only caption and axes change between pictures. Small pictures have fewer annotations, and text is fitted
+    to its space.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class Furniture:
             self._add_colour_bar(field, limits)
 
     def around(self, image: np.ndarray, caption: str, camera: Camera) -> np.ndarray:
-        """The picture (height, width, 3) uint8 of a rendered body with all that stands around it."""
+        """Return the image (height, width, 3) uint8 with all annotations."""
         if not self.layout.header:
             return image
         self._show_caption(caption)
@@ -81,8 +84,10 @@ class Furniture:
         self._caption = self._figure.text(MARGIN, below, "", size=TEXT_SIZE, color=self.theme.faded, va="top")
 
     def _show_caption(self, caption: str) -> None:
-        """As many of its parts as there is room for; in a film never more than in an earlier picture, lest
-        they come and go."""
+        """Show as many parts of the caption as fit.
+
+        The number of parts never increases within a film, which avoids flicker.
+        """
         parts = caption.split(" · ")
         self._caption.set_text(" · ".join(parts[: self._parts]))
         while self._width(self._caption) > 1 - 2 * MARGIN and self._parts != 1:
@@ -107,7 +112,7 @@ class Furniture:
         axes.yaxis.get_offset_text().set(size=SMALL_SIZE, color=self.theme.ink)
 
     def _add_swatches(self, field: Field, limits: tuple[float, float], names: dict[int, str]) -> None:
-        """A square and a name for each number between the limits, as far as there is room."""
+        """Add a color square and a name for each number between the limits, as far as space permits."""
         from matplotlib.patches import Rectangle
 
         numbers = range(round(limits[0] + 0.5), round(limits[1] - 0.5) + 1)
@@ -130,12 +135,14 @@ class Furniture:
 
     @property
     def _left(self) -> float:
-        """Where the legend begins."""
+        """Left edge of the legend, relative to the width."""
         return 1 - 0.95 * self.layout.side
 
     def _add_label(self, text: str, y: float) -> float:
-        """The name of the field, on several lines where it is too wide for one; returns where it stands, at
-        most at y and below the header."""
+        """Add the field's label, wrapped to the available width.
+
+        Returns its vertical position, at most y and below the header.
+        """
         style = {"size": SMALL_SIZE, "color": self.theme.ink, "va": "bottom", "linespacing": 1.4}
         label = self._figure.text(self._left, y, text, **style)
         for letters in range(len(text), 0, -1):
@@ -147,18 +154,18 @@ class Furniture:
         return label.get_position()[1]
 
     def _width(self, text: Any) -> float:
-        """Of a text, as a part of the picture's."""
+        """Width of a text relative to the picture."""
         return text.get_window_extent(self._canvas.get_renderer()).width / self.layout.size[0]
 
     def _cut(self, text: Any, room: float) -> None:
-        """Leave out the end of a text that is wider than its room."""
+        """Truncate a text that exceeds its space."""
         kept = text.get_text()
         while kept and self._width(text) > room:
             kept = kept[:-1].rstrip()
             text.set_text(f"{kept}…")
 
     def _show_directions(self, camera: Camera) -> None:
-        """A small cross of the x, y and z axes in the lower left corner."""
+        """Draw the x, y and z axes in the lower left corner."""
         if self._directions is not None:
             self._directions.remove()
         box = (0.02, 0.02, self.layout.across(144), self.layout.up(144))

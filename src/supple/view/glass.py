@@ -1,4 +1,4 @@
-"""Obstacles in pictures: which of them are to be in sight, and how they look."""
+"""Obstacles in pictures: selection and transparency."""
 
 from __future__ import annotations
 
@@ -11,19 +11,26 @@ from supple.view.camera import Camera
 from supple.view.light import shade
 
 LARGEST = 2.0
-"""Extent of an obstacle that a camera keeps in sight, in parts of that of the bodies; walls are larger."""
+"""Largest extent of an obstacle that is kept in view, relative to the bodies' extent; excludes walls."""
 
 FARTHEST = 0.5
-"""How far from the bodies it may be, in parts of their extent; what flies away is not followed."""
+"""Largest distance of such an obstacle from the bodies, relative to their extent."""
 
 CLEAR, RIM, FALL = 0.2, 0.45, 3
-"""How opaque obstacles are where one looks straight at them, how much more at their rim, and how fast that
-falls from there."""
+"""Opacity of obstacles at normal incidence, added opacity at the silhouette, exponent of its decay."""
 
 
 def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -> np.ndarray:
-    """Points (k, 3) [m] of obstacles at a time [s] that belong to a picture of points (n, 3): those that are
-    near them and not much larger. Planes never are."""
+    """Points of obstacles that should be kept in view.
+
+    Args:
+        obstacles: Obstacles, or None.
+        time: Time [s].
+        seen: (n, 3) points of the bodies [m].
+
+    Returns:
+        (k, 3) points of obstacles near the bodies and not much larger [m]; planes are excluded.
+    """
     found = [np.empty((0, 3))]
     if obstacles is None or not len(seen):
         return found[0]
@@ -41,8 +48,11 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
 def glass(
     points: np.ndarray, triangles: np.ndarray, colour: tuple[float, float, float], camera: Camera
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Corners (t, 3, 3) [m] and colours (t, 4), from 0 to 1, of the triangles that face a camera: clear, lest
-    they hide what touches them, but for their rim, by which they look round."""
+    """Transparent triangles of obstacles that face the camera, with opaque silhouettes.
+
+    Returns:
+        Corners (t, 3, 3) [m] and RGBA colors (t, 4) from 0 to 1.
+    """
     corners = points[triangles]
     a, b, c = np.moveaxis(corners, 1, 0)
     normals = np.cross(b - a, c - a)

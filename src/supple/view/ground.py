@@ -1,4 +1,4 @@
-"""A soft shadow on the ground, sharp where the body is near and faint where it is high."""
+"""Soft shadow on the ground, sharper and darker below low parts of a body."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 CELLS = 96
-"""Cells across the ground."""
+"""Number of ground cells per direction."""
 
 LAYERS = 6
-"""Slices of a body by height, each with a shadow of its own softness."""
+"""Number of height slices of a body, each with its own shadow softness."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """points (CELLS + 1, CELLS + 1, 3) [m] on the ground, and how dark it is there, 0 to 1."""
+    """Ground points (CELLS + 1, CELLS + 1, 3) [m] and their darkness, 0 to 1."""
 
     points: np.ndarray
     darkness: np.ndarray
 
 
 def ground_level(points: np.ndarray) -> float:
-    """A little below the lowest of points (n, 3)."""
+    """Height of the ground [m], slightly below the lowest of points (n, 3)."""
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
     return float(points[:, 1].min()) - 0.015 * size
 
 
 def shadow_of(corners: np.ndarray, triangles: np.ndarray, level: float) -> Shadow:
-    """The shadow of triangles (k, 3) with corners (c, 3) on the plane y = level."""
+    """Compute the shadow of triangles (k, 3) with corners (c, 3) on the plane y = level."""
     points = np.concatenate([corners[triangles].mean(axis=1), corners])
     low, high = points.min(axis=0), points.max(axis=0)
     size = float(np.linalg.norm(high - low)) or 1.0
@@ -56,7 +56,7 @@ def shadow_of(corners: np.ndarray, triangles: np.ndarray, level: float) -> Shado
 
 
 def _filled(covered: np.ndarray) -> np.ndarray:
-    """Close the holes between points that lie in neighbouring cells."""
+    """Close holes between points in neighboring cells."""
     from scipy.ndimage import binary_closing
 
     return binary_closing(np.pad(covered > 0, 2), iterations=2)[2:-2, 2:-2].astype(float)

@@ -1,4 +1,4 @@
-"""Names at the ends of curves, where they cover neither each other nor, if possible, a curve."""
+"""Labels at the ends of curves, placed without overlaps."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from supple.view.style import SMALL_SIZE
 
 GAP = 5.0
-"""Points between the end of a curve and its name."""
+"""Distance between the end of a curve and its label [points]."""
 
 LINE = 1.15 * SMALL_SIZE
-"""Points from one name to the next below it."""
+"""Vertical distance of labels [points]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A named curve through points (k, 2) in the units of its axes."""
+    """A named curve through points (k, 2) in axis units."""
 
     name: str
     points: np.ndarray
@@ -27,7 +27,7 @@ class Curve:
 
 
 def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
-    """Write each curve's name beside its last point; a thin line leads to names that had to give way."""
+    """Write each curve's name next to its last point; displaced labels are connected by a thin line."""
     dots = axes.figure.dpi / 72
     texts = [_text(axes, curve) for curve in curves]
     renderer = axes.figure.canvas.get_renderer()
@@ -55,8 +55,18 @@ def place_labels(
     inked: np.ndarray,
     limits: tuple[float, float],
 ) -> np.ndarray:
-    """Heights (k,) of names that reach from left to right (k,): near those wanted, apart from each other and
-    in the order wanted where they could be mixed up, and away from inked points (n, 2)."""
+    """Compute label heights without overlaps.
+
+    Args:
+        wanted: (k,) preferred heights.
+        left, right: (k,) horizontal extents.
+        height: Line height.
+        inked: (n, 2) points of the curves, which labels should avoid.
+        limits: Lowest and highest height.
+
+    Returns:
+        (k,) heights near the preferred ones, separated, and mostly in their order [pixels].
+    """
     rivals = (left[:, None] < right) & (left < right[:, None]) & ~np.eye(len(wanted), dtype=bool)
     y = _apart(wanted, rivals, height, limits)
     steps = 0.25 * height * np.arange(-40, 41)
@@ -75,7 +85,7 @@ def place_labels(
 
 
 def _apart(wanted: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]) -> np.ndarray:
-    """The heights nearest to those wanted, in their order, at which no two rivals overlap."""
+    """Nearest heights to the preferred ones, in their order, without overlaps of rivals."""
     y, order = wanted.astype(float), np.argsort(wanted, kind="stable")
     for _ in range(400):
         y = np.clip(y, *limits)
@@ -88,7 +98,7 @@ def _apart(wanted: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[
 
 
 def _make_room(axes: Any, width: float) -> None:
-    """Leave at least so many dots to the right of the axes."""
+    """Reserve a width in pixels to the right of the axes."""
     box = axes.get_position()
     box.x1 = min(box.x1, 1 - width / axes.figure.bbox.width)
     axes.set_position(box)
@@ -103,7 +113,7 @@ def _text(axes: Any, curve: Curve) -> Any:
 
 
 def _densely(points: np.ndarray) -> np.ndarray:
-    """The path through points (k, 2) as points one dot apart."""
+    """Resample the path through points (k, 2) at a spacing of one pixel."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
     at = np.linspace(0, along[-1], max(2, int(along[-1])))
     return np.column_stack([np.interp(at, along, axis) for axis in points.T])

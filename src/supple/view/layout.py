@@ -1,4 +1,4 @@
-"""Where title, legend and body stand in a picture of any size."""
+"""Arrangement of title, legend and body in a picture of any size."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 WIDTH = 1600
-"""Dots across of pictures for which the sizes of type are right; they grow and shrink with the picture."""
+"""Picture width for which font sizes are designed [pixels]; they scale with the picture."""
 
 SMALLEST = {320: 0.42, 640: 0.5}
-"""How far type shrinks at most in pictures of so many dots across: smaller it could not be read."""
+"""Smallest font scale by picture width [pixels], for legibility."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """scale: sizes of type and of all that stands beside it, over those of pictures WIDTH dots across. header
-    and side: the parts of the picture's height and width that title and legend take, 0 without them."""
+    """Layout of a picture.
+
+    Attributes:
+        size: Width and height [pixels].
+        scale: Scale of fonts and annotations relative to pictures of width WIDTH.
+        header, side: Fractions of the picture's height and width for title and legend, 0 without them.
+    """
 
     size: tuple[int, int]
     scale: float
@@ -25,20 +30,23 @@ class Layout:
 
     @property
     def aspect(self) -> float:
-        """Width over height of what is left for the body, in the lower left."""
+        """Width over height of the remaining space for the body, in the lower left."""
         return self.size[0] * (1 - self.side) / (self.size[1] * (1 - self.header))
 
     def across(self, dots: float) -> float:
-        """Dots, counted in pictures WIDTH dots across, as a part of the picture's width."""
+        """Convert pixels of a picture of width WIDTH to a fraction of this picture's width."""
         return dots * self.scale / self.size[0]
 
     def up(self, dots: float) -> float:
-        """Dots, counted in pictures WIDTH dots across, as a part of the picture's height."""
+        """Convert pixels of a picture of width WIDTH to a fraction of this picture's height."""
         return dots * self.scale / self.size[1]
 
 
 def layout_for(size: tuple[int, int]) -> Layout:
-    """Small pictures give more of their room to type; the smallest have room for the body only."""
+    """Return the layout for a picture size.
+
+    Small pictures have relatively larger fonts; the smallest have no text.
+    """
     width, height = size
     least = float(np.interp(width, list(SMALLEST), list(SMALLEST.values())))
     scale = max(least, min(width / WIDTH, height / (0.75 * WIDTH)))

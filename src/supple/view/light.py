@@ -1,21 +1,30 @@
-"""Soft light, computed once per corner so that every renderer shows the same."""
+"""Soft lighting, computed per corner, so that all renderers look alike."""
 
 from __future__ import annotations
 
 import numpy as np
 
 GAMMA = 2.2
-"""Of screens (sRGB, nearly): light adds up in what is linear."""
+"""Screen gamma (approximately sRGB); light is summed in linear space."""
 
 KEY, SKY, BOUNCE, FRONT = 0.56, 0.42, 0.2, 0.14
-"""Strengths: a lamp from the upper left, the sky above, the floor below, and the camera's own light."""
+"""Intensities of the lamp from the upper left, the sky, the floor and the camera light."""
 
 WRAP = 0.35
-"""How far the lamp's light reaches around the body's horizon, as from a large lamp."""
+"""Extent of the lamp's light beyond the terminator, as from a large lamp."""
 
 
 def shade(colours: np.ndarray, normals: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Lit colours (n, 3) of corners with unit normals (n, 3); axes: rows right, up, towards the camera."""
+    """Apply lighting.
+
+    Args:
+        colours: (n, 3) colors.
+        normals: (n, 3) unit normals.
+        axes: Camera axes, rows to the right, up and toward the camera.
+
+    Returns:
+        (n, 3) lit colors.
+    """
     right, _, towards = axes
     lamp = _unit(1.2 * towards - right + 1.6 * np.array([0.0, 1.0, 0.0]))
     upwards = 0.5 + 0.5 * normals[:, 1]

@@ -1,4 +1,4 @@
-"""Names of bodies, written below them in pictures."""
+"""Names of bodies below them in pictures."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from supple.view.layout import Layout
 from supple.view.style import SMALL_SIZE, Theme
 
 GAP = 8.0
-"""Dots between a body and its name, in pictures of the usual width."""
+"""Distance between a body and its name, in pictures of standard width [pixels]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A body's name, and the outline (k, 3) [m] of all places where it is shown: in a film its name stands
-    still."""
+    """A body's name and the outline (k, 3) of all its shapes [m], which fixes the label's place in a film."""
 
     name: str
     seen: np.ndarray
 
 
 def outlines_of_bodies(model: Model, positions: np.ndarray) -> list[np.ndarray]:
-    """That of each body at positions (n, 3) [m]."""
+    """Outline of each body at positions (n, 3) [m]."""
     return [outline([np.asarray(positions, float)[vertices]]) for _, vertices in model.body_vertices]
 
 
 def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[Named, ...]:
-    """The bodies of a model that is shown in several shapes, with their outlines in each."""
+    """Bodies of a model with their outlines in several shapes."""
     names = [name for name, _ in model.body_vertices]
     each = zip(names, zip(*shapes, strict=True), strict=True) if shapes else ()
     return tuple(Named(name, np.concatenate(outlines)) for name, outlines in each if name)
 
 
 class Names:
-    """Texts on a figure, one for each body, which follow the camera."""
+    """One text per body on a figure, placed for the camera."""
 
     def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[Named, ...]) -> None:
         from matplotlib.patheffects import withStroke
@@ -49,7 +48,7 @@ class Names:
         self._texts = [figure.text(0, 0, body.name, **style) for body in named]
 
     def follow(self, camera: Camera) -> None:
-        """Stand below the bodies as a camera sees them, within the picture."""
+        """Place the texts below the bodies in the camera's view, within the picture."""
         layout = self._layout
         room = (1 - layout.side), (1 - layout.header)
         lowest = layout.up(GAP + 2 * SMALL_SIZE)

@@ -1,4 +1,4 @@
-"""One HTML page that holds everything in itself: pictures, film, curves, tables and the scene."""
+"""Self-contained HTML page with pictures, film, curves, tables and the scene."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from supple.io.replacing import replacing
 from supple.view.style import THEMES
 
 FILM_LIMIT = 12_000_000
-"""Bytes of a film up to which it is put into a page."""
+"""Largest size of an embedded film [bytes]."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture or plot as data URIs, light and dark; caption: what it shows."""
+    """A picture or plot as data URIs for both themes, with a caption."""
 
     caption: str
     light: str
@@ -28,7 +28,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """heading; columns: names; rows: a list of texts each. Columns after the first few are numbers."""
+    """A table of texts, with heading and column names. Columns after the first few are numeric."""
 
     heading: str
     columns: Sequence[str]
@@ -37,8 +37,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Page:
-    """What a page shows. verdict: the sentence that says how it went, `good` where it went well; film: a data
-    URI, or None; remarks: sentences on what is missing."""
+    """Contents of a page.
+
+    Attributes:
+        title, subtitle: Header lines.
+        verdict: Sentence on the outcome.
+        good: True for a successful outcome.
+        figures: Key figures by name.
+        pictures, plots: Images.
+        tables: Tables.
+        scene: Scene file.
+        circumstances: Date, versions, machine and the like, by name.
+        film: Data URI, or None.
+        remarks: Sentences on omitted parts.
+    """
 
     title: str
     subtitle: str
@@ -54,6 +66,7 @@ class Page:
     remarks: Sequence[str] = field(default_factory=tuple)
 
     def html(self) -> str:
+        """Render the page."""
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         environment = Environment(
@@ -66,21 +79,21 @@ class Page:
         return environment.get_template("page.html").render(page=self)
 
     def write(self, path: Path) -> None:
-        """Into an HTML file, whole or not at all; its folder is made."""
+        """Write the page to an HTML file atomically; creates the folder."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as unfinished:
             unfinished.write_text(self.html(), encoding="utf-8")
 
 
 def page_file(path: Path) -> Path:
-    """A path for a page, which must be no folder."""
+    """Validate the path of a page, which must not be a folder."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'}.")
     return path
 
 
 def drawn(caption: str, draw: Callable[..., Any], *arguments: Any, **options: Any) -> Figure:
-    """What a function such as `history_plot` draws into a PNG file, in both themes."""
+    """Run a plotting function that writes a PNG file, such as `history_plot`, in both themes."""
     with TemporaryDirectory() as folder:
         made = {}
         for name, theme in THEMES.items():
@@ -91,7 +104,7 @@ def drawn(caption: str, draw: Callable[..., Any], *arguments: Any, **options: An
 
 
 def picture_uri(path: Path) -> str:
-    """A picture as a data URI, as WebP, which is a tenth of the size of PNG."""
+    """Return a picture as a WebP data URI, a tenth of the size of PNG."""
     from PIL import Image
 
     stream = BytesIO()
@@ -100,7 +113,7 @@ def picture_uri(path: Path) -> str:
 
 
 def film_uri(path: Path) -> str | None:
-    """A film as a data URI; None where it is too large to be mailed."""
+    """Return a film as a data URI; None if it is too large to send by mail."""
     return _uri("video/mp4", path.read_bytes()) if path.stat().st_size <= FILM_LIMIT else None
 
 

@@ -1,4 +1,4 @@
-"""A picture of a deformed body: the rendered surface with its title and legend."""
+"""Picture of a deformed body: rendered surface with title and legend."""
 
 from __future__ import annotations
 
@@ -25,25 +25,31 @@ from supple.view.style import theme_named
 from supple.view.surface import surface_of
 
 SIZE = (1600, 1200)
-"""Dots across and up."""
+"""Default width and height [pixels]."""
 
 SMALLEST, LARGEST = 160, 8192
-"""Dots across or up that a picture may have."""
+"""Limits of a picture's width and height [pixels]."""
 
 
 COUNTS = (True, True), (True, False), (False, True), (False, False)
-"""Whose values the colours are to show: of solved shapes first, and of those that are not zero everywhere, as
-plastic strains are before anything flows."""
+"""Priority of (solved, nonzero) shapes for the color limits. Initial shapes and vanishing fields, such as
+plastic strain before yield, come last."""
 
 THICKEST = 1000.0
-"""How many times as thick as it is cloth may be drawn."""
+"""Largest factor by which cloth thickness is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic; solved:
-    False for a start, whose values may be far beyond those that the colours are to show; time [s]: when that
-    is, for obstacles that move."""
+    """One state of a model.
+
+    Attributes:
+        positions: (n, 3) vertex positions [m].
+        caption: Caption.
+        step: Time step that led to this state, or None.
+        solved: False for an initial guess, whose extreme values are excluded from the color limits.
+        time: Time [s], for moving obstacles.
+    """
 
     positions: np.ndarray
     caption: str = ""
@@ -54,9 +60,16 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What pictures must share to be comparable: the camera, the values at the ends of the colour bar and the
-    height of the ground; seen (k, 3): the outline of all that is shown; thickness: how many times as thick as
-    it is cloth is drawn, 0 for a surface without any; named: bodies whose names are written below them."""
+    """Settings shared by comparable pictures.
+
+    Attributes:
+        camera: Camera.
+        limits: Values at the ends of the color bar.
+        ground: Height of the ground [m].
+        seen: (k, 3) outline of all shapes [m].
+        thickness: Factor by which cloth thickness is drawn, 0 for an infinitely thin surface.
+        named: Bodies with labels.
+    """
 
     camera: Camera
     limits: tuple[float, float]
@@ -75,8 +88,19 @@ def shared_view(
     thickness: float = 0.0,
     names: bool = False,
 ) -> View:
-    """The view for pictures of a model in several shapes, or at several positions: all of them are in sight.
-    Shapes are taken one by one, so that those of a long film need not fit into memory."""
+    """Return a view that fits several shapes of a model.
+
+    Shapes are processed one by one, so that a long film need not fit into memory.
+
+    Args:
+        model: Model.
+        shapes: Shapes, or positions (n, 3) [m].
+        field: Name in `FIELDS`, or a field.
+        size: Width and height [pixels].
+        camera: Azimuth and elevation [degrees].
+        thickness: Factor by which cloth thickness is drawn.
+        names: Label bodies with their names.
+    """
     field, outlines = _field(field), []
     bodies: list[list[np.ndarray]] = []
     ends: dict[tuple[bool, bool], list[tuple[float, float]]] = defaultdict(list)
@@ -97,9 +121,12 @@ def shared_view(
 
 
 class Artist:
-    """Draws a model in several shapes, all alike. Close it after use, or use it in a with statement.
+    """Renderer for several shapes of a model, in a common style.
 
-    backend: "vtk" or "matplotlib"; unless given, VTK where it can draw. note: a sentence where it could not.
+    Close it after use, or use it as a context manager.
+
+    Attributes:
+        note: A sentence if VTK was requested by default but is not available, otherwise None.
     """
 
     def __init__(
@@ -130,10 +157,15 @@ class Artist:
         self._renderer.close()
 
     def draw(self, shape: Shape, camera: Camera | None = None) -> np.ndarray:
-        """The picture (height, width, 3) uint8 of a shape; camera: another one than the view's."""
+        """Return the picture (height, width, 3) uint8 of a shape.
+
+        Args:
+            shape: Shape.
+            camera: Camera; by default the view's.
+        """
         camera = camera or self.view.camera
         positions = np.asarray(shape.positions, float)
-        ground = self.view.ground if camera.position[1] > self.view.ground else None  # it hides what is above
+        ground = self.view.ground if camera.position[1] > self.view.ground else None  # hides the body
         limits, thickness = self.view.limits, self.view.thickness
         shown = drawing(self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness)
         return self._furniture.around(self._renderer.render(shown, camera), shape.caption, camera)
@@ -155,12 +187,24 @@ def picture(
     view: View | None = None,
     backend: str | None = None,
 ) -> str | None:
-    """Draw the surface of a model in a shape, or at positions (n, 3) [m], into a PNG file.
+    """Draw the surface of a model in a shape into a PNG file.
 
-    field: one of FIELDS by name, or a field of your own. thickness: how many times as thick as it is cloth is
-    drawn, 0 for a surface without any. names: write those of bodies below them. view: a `shared_view` for
-    the same size and field; unless given, one that fits. backend: "vtk" or "matplotlib"; unless given, VTK
-    where it can draw. Returns a sentence where VTK could not, else None.
+    Args:
+        path: PNG file.
+        model: Model.
+        shape: Shape, or positions (n, 3) [m].
+        title, subtitle: Header lines.
+        field: Name in `FIELDS`, or a field.
+        size: Width and height [pixels].
+        theme: "light" or "dark".
+        camera: Azimuth and elevation [degrees].
+        thickness: Factor by which cloth thickness is drawn, 0 for an infinitely thin surface.
+        names: Label bodies with their names.
+        view: A `shared_view` for the same size and field; by default one that fits the shape.
+        backend: "vtk" or "matplotlib"; by default VTK if it is available.
+
+    Returns:
+        A sentence if VTK was not available, otherwise None.
     """
     shape = _shape(shape, subtitle)
     view = view or shared_view(model, [shape], field, size, camera, thickness, names)
@@ -170,7 +214,7 @@ def picture(
 
 
 def check_size(size: Any, written: Any = None) -> tuple[int, int]:
-    """Dots across and up, two whole numbers; written: how the user put it."""
+    """Validate width and height [pixels], two integers; `written` is the user's text for messages."""
     whole = isinstance(size, list | tuple) and len(size) == 2 and all(isinstance(n, int) for n in size)
     if not whole or min(size) < SMALLEST or max(size) > LARGEST:
         said = repr(size if written is None else written)
@@ -182,7 +226,7 @@ def check_size(size: Any, written: Any = None) -> tuple[int, int]:
 
 
 def check_thickness(thickness: Any, name: str = "thickness") -> float:
-    """How many times as thick as it is cloth is drawn."""
+    """Validate the factor by which cloth thickness is drawn."""
     return one_number(name, thickness, at_least=0, at_most=THICKEST)
 
 

@@ -1,4 +1,4 @@
-"""Curves of how solves went."""
+"""Plots of convergence curves, frame values and histograms."""
 
 from __future__ import annotations
 
@@ -28,8 +28,20 @@ def history_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Draw imbalance or energy against iterations or seconds, one curve for each named history, into a PNG
-    file. The energy is drawn above the lowest of its curve, on a logarithmic axis as well."""
+    """Plot relative residual or energy against iterations or seconds into a PNG file, logarithmically.
+
+    Energies are measured from the lowest value of each curve.
+
+    Args:
+        path: PNG file.
+        histories: Histories by name, one curve each.
+        quantity: "imbalance" for the relative residual, or "energy".
+        against: "iterations" or "seconds".
+        title: Title.
+        tolerance: Value marked by a line, or None.
+        size: Width and height [pixels].
+        theme: Colors.
+    """
     from matplotlib import colormaps
 
     axes = plot_axes(size, title, theme=theme)
@@ -61,7 +73,7 @@ def frames_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Draw one value (k,) for each frame into a PNG file; label: what they are, with the unit."""
+    """Plot one value (k,) per frame into a PNG file; `label` names it with its unit."""
     axes = plot_axes(size, title, theme=theme)
     shown = _positive(values) if logarithmic else values
     axes.plot(np.arange(1, len(values) + 1), shown, "o-", color=theme.accent, markersize=3, linewidth=1)
@@ -85,7 +97,7 @@ def histogram_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Draw how many of the values (k,) lie where into a PNG file; label: what they are, with the unit."""
+    """Plot a histogram of values (k,) into a PNG file; `label` names them with their unit."""
     axes = plot_axes(size, title, theme=theme)
     low, high = float(values.min()), float(values.max())
     if logarithmic:
@@ -101,7 +113,7 @@ def histogram_plot(
 
 
 def plot_axes(size: tuple[int, int], title: str, subtitle: str = "", theme: Theme = LIGHT) -> Any:
-    """Empty axes in the house style, on a figure of so many dots across and up."""
+    """Return empty axes in the common style, on a figure of a size in pixels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -125,7 +137,7 @@ def save(axes: Any, path: str | os.PathLike[str]) -> None:
 
 
 def above_lowest(energy: np.ndarray, lowest: float | None = None) -> np.ndarray:
-    """How far energies are above the lowest of them, or above a lower one; NaN at the lowest itself."""
+    """Energies above their lowest value, or above `lowest`; NaN at the lowest value itself."""
     finite = energy[np.isfinite(energy)]
     if not len(finite):
         return np.full(energy.shape, np.nan)
@@ -138,7 +150,7 @@ def _values(history: History, quantity: Quantity) -> np.ndarray:
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """Values with NaN for those that a logarithmic axis cannot show."""
+    """Replace values that a logarithmic axis cannot show by NaN."""
     values = np.asarray(values, float)
     return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
@@ -150,7 +162,7 @@ def _mark(axes: Any, tolerance: float | None, theme: Theme) -> None:
 
 
 def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordinates: Any = "data") -> None:
-    """A name to the right of a place, readable above curves."""
+    """Add a text to the right of a point, legible on top of curves."""
     from matplotlib.patheffects import withStroke
 
     axes.annotate(

@@ -1,5 +1,4 @@
-"""Can VTK draw on this machine? Where system libraries are missing it does not fail but crash, so a child
-process tries it."""
+"""Test for VTK rendering on this machine, in a child process: without system libraries VTK crashes."""
 
 from __future__ import annotations
 
@@ -33,17 +32,17 @@ MISSING = (
 
 
 def vtk_problem_while_importing() -> str | None:
-    """What `vtk_problem` says, asked while what VTK needs is imported, which takes as long."""
+    """Run `vtk_problem` while VTK's dependencies are imported, which takes equally long."""
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(vtk_problem)
-        with suppress(ImportError):  # where libraries are missing, which is the answer
+        with suppress(ImportError):  # missing libraries are reported by `vtk_problem`
             import_module("pyvista.plotting")
         return answer.result()
 
 
 @cache
 def vtk_problem() -> str | None:
-    """None where VTK can draw, else a sentence that says what to install."""
+    """None if VTK can draw, otherwise a sentence with the packages to install."""
     try:
         done = subprocess.run([sys.executable, "-c", _ATTEMPT], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Cloth drawn as thick as it is: both sides apart, and a rim along its borders."""
+"""Cloth drawn with its thickness: two separate sides, and a rim along its borders."""
 
 from __future__ import annotations
 
@@ -11,25 +11,35 @@ from supple.meshes.edges import Edges
 
 
 class Slab(NamedTuple):
-    """How corners of a surface stand off the middle of the cloth: by off (c,) [m] along the normal of the
-    triangles (t, 3) of points that are cloth."""
+    """Offsets of surface corners from the midsurface of cloth.
+
+    Attributes:
+        off: (c,) offset along the normal [m].
+        triangles: (t, 3) triangles of points that are cloth.
+    """
 
     off: np.ndarray
     triangles: np.ndarray
 
     def lifted(self, points: np.ndarray, source: np.ndarray) -> np.ndarray:
-        """(c, 3) where corners are whose sources (c,) are among points (k, 3) [m]."""
+        """(c, 3) corner positions [m], for corners with sources (c,) among points (k, 3) [m]."""
         return points[source] + self.off[:, None] * unit_normals(points, self.triangles)[source]
 
 
 def slab_of(
     triangles: np.ndarray, source: np.ndarray, front: np.ndarray, half: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, Slab]:
-    """All triangles with those of rims, the sources of all corners, and how these stand off.
+    """Add thickness and rims to cloth triangles.
 
-    triangles (k, 3) of corners whose sources are points source (c,); front (t,): which of them are cloth seen
-    from the front, the last t of all being the same from behind, with corners in the opposite order; half
-    (t,) [m]: half of its thickness.
+    Args:
+        triangles: (k, 3) triangles of corners.
+        source: (c,) point of each corner.
+        front: (t,) front sides of cloth among the triangles; the last t triangles are their back sides, with
+            corners in reverse order.
+        half: (t,) half thickness [m].
+
+    Returns:
+        All triangles including rims, the points of all corners, and the offsets.
     """
     above, below = triangles[front], triangles[-len(front) :][:, ::-1]
     off = np.zeros(len(source))
@@ -40,7 +50,7 @@ def slab_of(
     i = (source[above[owner]] == sides.start[alone][:, None]).argmax(axis=1)
     j = (i + 1) % 3
     around = np.stack([above[owner, i], below[owner, i], below[owner, j], above[owner, j]], axis=1)
-    corners = len(source) + np.arange(around.size).reshape(-1, 4)  # with normals of their own
+    corners = len(source) + np.arange(around.size).reshape(-1, 4)  # with separate normals
     rim = np.concatenate([corners[:, [0, 1, 2]], corners[:, [0, 2, 3]]])
     slab = Slab(np.concatenate([off, off[around.ravel()]]), source[above])
     return np.concatenate([triangles, rim]), np.concatenate([source, source[around.ravel()]]), slab

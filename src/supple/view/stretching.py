@@ -1,4 +1,4 @@
-"""Stress against stretch of materials: what a bar of each of them does when it is pulled or pressed."""
+"""Stress-stretch curves of materials in uniaxial tension and compression."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ STRETCHES = np.linspace(0.6, 2.0, 57)
 
 
 def pulled(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
-    """Nominal stress (k,) [Pa] at stretches (k,) along x with free sides; NaN where nothing balances, as
-    beyond the limit of a material. Of parameters by element the first one's count."""
+    """Nominal stress of a bar under uniaxial stretch with free sides.
+
+    Args:
+        material: Material; with parameters per element, the first element is used.
+        stretches: (k,) stretches along x.
+
+    Returns:
+        (k,) stresses [Pa]; NaN without equilibrium, for example beyond a material's limit.
+    """
     one = type(material)._make(value[0] if is_per_element(value) else value for value in material)
     found = np.full(len(stretches), np.nan)
     rest = int(np.argmin(np.abs(stretches - 1)))
@@ -36,7 +43,7 @@ def pulled(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
 
 
 def _stress(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
-    """The diagonal of P at F = diag(along, sides)."""
+    """Diagonal of P at F = diag(along, sides) [Pa]."""
     F = (float(along), 0.0, 0.0, 0.0, float(sides[0]), 0.0, 0.0, 0.0, float(sides[1]))
     try:
         return np.array(stress(material, F), float)[[0, 4, 8]]
@@ -45,7 +52,7 @@ def _stress(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
 
 
 def _is_finite(material: Material, along: float, sides: np.ndarray) -> bool:
-    """Whether the energy is; beyond a barrier there may be stresses, but no energy."""
+    """True if the energy is finite; beyond a barrier the stress may be finite, but not the energy."""
     F = (float(along), 0.0, 0.0, 0.0, float(sides[0]), 0.0, 0.0, 0.0, float(sides[1]))
     try:
         return bool(np.isfinite(psi(material, F)))
@@ -66,8 +73,7 @@ def stretch_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Draw the nominal stress of each material against the stretch into a PNG file, with names at the ends of
-    curves."""
+    """Plot the nominal stress of materials against the stretch into a PNG file, with a legend."""
     from matplotlib import colormaps
 
     axes = plot_axes(size, title, "nominal stress of bars with free sides", theme)

@@ -1,4 +1,4 @@
-"""The house look: what all pictures, films and plots share, in light and in dark."""
+"""Colors and font sizes of pictures, films and plots, in a light and a dark theme."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of everything but fields. shadow: how dark the shadow on the ground is, 0 to 1."""
+    """Colors of everything except fields. shadow: darkness of the ground shadow, 0 to 1."""
 
     name: str
     background: str
@@ -23,7 +23,7 @@ class Theme:
     curves: tuple[str, ...]
 
     def curve(self, solver: str) -> str:
-        """The colour of a solver, the same in all plots: by its place among all of them."""
+        """Plot color of a solver, consistent across plots."""
         from supple.solvers import SOLVERS
 
         place = list(SOLVERS).index(solver) if solver in SOLVERS else len(self.curves)
@@ -88,13 +88,14 @@ THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 def theme_named(name: str) -> Theme:
+    """Return a theme by its name."""
     if not isinstance(name, str) or name not in THEMES:
         raise ValueError(f"theme must be {' or '.join(THEMES)}, got {name!r}")
     return THEMES[name]
 
 
 DPI = 200
-"""Dots per inch; with it the sizes of type below are right for pictures 1600 dots wide."""
+"""Dots per inch for which the font sizes below suit pictures 1600 pixels wide."""
 
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 13, 9, 7.5
 
@@ -115,7 +116,7 @@ SEPARATE = (
     "#c98bb5",
     NEUTRAL,
 )
-"""Colours of things that are only told apart, such as bodies."""
+"""Colors of integer labels, such as bodies."""
 
 DASHES = ("solid", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (6, 1.5, 1.2, 1.5)))
-"""Lines of the first, second, ... variant of a solver."""
+"""Line styles of the first, second, ... variant of a solver."""

@@ -1,4 +1,4 @@
-"""The surface of a model as renderers want it: with vertices doubled along sharp edges."""
+"""Surface of a model for rendering, with vertices duplicated along sharp edges."""
 
 from __future__ import annotations
 
@@ -14,17 +14,24 @@ from supple.model import Model
 from supple.view.slab import Slab, slab_of
 
 PIN_SPACING = 0.045
-"""Pinned vertices that are marked are at least this part of the model's size apart at rest."""
+"""Smallest rest distance of pin markers, relative to the model's size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What of a model is seen, the same in all frames: triangles (k, 3) with corners numbered through
-    source (c,), the point of the visible surface at each corner; pins (p,), the vertices of the model that
-    are marked as pinned, rolling (p,), whether they are so along some directions only, and pin_corners (p,),
-    the corners nearest to them at rest; skinned: whether triangles are those of a detailed surface, not of
-    bodies; two_sided: whether there is cloth, which has a triangle for each side; slab: how its sides stand
-    apart, None where they do not."""
+    """Visible surface of a model, shared by all frames.
+
+    Attributes:
+        visible: Visible surface of the bodies.
+        source: (c,) point of the visible surface of each corner.
+        triangles: (k, 3) triangles of corners.
+        pins: (p,) vertices marked as pinned.
+        rolling: (p,) True for vertices pinned along some directions only.
+        pin_corners: (p,) corners nearest to the pins at rest.
+        skinned: True if triangles belong to a detailed surface instead of bodies.
+        two_sided: True if there is cloth, with separate triangles per side.
+        slab: Offsets of both sides, or None.
+    """
 
     visible: VisibleSurface
     source: np.ndarray
@@ -37,25 +44,26 @@ class Surface:
     slab: Slab | None = None
 
     def corners(self, positions: np.ndarray) -> np.ndarray:
-        """(c, 3) where the corners are when the model is at positions (n, 3) [m]."""
+        """(c, 3) corner positions of the model at positions (n, 3) [m]."""
         points = self.visible.points(positions)
         return points[self.source] if self.slab is None else self.slab.lifted(points, self.source)
 
     def values(self, values: np.ndarray, separate: bool = False) -> np.ndarray:
-        """(c, ...) values at the corners from values (n, ...) at the vertices of the model; separate: those
-        of the nearest vertex, where values only tell things apart."""
+        """(c, ...) corner values of vertex values (n, ...).
+
+        Interpolated; if `separate`, taken from the nearest vertex, for integer labels.
+        """
         spread = self.visible.pick if separate else self.visible.interpolate
         return spread(values)[self.source]
 
     def normals(self, corners: np.ndarray) -> np.ndarray:
-        """(c, 3) unit normals at corners (c, 3), outwards; means over triangles weighted by area."""
+        """(c, 3) unit outward normals at corners (c, 3), averaged over triangles with area weights."""
         return unit_normals(corners, self.triangles)
 
 
 @lru_cache(maxsize=2)
 def surface_of(model: Model, thickness: float = 0.0) -> Surface:
-    """What is seen of a model; thickness: how many times as thick as it is cloth is drawn, 0 for a surface
-    without any."""
+    """Return the visible surface of a model, with the factor by which cloth thickness is drawn."""
     visible = VisibleSurface(model.bodies)
     rest = visible.points(model.rest)
     corner = smooth_corners(rest, visible.triangles)
@@ -79,15 +87,20 @@ def surface_of(model: Model, thickness: float = 0.0) -> Surface:
 
 
 def _two_sided(corner: np.ndarray, source: np.ndarray, cloth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles (k, 3) of corners with their sources (c,), and for those that are cloth (k,) another one each
-    that is seen from behind, with corners of its own, whose normals point there."""
+    """Add back sides to cloth triangles, with separate corners and reverse normals.
+
+    Args:
+        corner: (k, 3) triangles.
+        source: (c,) point of each corner.
+        cloth: (k,) True for cloth.
+    """
     ids, behind = np.unique(corner[cloth], return_inverse=True)
     back = behind.reshape(-1, 3)[:, ::-1] + len(source)
     return np.concatenate([corner, back]), np.concatenate([source, source[ids]])
 
 
 def spaced(points: np.ndarray, chosen: np.ndarray, width: float) -> np.ndarray:
-    """Of the chosen points as many as fit with this width [m] between any two, the first ones first."""
+    """Select points at least a width [m] apart, greedily in the given order."""
     near = cKDTree(points[chosen]).query_ball_point(points[chosen], width) if len(chosen) else []
     free, kept = np.ones(len(chosen), bool), []
     for number, neighbours in enumerate(near):

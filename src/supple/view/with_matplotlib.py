@@ -1,4 +1,4 @@
-"""Rendering with Matplotlib alone: triangles from back to front, for machines where VTK cannot draw."""
+"""Rendering with Matplotlib: triangles sorted from back to front, for machines without VTK."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from supple.view.style import DPI, Theme
 
 
 class Renderer:
-    """Images of drawings, each drawn from the beginning."""
+    """Images of drawings, each rendered independently."""
 
     def __init__(self, size: tuple[int, int], theme: Theme) -> None:
         self.size, self.theme = size, theme
 
     def render(self, drawing: Drawing, camera: Camera) -> np.ndarray:
-        """The image (height, width, 3) uint8."""
+        """Return the image (height, width, 3) uint8."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -42,7 +42,7 @@ class Renderer:
         return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
     def _add_shadow(self, axes: Any, drawing: Drawing, camera: Camera) -> None:
         if drawing.shadow is None:
@@ -58,7 +58,7 @@ class Renderer:
         axes.pcolormesh(x, y, drawing.shadow.darkness[1:, 1:], shading="flat", **style)
 
     def _add_obstacles(self, axes: Any, points: np.ndarray, triangles: np.ndarray, camera: Camera) -> None:
-        """Behind everything."""
+        """Draw obstacles behind everything else."""
         from matplotlib.collections import PolyCollection
         from matplotlib.colors import to_rgb
 
@@ -68,7 +68,7 @@ class Renderer:
             axes.add_collection(PolyCollection(list(places), facecolors=colours, edgecolors="none"))
 
     def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
-        """Draw the triangles that face the camera; the points (k, 3) of their corners."""
+        """Draw the triangles that face the camera; returns their corner points (k, 3)."""
         from matplotlib.collections import PolyCollection
         from matplotlib.colors import to_rgba
 
@@ -87,7 +87,7 @@ class Renderer:
         return paint.points[np.unique(triangles[facing])]
 
     def _add_lines(self, axes: Any, lines: np.ndarray, camera: Camera, seen: np.ndarray) -> None:
-        """Those on triangles that face the camera: their middles are nearest to corners that are seen."""
+        """Draw lines on triangles that face the camera, detected by visible corners near their midpoints."""
         from matplotlib.collections import LineCollection
 
         if len(lines):
@@ -109,8 +109,7 @@ class Renderer:
         axes.scatter(*places[::2].T, s=1.2, color=self.theme.links, linewidths=0, zorder=3)
 
     def _add_pins(self, axes: Any, drawing: Drawing, camera: Camera, seen: np.ndarray) -> None:
-        """And contacts. Those that are not behind the surface, or hardly: the nearest of its corners is
-        seen."""
+        """Draw pins and contacts that are visible: close to a visible corner of the surface."""
         tones, touching = (self.theme.pins, self.theme.rim), (self.theme.contacts, self.theme.rim)
         dots = (drawing.pins, tones), (drawing.rollers, tones[::-1]), (drawing.contacts, touching)
         for points, (colour, rim) in dots:

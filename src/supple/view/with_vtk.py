@@ -1,4 +1,4 @@
-"""Rendering with PyVista, without a display."""
+"""Off-screen rendering with PyVista."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from supple.view.layout import Layout, layout_for
 from supple.view.style import Theme
 
 SAMPLES = 8
-"""Samples per dot against jagged edges."""
+"""Samples per pixel for anti-aliasing."""
 
 EDGE_DOTS = 7
-"""Edges of triangles are drawn where they are on average at least so many dots long."""
+"""Smallest mean length of drawn triangle edges [pixels]."""
 
 
 class Renderer:
-    """Images of drawings of one surface. The first takes longest; the later ones only move what is there."""
+    """Images of drawings of one surface. The first is slowest; later ones only update the meshes."""
 
     def __init__(self, size: tuple[int, int], theme: Theme) -> None:
         import pyvista
         from vtkmodules.vtkCommonCore import vtkLogger
 
-        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # else it warns that there is no X server
+        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # no warnings about a missing X server
         self.size, self.theme, self.layout = size, theme, layout_for(size)
         plotter: Any = pyvista.Plotter
         self._plotter = plotter(off_screen=True, window_size=list(size), lighting="none")
@@ -37,7 +37,7 @@ class Renderer:
         self._meshes: dict[str, Any] = {}
 
     def render(self, drawing: Drawing, camera: Camera) -> np.ndarray:
-        """The image (height, width, 3) uint8."""
+        """Return the image (height, width, 3) uint8."""
         if drawing.shadow is not None:
             self._show_shadow(drawing.shadow)
         self._show_surface(drawing, camera)
@@ -64,7 +64,7 @@ class Renderer:
         self._plotter.camera.reset_clipping_range()
 
     def _show(self, name: str, mesh: Any, colours: np.ndarray | None = None, **options: Any) -> None:
-        """Add a mesh, or move the one that has this name; colours (n, 3) or (n, 4) uint8."""
+        """Add a mesh, or update the mesh of this name; colors (n, 3) or (n, 4) uint8."""
         if colours is not None:
             mesh["colours"] = colours
             options |= {"scalars": "colours", "rgb": True}
@@ -123,7 +123,7 @@ class Renderer:
             self._show("lines", mesh, color=self.theme.edges, opacity=0.7, line_width=self.size[1] / 500)
 
     def _show_links(self, links: np.ndarray, camera: Camera) -> None:
-        """Thin lines with a dot where a vertex is held."""
+        """Draw thin lines with a dot at the constrained vertex."""
         import pyvista
 
         if not len(links):
@@ -136,7 +136,7 @@ class Renderer:
     def _show_dots(
         self, name: str, points: np.ndarray, camera: Camera, width: float, colour: str, rim: str
     ) -> None:
-        """Dots with a rim, slightly in front of the surface, which would half hide them."""
+        """Draw dots with a rim, slightly in front of the surface, which would otherwise hide half of them."""
         import pyvista
 
         if not len(points):
@@ -160,7 +160,7 @@ class Renderer:
 
 
 def shows_edges(drawing: Drawing, camera: Camera, layout: Layout) -> bool:
-    """Whether the edges are those of bodies, and long enough in the picture not to darken it."""
+    """True for edges of bodies that are long enough in the picture not to darken it."""
     if drawing.surface.skinned:
         return False
     places, _ = camera.project(drawing.points)
