@@ -1,4 +1,4 @@
-"""Results on disk: frames, reports, and folders of them."""
+"""Results on disk: frames, reports, results folders and exports."""
 
 from supple.io.bodies import SavedBody, joined, read_bodies, write_data, write_skins
 from supple.io.errors import FrameError, ResultsError

@@ -1,4 +1,4 @@
-"""The bodies of a results folder: what is the same in all of its frames."""
+"""Bodies of a results folder: data shared by all frames."""
 
 from __future__ import annotations
 
@@ -22,8 +22,15 @@ SKINS, DATA = "skins.npz", "mesh_data.npz"
 
 @dataclass(frozen=True, eq=False)
 class SavedBody:
-    """A body at rest; vertices: its part of the positions of a frame; skin: its render surface;
-    rest_measures: volumes or areas (m,) of its cells where nothing is stretched."""
+    """A body at rest.
+
+    Attributes:
+        name: Name.
+        mesh: Rest mesh.
+        vertices: Range of the body's vertices in the positions of a frame.
+        skin: Embedded render surface, or None.
+        rest_measures: (m,) stress-free volumes [m³] or areas [m²] of the cells.
+    """
 
     name: str
     mesh: Mesh
@@ -34,8 +41,14 @@ class SavedBody:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """All bodies at rest: their meshes; body (m,): which one each cell belongs to, body after body; points
-    (n, 3) [m]; rest_measures (m,): volumes or areas of cells where nothing is stretched."""
+    """All bodies at rest.
+
+    Attributes:
+        meshes: Meshes of the bodies.
+        body: (m,) body of each cell, in body order.
+        points: (n, 3) rest positions [m].
+        rest_measures: (m,) stress-free volumes [m³] or areas [m²] of the cells.
+    """
 
     meshes: Sequence[Mesh]
     body: np.ndarray
@@ -44,7 +57,7 @@ class Joined:
 
     @property
     def cells(self) -> dict[str, np.ndarray]:
-        """tets (m, 4) of solids and triangles (k, 3) of cloth, where there are any."""
+        """Connectivity by kind: tets (m, 4) of solids and triangles (k, 3) of cloth, if present."""
         first = np.cumsum([0, *(mesh.n_vertices for mesh in self.meshes)])
         found: dict[str, list[np.ndarray]] = {}
         for mesh, start in zip(self.meshes, first[:-1], strict=True):
@@ -59,7 +72,7 @@ class Joined:
 
 
 def joined(bodies: Sequence[Part]) -> Joined:
-    """All bodies at rest, for files that have them together."""
+    """Concatenate all bodies at rest, for files that combine them."""
     return Joined(
         [body.mesh for body in bodies],
         np.repeat(np.arange(len(bodies), dtype=np.int32), [body.mesh.n_cells for body in bodies]),
@@ -69,7 +82,7 @@ def joined(bodies: Sequence[Part]) -> Joined:
 
 
 def write_skins(folder: Path, bodies: Sequence[Part]) -> None:
-    """skins.npz: the render surfaces at rest of the bodies that have one; no file where there is none."""
+    """Write skins.npz with the rest render surfaces of bodies; nothing without any."""
     skins = {number: body.skin for number, body in enumerate(bodies) if isinstance(body.skin, Embedding)}
     if skins:
         with replacing(folder / SKINS) as path:
@@ -80,8 +93,10 @@ def write_skins(folder: Path, bodies: Sequence[Part]) -> None:
 
 
 def write_data(folder: Path, bodies: Sequence[Part]) -> None:
-    """mesh_data.npz: the data of the meshes at rest, texture coordinates, and areas of cloth that is not at
-    rest where it starts; no file where there are none."""
+    """Write mesh_data.npz with cell and point data, texture coordinates and stress-free areas of cloth.
+
+    Stress-free areas are stored if they differ from those of the mesh. Nothing is written without any data.
+    """
     arrays = {
         f"{number} {kind} {name}": values
         for number, body in enumerate(bodies)
@@ -99,7 +114,7 @@ def write_data(folder: Path, bodies: Sequence[Part]) -> None:
 
 
 def _read_data(folder: Path) -> dict[int, Any]:
-    """For each body that has some: cell_data, point_data, and own: what else it has."""
+    """Read mesh_data.npz: for each body with data, cell_data, point_data, and other data as `own`."""
     found: dict[int, Any] = {}
     if (folder / DATA).exists():
         with _arrays(folder / DATA) as saved:
@@ -110,7 +125,16 @@ def _read_data(folder: Path) -> dict[int, Any]:
 
 
 def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBody]:
-    """The bodies of these names, from the VTU file of any frame, skins.npz and mesh_data.npz."""
+    """Read bodies from the VTU file of any frame, skins.npz and mesh_data.npz.
+
+    Args:
+        folder: Results folder.
+        frame: VTU file.
+        names: Names of the bodies, in their order.
+
+    Raises:
+        ResultsError: A file is damaged.
+    """
     import pyvista
 
     try:
@@ -141,7 +165,7 @@ def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBo
 
 @contextmanager
 def _arrays(path: Path) -> Iterator[ArrayFile]:
-    """The arrays of skins.npz or mesh_data.npz; a ResultsError where it is damaged."""
+    """Open skins.npz or mesh_data.npz; raises a ResultsError if it is damaged."""
     try:
         with open_arrays(path) as saved:
             yield saved

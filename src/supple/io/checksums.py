@@ -1,8 +1,8 @@
-"""checksums.sha256: the SHA-256 checksum of every file of a results folder, as `sha256sum` writes them.
+"""SHA-256 checksums of the files of a results folder, in checksums.sha256, the format of `sha256sum`.
 
-A run starts the file; whoever writes to the folder afterwards appends a line before the new file takes its
-place (see `replacing`). A file that is interrupted in between matches the line before, so a file is whole if
-it matches any line with its name. `compact_checksums` leaves one line per file.
+A run creates the file. Every later writer appends a line before its new file replaces the old one (see
+`replacing`). If it is interrupted in between, the old file still matches an earlier line, so a file is intact
+if it matches any line with its name. `compact_checksums` leaves one line per file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHECKSUMS = "checksums.sha256"
 HEAD = "# SHA-256 checksums of the files of this folder, which `supple verify` and `sha256sum -c` compare.\n"
 
 REMOVED = "# removed: "
-"""Begins the line of a file that was deleted on purpose."""
+"""Prefix of the line that records the intended deletion of a file."""
 
 ENTRY = re.compile(r"([0-9a-f]{64})  (.+)")
 
@@ -34,8 +34,8 @@ class Checksums:
 
     Attributes:
         folder: The folder.
-        digests: For each file, relative to the folder, all of its recorded digests; the newest is the last.
-        broken: Numbers of lines, from 1, that are no checksums.
+        digests: Recorded digests of each file, by its path relative to the folder; the last is the newest.
+        broken: Line numbers, from 1, of invalid lines.
     """
 
     folder: Path
@@ -43,13 +43,13 @@ class Checksums:
     broken: tuple[int, ...] = ()
 
     def is_whole(self, name: str) -> bool:
-        """True if a file is there and has one of its recorded digests."""
+        """True if a file exists and has one of its recorded digests."""
         path = self.folder / name
         return path.is_file() and digest_of(path) in self.digests.get(name, ())
 
 
 def start_checksums(folder: Path) -> None:
-    """Start recording the checksums of the files that are written to a folder from now on."""
+    """Start recording the checksums of files written to a folder."""
     with naming(folder / CHECKSUMS):
         (folder / CHECKSUMS).write_text(HEAD, encoding="utf-8")
 
@@ -66,11 +66,11 @@ def read_checksums(folder: Path) -> Checksums | None:
 
 @lru_cache(maxsize=8)
 def _parsed(path: Path, time: int, size: int) -> Checksums:
-    """The checksums in a file that was changed last at this time [ns]."""
+    """Parse a checksums file; modification time [ns] and size are the cache key."""
     digests: dict[str, list[str]] = {}
     broken = []
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line break was cut short
+    for number, line in enumerate(lines[:-1], start=1):  # text after the last line break is incomplete
         if line.startswith(REMOVED):
             digests.pop(line.removeprefix(REMOVED), None)
         elif entry := ENTRY.fullmatch(line):
@@ -87,8 +87,14 @@ def digest_of(path: Path) -> str:
 
 
 def add_checksum(path: Path, content: Path) -> None:
-    """Append the checksum of `content`, which is about to become the file or folder `path`, to the checksums
-    of the results folder that `path` is in; do nothing where there are none."""
+    """Record the checksum of a new file or folder before it takes its place.
+
+    Does nothing outside of results folders with checksums.
+
+    Args:
+        path: Final path.
+        content: Temporary path of the content.
+    """
     folder = _folder_with_checksums(path)
     if folder is None:
         return
@@ -105,7 +111,7 @@ def add_checksum(path: Path, content: Path) -> None:
 
 
 def delete_with_checksum(path: Path) -> None:
-    """Delete a file, and its checksum where the results folder that it is in has one."""
+    """Delete a file, and its checksum if its results folder has one."""
     folder = _folder_with_checksums(path)
     if folder is not None:
         _append(folder / CHECKSUMS, [f"{REMOVED}{path.relative_to(folder).as_posix()}"])
@@ -113,11 +119,11 @@ def delete_with_checksum(path: Path) -> None:
 
 
 def compact_checksums(folder: Path, keep_missing: bool = True) -> None:
-    """Leave one line for each file, the one that the file matches; for use by the holder of the lock.
+    """Reduce the checksums to one line per file, the one that the file matches; requires the folder's lock.
 
     Args:
-        folder: A results folder; nothing happens where it has no checksums.
-        keep_missing: Keep the lines of files that are not there, so that `supple verify` misses them.
+        folder: A results folder; nothing happens if it has no checksums.
+        keep_missing: Keep the lines of missing files, so that `supple verify` reports them.
     """
     known = read_checksums(folder)
     if known is None:
@@ -145,7 +151,7 @@ def check_unchanged(path: Path, advice: str) -> None:
 
     Args:
         path: The file.
-        advice: What to do about it, the second half of the sentence.
+        advice: Suggested action, the second half of the sentence.
     """
     known = read_checksums(path.parent)
     if known is not None and path.name in known.digests and path.exists() and not known.is_whole(path.name):
@@ -160,19 +166,19 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _folder_with_checksums(path: Path) -> Path | None:
-    """The folder with checksums that a file is in, itself or in a folder of an export such as ply."""
+    """Folder with checksums that contains a file, directly or in an export subfolder such as ply."""
     if (path.parent / CHECKSUMS).is_file():
         return None if path.name == CHECKSUMS else path.parent
     if not (path.parent.parent / CHECKSUMS).is_file():
         return None
-    from supple.io.formats import FORMATS  # which know this file
+    from supple.io.formats import FORMATS  # imports this module
 
     of_exports = {format.path for format in FORMATS.values() if format.files}
     return path.parent.parent if path.parent.name in of_exports else None
 
 
 def _append(path: Path, lines: list[str]) -> None:
-    """Append lines in one write, after a line break where the last line was cut short."""
+    """Append lines in one write, starting with a line break if the last line is incomplete."""
     with naming(path), path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 1))

@@ -1,4 +1,4 @@
-"""What files have of cloth beside what they have of all bodies: how it is folded, where its threads run."""
+"""Additional cell data of cloth in files: fold angles and thread directions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from supple.meshes import Mesh, TriMesh
 
 
 def cloth_data(meshes: Sequence[Mesh], positions: np.ndarray) -> dict[str, np.ndarray]:
-    """For the cells of all meshes, one after the other, with vertices at positions (n, 3): `bending_angle`,
-    the largest angle to a neighbour [degrees]; `weft` and `warp`, the directions along u and v where cloth
-    has uv; NaN on solids. Nothing where there is no cloth."""
+    """Compute cell data of cloth.
+
+    Args:
+        meshes: Meshes of all bodies.
+        positions: (n, 3) vertex positions [m].
+
+    Returns:
+        `bending_angle`, the largest angle to a neighbor [degrees], and `weft` and `warp`, the directions
+        along u and v of cloth with uv, for the cells of all meshes; NaN on solids. Empty without cloth.
+    """
     if not any(isinstance(mesh, TriMesh) for mesh in meshes):
         return {}
     angle: list[np.ndarray] = []

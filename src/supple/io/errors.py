@@ -1,9 +1,9 @@
-"""What can be wrong with results on disk, in sentences."""
+"""Errors about results on disk."""
 
 
 class ResultsError(ValueError):
-    """A results folder cannot be used as asked."""
+    """A results folder cannot be used as requested."""
 
 
 class FrameError(ResultsError):
-    """The file of a frame is missing or damaged."""
+    """A frame's file is missing or damaged."""

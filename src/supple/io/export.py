@@ -1,4 +1,4 @@
-"""Writing frames for other programs: from a results folder, or as they are computed."""
+"""Export of frames to other programs, from a results folder or during a simulation."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from supple.standing import standing_at
 log = logging.getLogger("supple")
 
 Watch = Callable[[int, int], None]
-"""Called as watch(frames that are written, all frames) after every frame."""
+"""Progress callback watch(written frames, all frames), called after every frame."""
 
 Values = Callable[[Any], Fields]
-"""Called with a frame: what files are to have of it beside positions."""
+"""Function of a frame that returns additional fields for its files."""
 
 
 def export(
@@ -51,11 +51,20 @@ def export(
     values: Values | None = None,
     obstacles: Obstacles | None = None,
 ) -> dict[str, Path]:
-    """Write the start, as frame 0, and the frames of a results folder in formats such as "usd,glb".
+    """Export the initial state, as frame 0, and all frames of a results folder.
 
-    Nothing is simulated. An unfinished run gives the frames that are complete. output: a folder, which is the
-    results folder itself unless given. values: what else files are to have of a frame; obstacles: what to
-    show beside bodies. Returns the file or folder that each format wrote.
+    Nothing is simulated. For an unfinished run, the complete frames are exported.
+
+    Args:
+        results: Results folder.
+        formats: Formats such as "usd,glb".
+        output: Output folder; by default the results folder.
+        watch: Progress callback.
+        values: Function of a frame that returns additional fields.
+        obstacles: Obstacles shown with the bodies.
+
+    Returns:
+        File or folder of each format, by its name.
     """
     chosen = parse_formats(formats)
     _refuse_without_fields(chosen, values)
@@ -74,7 +83,7 @@ def export_own(
     values: Values | None = None,
     obstacles: Obstacles | None = None,
 ) -> dict[str, Path]:
-    """Write the frames into the results folder by who holds its lock."""
+    """Export the frames into the results folder whose lock the caller holds."""
     indices, shot, single = open_shot(ResultsFolder(results))
     frames, chosen = _read(results, indices, None), parse_formats(formats)
     return _write(shot, frames, chosen, results, values, obstacles, single)
@@ -96,13 +105,21 @@ def save_frames(
     start: ArrayLike | None = None,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
-    """Write frames in formats such as "usd,glb" as they are computed, one in memory at a time:
-    `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
+    """Write frames during a simulation, one in memory at a time.
 
-    frames: what `simulate` gives, results of `equilibrium`, or positions (n, 3) [m]. start (n, 3) [m] is
-    written before frame 1 as frame 0, at time 0; the scene at rest unless given. dt [s] from frame to frame,
-    the scene's unless given. fields: what else files are to have, such as "von_mises,cauchy", see `evaluate`;
-    USD, VTU, NPZ and Zarr can. Returns the file or folder that each format wrote.
+    Example: `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
+
+    Args:
+        scene: Scene.
+        frames: Frames of `simulate`, results of `equilibrium`, or positions (n, 3) [m].
+        formats: Formats such as "usd,glb".
+        output: Output folder.
+        dt: Time from frame to frame [s]; by default the scene's.
+        start: (n, 3) initial positions [m], written as frame 0 at time 0; by default the scene at rest.
+        fields: Additional fields such as "von_mises,cauchy", see `evaluate`; for USD, VTU, NPZ and Zarr.
+
+    Returns:
+        File or folder of each format, by its name.
     """
     scene = scene_of(scene)
     if not scene.bodies:
@@ -121,7 +138,7 @@ def save_frames(
 
 
 def _evaluated(scene: Scene, names: list[str]) -> Values:
-    """Fields of results, and of positions under the loads that the scene has at their time."""
+    """Function that evaluates fields of results, or of positions under the scene's loads at their time."""
     model = assembled(scene)
 
     def values(frame: Any) -> Fields:
@@ -135,7 +152,7 @@ def _evaluated(scene: Scene, names: list[str]) -> Values:
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
-    """Formats from their names, which may be separated by commas; each is there once."""
+    """Return formats by their names, comma-separated or in a list, without duplicates."""
     words = formats.split(",") if isinstance(formats, str) else list(each(formats, "formats are names"))
     if not all(isinstance(word, str) for word in words):
         raise ResultsError(f"formats are names such as 'usd,glb'; got {shown(formats)}.")
@@ -150,8 +167,8 @@ def parse_formats(formats: str | Iterable[str]) -> list[Format]:
 
 
 def open_shot(folder: ResultsFolder) -> tuple[range, Shot, bool]:
-    """The numbers of a results folder's complete frames, what is the same in all of them, and whether it is a
-    single equilibrium."""
+    """Indices of the complete frames of a results folder, the data shared by all, and a flag for a single
+    equilibrium."""
     if not folder.path.is_dir():
         raise ResultsError(f"there is no results folder {folder.path}; `supple run SCENE` makes one.")
     if not (folder.path / folder.report).exists():
@@ -178,8 +195,10 @@ def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[SavedFr
 
 
 def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
-    """Refuse a frame whose NPZ file has changed since it was written; warn where only its VTU file has, which
-    is not read."""
+    """Refuse a frame whose NPZ file has changed since it was written.
+
+    A changed VTU file, which is not read, gives a warning.
+    """
     paths = frame_path(folder, index, ".npz"), frame_path(folder, index, ".vtu")
     for path in paths if checksums is not None else ():
         if checksums is None or path.name not in checksums.digests or checksums.is_whole(path.name):
@@ -193,7 +212,7 @@ def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
 
 
 def _made(output: Path) -> Path:
-    """A folder, made where there is none."""
+    """Return a folder, created if necessary."""
     if output.exists() and not output.is_dir():
         raise ResultsError(f"{output} is a file; name a folder for what is exported.")
     output.mkdir(parents=True, exist_ok=True)
@@ -226,7 +245,7 @@ def _write(
             whole = moment if shown is None else shown.moment(moment, _when(frame, single))
             for add, format in writers:
                 add(whole if format.obstacles else moment)
-            del moment, whole, frame  # no two of them are kept
+            del moment, whole, frame  # keeps one frame in memory
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
@@ -234,7 +253,7 @@ def _write(
 
 @contextmanager
 def _opened(format: Format, path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """The writer of a format; what the system refuses, such as a full disk, is said of the export."""
+    """Open the writer of a format; operating system errors, such as a full disk, name the export."""
     hidden = path.with_name(f".unfinished_{path.name}")
     with naming(path, hidden), format.writer(path, shot) as add:
 
@@ -246,26 +265,26 @@ def _opened(format: Format, path: Path, shot: Shot) -> Iterator[AddFrame]:
 
 
 def _when(frame: Any, single: bool) -> float:
-    """When obstacles are where a frame has them [s]: a single equilibrium is at the end of everything."""
+    """Time of the obstacles of a frame [s]; a single equilibrium belongs to the end of all motions."""
     if isinstance(frame, Result):
         return frame.step.time if frame.step is not None else np.inf
     return np.inf if single and frame.index > 0 else frame.time
 
 
 def _with_start(frames: Iterator[Any], scene: Scene, start: ArrayLike | None) -> Iterator[Any]:
-    """The start before frame 1; frames that begin with another one are as they are."""
+    """Insert the initial state before frame 1; frames with another first index are unchanged."""
     for first in frames:
         if first.index == 1:
             count = scene.bodies[-1].vertices.stop
             positions = start_of(scene) if start is None else finite_rows("start", start, count, ResultsError)
             yield SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
         yield first
-        del first  # no two of them are kept
+        del first  # keeps one frame in memory
         yield from frames
 
 
 def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Any]:
-    """Frames with an index and a time, also where they are results or plain arrays."""
+    """Convert results and plain arrays to frames with index and time."""
     count = scene.bodies[-1].vertices.stop
     for number, frame in enumerate(frames, start=1):
         given = frame.positions if isinstance(frame, Result) else frame

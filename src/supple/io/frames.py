@@ -1,4 +1,4 @@
-"""One frame on disk: a VTU file for other programs, and an NPZ file with the exact numbers."""
+"""Frame files: VTU for other programs, and NPZ with exact values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,21 @@ from supple.state import State
 PVD = "animation.pvd"
 
 OF_STATE, REMEMBERED = ("displacements", "velocities"), "history of elements: "
-"""How the arrays of a `State` are called in files; what it remembers is called so since the first of them."""
+"""Names of a `State`'s arrays in files, and the prefix of its history variables."""
 
 
 @dataclass(frozen=True, eq=False)
 class SavedFrame:
-    """positions and velocities (n, 3) float64 [m, m/s]; index 0 is the start, at time 0 [s]; state: what the
-    next frame goes on from, None for the start and in files of earlier versions."""
+    """A frame read from a file or written to one.
+
+    Attributes:
+        positions: (n, 3) float64 [m].
+        velocities: (n, 3) float64 [m/s].
+        index: Frame number, 0 for the initial state.
+        time: Time [s].
+        state: State from which the next frame continues; None for the initial state and in files of earlier
+            versions.
+    """
 
     positions: np.ndarray
     velocities: np.ndarray
@@ -38,13 +46,18 @@ class SavedFrame:
 
 
 def frame_path(folder: Path, index: int, suffix: str) -> Path:
+    """Path of a frame's file."""
     return folder / f"frame_{index:04d}{suffix}"
 
 
 def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | None = None) -> None:
-    """Write frame_0001.vtu and then frame_0001.npz, so that a frame with an NPZ file is complete.
+    """Write frame_0001.vtu, then frame_0001.npz, so that a frame with an NPZ file is complete.
 
-    rest: all bodies; fields: what else both files are to have.
+    Args:
+        folder: Results folder.
+        frame: Frame.
+        rest: All bodies at rest.
+        fields: Additional fields for both files.
     """
     write_vtu(folder, frame.index, frame.positions, rest, fields)
     arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
@@ -63,8 +76,10 @@ def write_vtu(
     rest: Joined,
     fields: Fields | None = None,
 ) -> None:
-    """frame_0001.vtu with the fields displacement, body and volume_ratio, those of cloth, further ones, and
-    the data of the meshes."""
+    """Write frame_0001.vtu.
+
+    Its fields are displacement, body, volume_ratio, cloth data, additional fields and the data of the meshes.
+    """
     fields = fields or Fields()
     volume_ratio = rest.measures(positions) / rest.rest_measures
     of_cloth = cloth_data(rest.meshes, positions)
@@ -79,7 +94,11 @@ def write_vtu(
 
 
 def read_frame(folder: Path, index: int) -> SavedFrame:
-    """A frame whose file is whole; any other is a `FrameError`."""
+    """Read a frame.
+
+    Raises:
+        FrameError: The file is missing or damaged.
+    """
     path = frame_path(folder, index, ".npz")
     try:
         with open_arrays(path) as saved:
@@ -97,7 +116,7 @@ def read_frame(folder: Path, index: int) -> SavedFrame:
 
 
 def check_frame(folder: Path, index: int, vertices: int, checksums: Checksums | None = None) -> None:
-    """Refuse a frame of so many vertices that is not whole, in either of its files."""
+    """Raise a FrameError if one of a frame's files is damaged, or has another number of vertices."""
     for suffix in (".npz", ".vtu") if checksums is not None else ():
         path = frame_path(folder, index, suffix)
         if not path.exists():
@@ -118,7 +137,7 @@ def check_frame(folder: Path, index: int, vertices: int, checksums: Checksums | 
 
 
 def _frame(saved: ArrayFile) -> SavedFrame:
-    """The frame of a file; a ValueError or KeyError where the file does not hold one."""
+    """Frame of an NPZ file; raises a ValueError or KeyError for invalid contents."""
     vectors = [saved["positions"], saved["velocities"]]
     state = None
     if f"state_{OF_STATE[0]}" in saved:
@@ -132,13 +151,13 @@ def _frame(saved: ArrayFile) -> SavedFrame:
 
 
 def write_pvd(folder: Path, times: Iterable[float], first: int = 1) -> None:
-    """animation.pvd, which opens the frames first, first + 1, ... at their times [s] in ParaView."""
+    """Write animation.pvd, which opens the frames first, first + 1, ... at their times [s] in ParaView."""
     with replacing(folder / PVD) as path:
         path.write_text(pvd_text(folder, times, first), encoding="utf-8")
 
 
 def pvd_text(folder: Path, times: Iterable[float], first: int = 1) -> str:
-    """What animation.pvd says: the files of frames and their times [s]."""
+    """Text of animation.pvd: frame files with their times [s]."""
     entries = [
         f'    <DataSet timestep="{time!r}" part="0" file="{frame_path(folder, index, ".vtu").name}"/>'
         for index, time in enumerate(times, start=first)

@@ -1,5 +1,7 @@
-"""One process at a time writes to a folder. The system holds the lock and ends it with the process, however
-that ends, so there are no stale ones."""
+"""Exclusive lock for writing to a folder.
+
+The operating system holds the lock and releases it at the end of the process, so there are no stale locks.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ from supple.naming import naming
 log = logging.getLogger(__name__)
 
 NAME = ".lock"
-"""The file that is locked; it says who holds it, and is gone when nobody does."""
+"""Lock file; contains the holder, and is deleted on release."""
 
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-"""What file systems answer that have no locks."""
+"""Error codes of file systems without locks."""
 
 if os.name == "nt":
     import msvcrt
 
     FAR = 1 << 30
-    """A byte that the file does not have: Windows lets nobody else read what is locked."""
+    """Offset of a locked byte beyond the end of the file, because Windows makes locked bytes unreadable."""
 
     def _lock(descriptor: int) -> None:
         os.lseek(descriptor, FAR, os.SEEK_SET)
@@ -44,14 +46,18 @@ else:
 
 @contextmanager
 def locked(folder: Path, beside: bool = False) -> Iterator[None]:
-    """Within it nobody else who asks may write to the folder; a `ResultsError` names who does already.
-    beside: the file is not in it but beside it, so that the folder may be replaced as a whole."""
+    """Hold the lock of a folder; a `ResultsError` names the current holder.
+
+    Args:
+        folder: Folder.
+        beside: Create the lock file next to the folder instead of inside, so that the folder may be replaced.
+    """
     path = folder.with_name(f"{NAME}_{folder.name}") if beside else folder / NAME
     descriptor = _acquire(path, folder)
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows deletes no open file
+        with suppress(OSError):  # Windows cannot delete an open file
             path.unlink()
         os.close(descriptor)
         if os.name == "nt":
@@ -59,7 +65,7 @@ def locked(folder: Path, beside: bool = False) -> Iterator[None]:
 
 
 def _acquire(path: Path, folder: Path) -> int:
-    """A descriptor of the locked file."""
+    """Return a descriptor of the locked file."""
     while True:
         with naming(folder, path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -68,7 +74,7 @@ def _acquire(path: Path, folder: Path) -> int:
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
                 _sign(descriptor)
                 return descriptor
-            os.close(descriptor)  # another process has deleted it meanwhile
+            os.close(descriptor)  # another process has deleted it in the meantime
         except (BlockingIOError, PermissionError):
             os.close(descriptor)
             raise ResultsError(
@@ -84,21 +90,21 @@ def _acquire(path: Path, folder: Path) -> int:
 
 
 def _sign(descriptor: int) -> None:
-    """Say in the file who holds it."""
+    """Write the holder to the file."""
     facts = {
         "process": os.getpid(),
         "host": platform.node(),
         "since": datetime.now(UTC).isoformat(" ", timespec="seconds"),
     }
-    with suppress(OSError):  # a full disk is said of the file that is written then
+    with suppress(OSError):  # a full disk is reported for the next file written
         os.ftruncate(descriptor, 0)
         os.write(descriptor, json.dumps(facts).encode())
 
 
 def _holder(path: Path) -> str:
-    """process 4711 on workstation, since 2025-01-31 12:00:00+00:00"""
+    """Description of the holder: process 4711 on workstation, since 2025-01-31 12:00:00+00:00."""
     try:
         facts = json.loads(path.read_text())
         return f"process {facts['process']} on {facts['host']}, since {facts['since']}"
-    except (OSError, ValueError, KeyError, TypeError):  # it has begun or ended just now
+    except (OSError, ValueError, KeyError, TypeError):  # it has just started or ended
         return "another process"

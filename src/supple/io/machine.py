@@ -1,4 +1,4 @@
-"""What figures were measured with."""
+"""Hardware and software information for reports."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 
 def machine() -> dict[str, Any]:
-    """The processor, its cores and the system."""
+    """Return processor, number of cores and operating system."""
     return {"cpu": _cpu(), "cores": os.cpu_count() or 1, "system": platform.platform()}
 
 
 def versions() -> dict[str, str]:
+    """Return the versions of supple, its main dependencies and Python."""
     packages = {name: version(name) for name in ("supple", "numpy", "numba")}
     return packages | {"python": platform.python_version()}
 

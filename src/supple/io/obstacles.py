@@ -1,4 +1,4 @@
-"""Obstacles in files: further bodies, whose points follow those of the others."""
+"""Obstacles in exported files: additional bodies, whose points follow those of the scene's bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from supple.meshes import TriMesh
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Obstacles as a shot has them: bodies beyond its own, and what they look like."""
+    """Obstacles as additional bodies of a shot, with their outlines."""
 
     obstacles: Obstacles
     shapes: tuple[Outline, ...]
@@ -24,7 +24,7 @@ class Shown:
 
     @staticmethod
     def of(obstacles: Obstacles | None, shot: Shot) -> Shown | None:
-        """None where there is nothing to show."""
+        """Obstacles of a shot; None without visible obstacles."""
         if obstacles is None:
             return None
         points = np.concatenate([body.mesh.points for body in shot.bodies])
@@ -45,11 +45,11 @@ class Shown:
         return Shown(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
 
     def shot(self, shot: Shot) -> Shot:
+        """The shot with obstacles as additional bodies."""
         return replace(shot, bodies=[*shot.bodies, *self.bodies])
 
     def moment(self, moment: Moment, time: float) -> Moment:
-        """A moment with the points of obstacles at a time [s], and zeros for all that is known of bodies
-        only."""
+        """Append the points of obstacles at a time [s] to a frame; fields of bodies are 0 there."""
         points = placed(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
         vertices = sum(map(len, points))

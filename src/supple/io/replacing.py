@@ -1,4 +1,4 @@
-"""Files and folders that are complete whenever they exist."""
+"""Atomic replacement of files and folders."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from supple.io.checksums import add_checksum
 from supple.naming import naming
 
 OWN = re.compile(r"\.(unfinished|replaced)_([A-Za-z0-9.-]+)_(\d+)_[0-9a-f]{8}_(.+)")
-"""Names of what is not finished and of what was replaced: its state, machine, process, and what it is of."""
+"""Names of unfinished and replaced files: state, machine, process and final name."""
 
 LONG_AGO = 24 * 3600.0
-"""Seconds after which nobody on another machine is thought to write to something still."""
+"""Time [s] without writes after which a process on another machine is considered terminated."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write to, which takes the place of `path` once all is written; in results folders
-    with checksums its checksum is recorded first."""
+    """Write to a temporary path that replaces `path` when complete.
+
+    In results folders with checksums, the checksum is recorded first.
+    """
     temporary = unfinished(path)
     try:
         with naming(path, temporary):
@@ -33,16 +35,17 @@ def replacing(path: Path) -> Iterator[Path]:
             add_checksum(path, temporary)
             os.replace(temporary, path)
     finally:
-        with suppress(OSError):  # a file system that is read only refuses this, too
+        with suppress(OSError):  # fails on a read-only file system, too
             temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to write to, which takes the place of the folder `path`, and of all that is in it,
-    once all is written. What was there is put aside before and deleted after. However this ends, one of them
-    is at `path` as a whole, or, where the process was killed between the two changes of names, `put_back`
-    brings the old one back."""
+    """Write to a temporary folder that replaces the folder `path` when complete.
+
+    The old folder is renamed first and deleted afterwards. In any case, either the old or the new folder is
+    complete at `path`. Only if the process is killed between both renames, `put_back` restores the old one.
+    """
     put_back(path)
     temporary, aside = unfinished(path), _own(path, "replaced")
     try:
@@ -63,21 +66,20 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def put_back(path: Path) -> None:
-    """Where who was replacing a folder was killed before the new one had its place, the old one has it
-    again."""
-    with suppress(OSError):  # another process was faster, or it is not ours to write to
+    """Restore the old folder if its replacement was killed before the new one was in place."""
+    with suppress(OSError):  # another process was faster, or there is no write permission
         if not path.exists() and (left := left_beside(path, "replaced")):
             os.rename(max(left, key=lambda old: old.stat().st_ctime), path)
 
 
 def left_beside(path: Path, *states: str) -> list[Path]:
-    """What is beside a file or folder of those that were to become it (unfinished) or were it (replaced)."""
+    """Temporary files next to a path in the given states: "unfinished" new ones or "replaced" old ones."""
     found = ((OWN.match(other.name), other) for other in path.parent.glob(".*"))
     return [other for match, other in found if match and match[1] in states and match[4] == path.name]
 
 
 def _delete(aside: Path) -> None:
-    """What was put aside is whole as long as it has its name."""
+    """Delete a replaced folder; renamed first, because an intact name means an intact folder."""
     if aside.exists():
         doomed = aside.with_name(aside.name.replace(".replaced_", ".unfinished_", 1))
         with suppress(OSError):
@@ -86,12 +88,12 @@ def _delete(aside: Path) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """What to call a file or folder until it is complete."""
+    """Temporary name of a file or folder until it is complete."""
     return _own(path, "unfinished")
 
 
 def _own(path: Path, state: str) -> Path:
-    """A name that nobody else takes, be it on another machine with the same disk."""
+    """Name that is unique across processes and machines with a shared disk."""
     return path.with_name(f".{state}_{_host()}_{os.getpid()}_{uuid4().hex[:8]}_{path.name}")
 
 
@@ -100,8 +102,11 @@ def _host() -> str:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether who was writing or replacing a file or folder has ended, as far as that can be told:
-    a process of this machine is not there, one of another has not written for long."""
+    """True if the process that was writing or replacing a file has ended.
+
+    A process of this machine is looked up; one of another machine is considered terminated after LONG_AGO
+    without writes.
+    """
     match = OWN.match(path.name)
     if match is None:
         return False
@@ -114,7 +119,7 @@ def is_abandoned(path: Path) -> bool:
 
 
 def _alive(process: int) -> bool:
-    if os.name == "nt":  # where to ask would be to end it
+    if os.name == "nt":  # the query would terminate the process
         return True
     try:
         os.kill(process, 0)

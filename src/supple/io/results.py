@@ -1,4 +1,4 @@
-"""The folder that a run writes to."""
+"""Results folders of runs and comparisons."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from supple.io.replacing import replacing
 from supple.memory import say_bytes, say_count
 
 SMALLEST_FRAME = 2000
-"""Bytes of a frame's files without positions."""
+"""Size of a frame's files without positions [bytes]."""
 
 REPORT_LIMIT = 2**32
-"""Bytes of a report.json; histories of long runs have some hundred million."""
+"""Largest size of report.json [bytes]; histories of long runs reach several hundred million bytes."""
 
 PLOTS = ("residual_iterations.png", "residual_seconds.png", "energy_iterations.png", "energy_seconds.png")
 
 
 class ResultsFolder:
-    """Frames, animation.pvd, report.json and pictures of one run, and its exports."""
+    """Frames, animation.pvd, report.json, pictures and exports of one run."""
 
     report: ClassVar[str] = "report.json"
     ours: ClassVar[tuple[str, ...]] = (
@@ -57,23 +57,25 @@ class ResultsFolder:
 
     @property
     def has_results(self) -> bool:
+        """True if the folder contains files of a run or export."""
         return any(self.files)
 
     def create(self) -> None:
+        """Create the folder."""
         if self.path.exists() and not self.path.is_dir():
             raise ResultsError(f"{self.path} is a file; name a folder with --output.")
         self.path.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Within it nobody else writes here; what a process that was killed left unfinished is gone."""
+        """Hold the folder's lock; deletes unfinished files of killed processes."""
         with locked(self.path):
             for file in self.path.glob(".unfinished_*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
             yield
 
     def refuse_without_room(self, frames: int, vertices: int) -> None:
-        """Refuse more frames than can ever be written to the disk."""
+        """Raise a ResultsError if the disk has no space for this number of frames."""
         needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
         if needed > free:
             raise ResultsError(
@@ -82,16 +84,17 @@ class ResultsFolder:
             )
 
     def clear(self) -> None:
-        """Delete what a run has written here, and nothing else."""
+        """Delete the files of a run, and no others."""
         for file in self.files:
             shutil.rmtree(file) if file.is_dir() else file.unlink()
 
     def write_report(self, report: dict[str, Any]) -> None:
+        """Write the report atomically."""
         with replacing(self.path / self.report) as path:
             path.write_text(to_json(report) + "\n", encoding="utf-8")
 
     def read_report(self) -> dict[str, Any]:
-        """What `write_report` wrote; a key that it lacks is a `ResultsError` where it is asked for."""
+        """Read the report; accessing a missing key raises a ResultsError."""
         path = self.path / self.report
         again = "--overwrite starts again."
         check_unchanged(
@@ -114,7 +117,7 @@ class ResultsFolder:
         return report
 
     def complete(self, report: dict[str, Any]) -> list[dict[str, Any]]:
-        """The frames of a report that are there, up to the first that is not."""
+        """Frames of a report with existing files, up to the first missing one."""
         frames = []
         for index, frame in enumerate(report["frames"], start=1):
             if not all(frame_path(self.path, index, suffix).exists() for suffix in (".vtu", ".npz")):
@@ -123,8 +126,7 @@ class ResultsFolder:
         return frames
 
     def whole(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
-        """The complete frames of so many vertices up to the first that is damaged, and what is wrong with
-        that one."""
+        """Complete frames up to the first damaged one, and a description of the damage, or None."""
         frames, checksums = self.complete(report), read_checksums(self.path)
         for index in range(1, len(frames) + 1):
             try:
@@ -134,7 +136,7 @@ class ResultsFolder:
         return frames, None
 
     def start_damage(self, vertices: int) -> str | None:
-        """Why frame 0, the start, is to be written again; None where it is whole."""
+        """Reason why frame 0, the initial state, must be rewritten; None if it is intact."""
         try:
             check_frame(self.path, 0, vertices, read_checksums(self.path))
         except FrameError as error:
@@ -144,18 +146,18 @@ class ResultsFolder:
         return None
 
     def indices(self, report: dict[str, Any]) -> range:
-        """The numbers of the complete frames, and of the start, 0, where it is there."""
+        """Numbers of the complete frames, including 0 if the initial state exists."""
         first = 0 if frame_path(self.path, 0, ".npz").exists() else 1
         return range(first, len(self.complete(report)) + 1)
 
     def _patterns(self) -> Iterable[str]:
-        from supple.io.formats import FORMATS  # which know this file
+        from supple.io.formats import FORMATS  # imports this module
 
         return chain(self.ours, *(format.patterns for format in FORMATS.values()))
 
     @property
     def files(self) -> list[Path]:
-        """What a run and exports have written here: files, and folders of exports."""
+        """Files of runs and exports in this folder, and folders of exports."""
         return [file for pattern in self._patterns() for file in sorted(self.path.glob(pattern))]
 
 
@@ -178,7 +180,7 @@ class ComparisonFolder(ResultsFolder):
 
 
 class _Entries(dict[str, Any]):
-    """An object of a report that says in a sentence what it lacks."""
+    """JSON object of a report, with an explanatory error for missing keys."""
 
     def __init__(self, path: Path, entries: dict[str, Any]) -> None:
         super().__init__(entries)
@@ -192,7 +194,7 @@ class _Entries(dict[str, Any]):
 
 
 def to_json(values: Any, ascii_only: bool = False) -> str:
-    """JSON that every reader accepts: NaN and infinite numbers become null."""
+    """Standard JSON: NaN and infinite numbers become null."""
     return json.dumps(_plain(values), indent=2, ensure_ascii=ascii_only, allow_nan=False)
 
 

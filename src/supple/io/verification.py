@@ -14,15 +14,15 @@ from supple.words import counted
 
 @dataclass
 class Verification:
-    """What `verify_results` found.
+    """Result of `verify_results`.
 
     Attributes:
-        files: How many files were read.
+        files: Number of files read.
         damaged: Files that differ from their checksums, relative to the folder.
-        missing: Files that have a checksum and are not there.
-        unexpected: Files that are named as supple's own and have no checksum.
-        foreign: Other files without a checksum, such as a user's notes; they are no problem.
-        problems: A sentence for each file that is damaged, missing or unexpected.
+        missing: Missing files with a checksum.
+        unexpected: Files with names of supple's own files, without a checksum.
+        foreign: Other files without a checksum, such as a user's notes; not a problem.
+        problems: A sentence for each damaged, missing or unexpected file.
     """
 
     files: int = 0
@@ -34,14 +34,15 @@ class Verification:
 
     @property
     def good(self) -> bool:
+        """True if there are no problems."""
         return not self.problems
 
 
 def verify_results(folder: Path) -> Verification:
-    """Read every file of a results folder and compare it with its checksum.
+    """Compare every file of a results folder with its checksum.
 
     Raises:
-        ResultsError: The folder is none of `supple run` or `supple compare`.
+        ResultsError: Not a folder of `supple run` or `supple compare`.
     """
     results = _results_folder(folder)
     checksums, found = read_checksums(folder), Verification()
@@ -87,14 +88,18 @@ def _verify_file(checksums: Checksums, name: str, found: Verification) -> None:
 
 
 def summarize_verification(found: Verification) -> str:
-    """One line: how many files are whole, or how many are not."""
+    """One line with the number of intact files, or of problems."""
     if found.good:
         return f"{counted(found.files, 'file')} read, every checksum right"
     return counted(len(found.problems), "problem")
 
 
 def _results_folder(folder: Path) -> ResultsFolder:
-    """The folder of a run or a comparison; refuses everything else, data sets with the command for them."""
+    """Folder of a run or a comparison.
+
+    Raises:
+        ResultsError: Another folder; for a data set the message names the right command.
+    """
     if not folder.is_dir():
         raise ResultsError(f"there is no results folder {folder}; `supple run SCENE` makes one.")
     if (folder / ComparisonFolder.report).exists():
@@ -109,5 +114,5 @@ def _results_folder(folder: Path) -> ResultsFolder:
 
 
 def _is_unfinished(name: str) -> bool:
-    """True for what a process that was killed left behind, which the next command removes."""
+    """True for temporary files of a killed process, which the next command removes."""
     return name.startswith((".unfinished_", ".replaced_")) or "/.unfinished_" in name

@@ -1,4 +1,4 @@
-"""File formats of animations, one file each."""
+"""File formats of animations, one module each."""
 
 from supple.io.formats.format import Format, Moment, Shot
 from supple.io.formats.glb import GLB
@@ -10,6 +10,6 @@ from supple.io.formats.vtu import VTU
 from supple.io.formats.zarr import ZARR
 
 FORMATS = {format.name: format for format in (USD, GLB, PLY, OBJ, PC2, NPZ, ZARR, VTU)}
-"""Every format by the name it has on the command line."""
+"""Formats by their names on the command line."""
 
 __all__ = ["FORMATS", "Format", "Moment", "Shot"]

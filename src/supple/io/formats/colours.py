@@ -1,4 +1,4 @@
-"""A colour for each body."""
+"""Colors of bodies."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ BODIES = ("#7fb3c8", "#e0a458", "#9bbf85", "#c97b84", "#a08fc4", "#d4c25a", "#8a
 
 
 def srgb(body: int) -> np.ndarray:
-    """(3,) uint8, for files whose colours are those of a screen."""
+    """sRGB color (3,) uint8 of a body."""
     return np.frombuffer(bytes.fromhex(BODIES[body % len(BODIES)][1:]), np.uint8)
 
 
 def linear(body: int) -> np.ndarray:
-    """(3,) between 0 and 1, proportional to light, as USD and glTF want colours."""
+    """Linear color (3,) of a body, between 0 and 1, as required by USD and glTF."""
     return to_linear(srgb(body) / 255)
 
 
 def to_linear(colours: np.ndarray) -> np.ndarray:
-    """sRGB from 0 to 1, as screens want it, to linear light."""
+    """Convert sRGB from 0 to 1 to linear light."""
     return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)

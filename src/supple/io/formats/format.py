@@ -1,4 +1,4 @@
-"""What a file format is: a name, a place for what it writes, and a writer that takes frames one by one."""
+"""Interface of file formats: name, output path, and a writer that accepts frames one by one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ from supple.io.errors import ResultsError
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A frame: positions (n, 3) [m] of all vertices of a scene; its index, 0 for the start; its time [s]; and
-    what else there is to say of its vertices and tetrahedra."""
+    """A frame for export.
+
+    Attributes:
+        positions: (n, 3) positions of all vertices of a scene [m].
+        index: Frame number, 0 for the initial state.
+        time: Time [s].
+        fields: Additional fields of vertices and cells.
+    """
 
     positions: np.ndarray
     index: int
@@ -28,7 +34,7 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """What is the same in all frames: the bodies, and the time dt [s] from frame to frame."""
+    """Data shared by all frames: the bodies, and the time dt [s] from frame to frame."""
 
     bodies: Sequence[Part]
     dt: float
@@ -36,16 +42,25 @@ class Shot:
 
 AddFrame = Callable[[Moment], None]
 Writer = Callable[[Path, Shot], AbstractContextManager[AddFrame]]
-"""writer(path, shot) is entered to get a function that adds a frame; what was written is complete after a
-clean exit, and files that it replaces stay when there is none."""
+"""Context manager writer(path, shot), which returns a function that adds a frame. The output is complete
+after a clean exit; otherwise existing files are kept."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """path: the file or folder that is written, relative to the folder for exports. package: what the writer
-    imports, from this extra of supple. files: patterns of what it writes into a folder, in which there may be
-    other files, too. fields: whether it can hold those of frames; obstacles: whether it shows them beside
-    bodies."""
+    """A file format.
+
+    Attributes:
+        name: Name on the command line.
+        description: One line.
+        path: Output file or folder, relative to the export folder.
+        writer: Writer.
+        package: Package that the writer imports, "" for none.
+        extra: Extra of supple that installs it.
+        files: Patterns of files in an output folder that may contain other files, too.
+        fields: True if the format supports fields.
+        obstacles: True if obstacles are written as additional bodies.
+    """
 
     name: str
     description: str
@@ -59,10 +74,11 @@ class Format:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """All that it writes, relative to the folder for exports."""
+        """Patterns of all output files, relative to the export folder."""
         return tuple(f"{self.path}/{pattern}" for pattern in self.files) or (self.path,)
 
     def refuse_missing_package(self) -> None:
+        """Raise a ResultsError if the required package is not installed."""
         root = self.package.split(".")[0]
         if root and find_spec(root) is None:
             raise ResultsError(

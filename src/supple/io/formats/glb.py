@@ -1,6 +1,7 @@
-"""glTF, binary: a node for each body, whose shapes in all frames are morph targets that an animation blends.
+"""Binary glTF: one node per body, with its shapes in all frames as morph targets of an animation.
 
-The mesh itself is the last shape, which programs show that know no animations. glTF means metres and y up.
+The mesh itself has the last shape, which programs without animation support show. glTF requires meters and y
+up.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from supple.meshes.corners import corner_values, smooth_corners, split_corners, 
 log = logging.getLogger("supple")
 
 MOST_TARGETS = 256
-"""Every WebGL 2 can hold so many."""
+"""Number of morph targets that every WebGL 2 implementation supports."""
 
 MOST_BYTES = 256_000_000
-"""Of all morph targets together; with more, browsers run out of memory."""
+"""Largest total size of all morph targets [bytes]; browsers run out of memory beyond."""
 
 FLOAT, UNSIGNED = 5126, 5125
 VERTICES, INDICES = 34962, 34963
@@ -37,8 +38,11 @@ VERTICES, INDICES = 34962, 34963
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """Points wait in a file beside it, as the last shape must come first. Of more frames than there may be
-    targets, evenly chosen ones are taken, with a warning."""
+    """Write a GLB file.
+
+    Points are buffered in a temporary file, because the last shape comes first. If there are more frames than
+    allowed targets, evenly spaced frames are written, with a warning.
+    """
     surfaces = [_Surface(body) for body in shot.bodies]
     times: dict[int, float] = {}
     raw, packed = (path.with_name(f".unfinished_{path.name}.{part}") for part in ("raw", "bin"))
@@ -57,13 +61,17 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
             _pack(temporary, tree, packed)
     finally:
         for part in (raw, packed):
-            with suppress(OSError):  # a folder to which nothing can be written has none
+            with suppress(OSError):  # does not exist in a read-only folder
                 part.unlink(missing_ok=True)
 
 
 class _Surface:
-    """The surface of a body, with vertices doubled where normals or texture coordinates differ: c corners
-    with the numbers source (c,) of their points, and uv (c, 2), v downwards as glTF wants it, or None."""
+    """Surface of a body, with vertices duplicated at discontinuities of normals or texture coordinates.
+
+    Attributes:
+        source: (c,) point of each corner.
+        uv: (c, 2) texture coordinates with v downwards, as required by glTF, or None.
+    """
 
     def __init__(self, body: Part) -> None:
         self.name, self.two_sided = body.name, body.mesh.corners == 3
@@ -84,7 +92,7 @@ class _Surface:
         return self._skin.deform(positions[self._vertices])
 
     def corners(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and unit normals (c, 3) float32; upwards where triangles have no area."""
+        """Positions and unit normals (c, 3) float32; upward normals for degenerate triangles."""
         positions = points[self.source]
         normals = unit_normals(positions.astype(float), self.triangles)
         normals[~normals.any(axis=1)] = [0, 1, 0]
@@ -92,7 +100,7 @@ class _Surface:
 
 
 class _Binary:
-    """The binary part of a file as it grows, with what glTF says of it: views, and accessors to them."""
+    """Binary chunk under construction, with its buffer views and accessors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.size = file, 0
@@ -102,7 +110,7 @@ class _Binary:
     def add(
         self, values: np.ndarray, kind: str, component: int = FLOAT, target: int = 0, bounds: bool = False
     ) -> int:
-        """The number of an accessor to values (n,) or (n, c), all of them four bytes wide."""
+        """Append values (n,) or (n, c), four bytes each; returns the number of their accessor."""
         data = np.ascontiguousarray(values, "<f4" if component == FLOAT else "<u4")
         view = {"buffer": 0, "byteOffset": self.size, "byteLength": data.nbytes}
         accessor = {
@@ -125,7 +133,7 @@ class _Binary:
 
 
 class _Frames:
-    """The frames that a file can hold, evenly chosen: labels and times (f,) [s] of them, and their points."""
+    """Evenly spaced frames that fit into a file: labels, times (f,) [s] and points."""
 
     def __init__(self, raw: Path, surfaces: Sequence[_Surface], times: dict[int, float], name: str) -> None:
         corners = sum(len(surface.source) for surface in surfaces)
@@ -143,14 +151,14 @@ class _Frames:
         self._raw, self._first = raw, np.cumsum([0, *(surface.n_points for surface in surfaces)])
 
     def points(self, frame: int, surface: int) -> np.ndarray:
-        """(n, 3) float32 of the surface of this number."""
+        """(n, 3) float32 points of one surface in one frame."""
         first, last, count = self._first[surface], self._first[surface + 1], self._first[-1]
         place = 12 * (int(self._places[frame]) * int(count) + int(first))
         return np.fromfile(self._raw, "<f4", 3 * int(last - first), offset=place).reshape(-1, 3)
 
 
 def _tree(binary: _Binary, surfaces: Sequence[_Surface], frames: _Frames) -> dict[str, Any]:
-    """All that glTF says in JSON."""
+    """JSON chunk of the file."""
     names = distinct((surface.name for surface in surfaces), str)
     meshes = [_mesh(binary, surface, number, frames) for number, surface in enumerate(surfaces)]
     tree = {
@@ -174,7 +182,7 @@ def _tree(binary: _Binary, surfaces: Sequence[_Surface], frames: _Frames) -> dic
 
 
 def _mesh(binary: _Binary, surface: _Surface, number: int, frames: _Frames) -> dict[str, Any]:
-    """The last shape, and what takes it to each of the earlier ones."""
+    """Mesh with the last shape, and morph targets for the earlier ones."""
     last = len(frames.times) - 1
     positions, normals = surface.corners(frames.points(last, number))
     attributes = {
@@ -197,7 +205,7 @@ def _mesh(binary: _Binary, surface: _Surface, number: int, frames: _Frames) -> d
 
 
 def _material(name: str, number: int, two_sided: bool) -> dict[str, Any]:
-    """Matt, in the colour of the body; cloth is seen from both sides."""
+    """Matte material in the body's color, double-sided for cloth."""
     surface = {"metallicFactor": 0.0, "roughnessFactor": 0.85}
     return {
         "name": name,
@@ -207,7 +215,8 @@ def _material(name: str, number: int, two_sided: bool) -> dict[str, Any]:
 
 
 def _animation(binary: _Binary, times: np.ndarray, bodies: int) -> dict[str, Any]:
-    """At the time of each frame its target has weight 1, at that of the last none has; linear in between."""
+    """Animation of the weights: each frame's target has weight 1 at its time, none at the last; linear
+    between."""
     weights = np.eye(len(times))[:, :-1]
     sampler = {
         "input": binary.add(times, "SCALAR", bounds=True),

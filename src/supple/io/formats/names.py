@@ -1,4 +1,4 @@
-"""Names of bodies that files and prims can have."""
+"""Valid and distinct names of bodies in files and USD prims."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 
 
 def file_name(name: str) -> str:
-    """Letters, digits, '-', '_' and '.' only, not beginning with a dot."""
+    """Replace characters other than letters, digits, '-', '_' and '.'; no leading dot."""
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "body"
 
 
 def distinct(names: Iterable[str], valid: Callable[[str], str]) -> list[str]:
-    """Valid names in the same order; where two would become the same, '_2', '_3', ... is added.
+    """Valid names in the same order, with suffixes '_2', '_3', ... for duplicates.
 
-    Names that differ in capitals only count as the same, as they do for some file systems.
+    Names that differ only in case count as duplicates, as on some file systems.
     """
     taken: set[str] = set()
     chosen = []

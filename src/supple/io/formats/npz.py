@@ -1,4 +1,4 @@
-"""NPZ: the exact positions in all frames in one file, with fields."""
+"""NPZ: exact positions of all frames in one file, with fields."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from supple.io.replacing import replacing
 
 
 class _Column:
-    """An array that grows by a frame at a time, (frames, ...) float64; it waits in a file without a name, as
-    its length must come first."""
+    """An array (frames, ...) float64 that grows frame by frame.
+
+    It is buffered in an unnamed temporary file, because its length is written first.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.count = file, 0
@@ -38,9 +40,12 @@ class _Column:
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """positions (frames, n, 3) float64 [m], time (frames,) [s], index (frames,), tets (m, 4) of solids
-    and triangles (k, 3) of cloth where there are any, body (m + k,) and names of bodies; fields (frames, n,
-    ...) or (frames, m + k, ...), body after body, by their names."""
+    """Write an NPZ file.
+
+    Its arrays are positions (frames, n, 3) float64 [m], time (frames,) [s], index (frames,), tets (m, 4) of
+    solids and triangles (k, 3) of cloth if present, body (m + k,) and names of bodies, and fields (frames, n,
+    ...) or (frames, m + k, ...) in body order, by their names.
+    """
     rest = joined(shot.bodies)
     times: list[float] = []
     indices: list[int] = []

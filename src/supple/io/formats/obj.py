@@ -1,4 +1,4 @@
-"""Surfaces as Wavefront's text."""
+"""Wavefront OBJ text of surfaces."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from supple.embedding import Skin
 
 
 def about(name: str) -> str:
-    """What files say of themselves whose format has no place for units and axes."""
+    """Comment for formats without metadata for units and axes."""
     return f"{name}, by supple: metres, y is up"
 
 
 def obj_text(skin: Skin, points: np.ndarray, name: str) -> str:
-    """The surface at points (n, 3) [m], with texture coordinates where it has some."""
+    """OBJ text of a surface at points (n, 3) [m], with texture coordinates if present."""
     lines = [f"# {about(name)}", f"o {name}", *(f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in points)]
     if skin.uv is None:
         lines += [f"f {a} {b} {c}" for a, b, c in skin.triangles + 1]

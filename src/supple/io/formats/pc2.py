@@ -1,4 +1,4 @@
-"""PC2 point caches, which Blender's Mesh Cache modifier and 3ds Max play, with the surface as OBJ."""
+"""PC2 point caches for Blender's Mesh Cache modifier and 3ds Max, with surfaces as OBJ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from supple.io.replacing import replacing
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """<body>.obj is the surface at rest, <body>.pc2 the positions of its vertices in all frames."""
+    """Write <body>.obj, the surface at rest, and <body>.pc2, its vertex positions in all frames."""
     path.mkdir(parents=True, exist_ok=True)
     names = distinct((body.name for body in shot.bodies), file_name)
     skins = [skin_of(body) for body in shot.bodies]
@@ -39,7 +39,10 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
 @contextmanager
 def _cache(path: Path, points: int) -> Iterator[BinaryIO]:
-    """A file of samples; its head, which counts them, is written last. First frame 0, one sample a frame."""
+    """Open a point cache; its header, with the number of samples, is written last.
+
+    The first frame is 0, with one sample per frame.
+    """
     head = struct.Struct("<12siiffi")
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(bytes(head.size))

@@ -1,4 +1,4 @@
-"""PLY and OBJ: a file for each body and frame."""
+"""PLY and OBJ sequences: one file per body and frame."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from supple.io.formats.obj import about, obj_text
 from supple.io.replacing import replacing
 
 Encode = Callable[[Skin, np.ndarray, str, np.ndarray], bytes]
-"""encode(skin, points, name, colour): a file of a surface at points (n, 3) [m], colour (3,) uint8."""
+"""encode(skin, points, name, colour): file contents of a surface at points (n, 3) [m], color (3,) uint8."""
 
 
 def _sequence(suffix: str, encode: Encode) -> Writer:
-    """Writes <body>_0000<suffix>, <body>_0001<suffix>, ... in place of all such files in the folder."""
+    """Writer of <body>_0000<suffix>, <body>_0001<suffix>, ...; replaces all such files in the folder."""
 
     @contextmanager
     def write(path: Path, shot: Shot) -> Iterator[AddFrame]:

@@ -1,5 +1,4 @@
-"""USD with time samples: for each body a Mesh, which every program shows, and for solids a TetMesh, the
-volume."""
+"""USD with time samples: a Mesh of the surface of each body, and a TetMesh of the volume of solids."""
 
 from __future__ import annotations
 
@@ -23,10 +22,10 @@ from supple.meshes.measures import means_at_vertices
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """/World/<body>/<body> and /World/<body>/<body>_volume, as programs show the last name only; in metres,
-    y up; time codes are the numbers of frames.
+    """Write a USD file, in meters and y up; time codes are frame numbers.
 
-    Saving after each frame lets go of its samples, so memory does not grow with the number of frames.
+    Prims are /World/<body>/<body> and /World/<body>/<body>_volume, because programs show the last name only.
+    Saving after each frame frees its samples, so memory does not grow with the number of frames.
     """
     from pxr import Tf, Usd
 
@@ -67,7 +66,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
 @contextmanager
 def _naming_full_disk(path: Path) -> Iterator[None]:
-    """USD raises errors of its own where the disk is full."""
+    """Convert USD's error about a full disk to an OSError."""
     from pxr import Tf
 
     try:
@@ -106,7 +105,7 @@ def _surface(stage: Any, path: str, skin: Skin) -> Any:
 
 
 def _volume(stage: Any, path: str, body: Any) -> Any:
-    """The purpose 'guide' keeps viewers from drawing the volume over the surface."""
+    """Define the volume; the purpose 'guide' prevents viewers from drawing it over the surface."""
     from pxr import UsdGeom, Vt
 
     mesh = UsdGeom.TetMesh.Define(stage, path)
@@ -126,8 +125,10 @@ def _set_points(prim: Any, points: np.ndarray, time_code: int) -> None:
 
 
 def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, cells: slice, frame: Moment) -> None:
-    """Fields of the volume as they are; on the surface numbers and vectors, means over the cells around a
-    vertex where they are those of cells, so that programs can colour by them."""
+    """Write fields unchanged to the volume, and scalars and vectors to the surface.
+
+    Cell fields are averaged to vertices on the surface, so that programs can color by them.
+    """
     mesh, time = body.mesh, frame.index
     for name, values in frame.fields.cells.items():
         mine = values[cells]
@@ -144,7 +145,7 @@ def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, cells: slice,
 
 
 def _set_primvar(prim: Any, name: str, each: str, values: np.ndarray, time_code: int) -> None:
-    """Numbers (k,), vectors (k, 3) or matrices (k, 3, 3)."""
+    """Write scalars (k,), vectors (k, 3) or matrices (k, 3, 3)."""
     from pxr import Sdf, UsdGeom, Vt
 
     names = Sdf.ValueTypeNames

@@ -1,4 +1,4 @@
-"""VTU files of volumes and cloth with their fields, and the PVD file that opens them all in ParaView."""
+"""VTU files of volumes and cloth with fields, and a PVD file that opens them all in ParaView."""
 
 from __future__ import annotations
 

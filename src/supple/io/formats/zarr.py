@@ -1,4 +1,4 @@
-"""Zarr: the exact positions in all frames, one frame a chunk."""
+"""Zarr: exact positions of all frames, one chunk per frame."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.replacing import replacing_folder
 
 LONGEST_WRITE = 30.0
-"""Seconds that an interrupted export waits for what is being written."""
+"""Longest wait for pending writes of an interrupted export [s]."""
 
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """A group with the arrays of the NPZ format, fields included; names of bodies are in its attributes."""
+    """Write a group with the arrays of the NPZ format, including fields; names of bodies are attributes."""
     import zarr
 
     rest = joined(shot.bodies)
@@ -54,8 +54,10 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
 @contextmanager
 def _finished_writes() -> Iterator[None]:
-    """Wait, where an export is interrupted, for the writes that Zarr's thread has begun: they would make the
-    deleted folder again."""
+    """Wait for pending writes of Zarr's thread after an interruption.
+
+    Otherwise they would recreate the deleted folder.
+    """
     from zarr.core.sync import sync
 
     async def wait_for_others() -> None:
