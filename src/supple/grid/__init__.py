@@ -1,4 +1,4 @@
-"""Bodies that a regular grid carries: what moves is its nodes [PXPBD section 5.5, Jiang et al. 2015]."""
+"""Bodies embedded in a regular grid whose nodes are the unknowns [PXPBD section 5.5, Jiang et al. 2015]."""
 
 from supple.grid.carrying import Carried, Forces, carry
 from supple.grid.interpolation import Interpolation, interpolate

@@ -1,4 +1,4 @@
-"""The step of a grid that carries a model: its nodes as vertices, with masses, velocities and elements."""
+"""Grid model of one step: nodes as vertices, with masses, velocities and embedded elements."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from supple.model import Model
 from supple.terms import Carriage, EmbeddedElasticity
 
 LIGHT = {"float32": 1e-6, "float64": 0.0}
-"""Parts of the mean mass of a node: lighter ones are not solved for, but go where their velocity takes
-them."""
+"""Smallest mass of an unknown node relative to the mean, by precision; lighter nodes move at their velocity.
+"""
 
 
 class Forces(NamedTuple):
-    """What acts in a step: force (n, 3) [N] on vertices; pinned (k, 3) [m]: where those go that are held;
-    materials by the number of their term, where they differ from the model's."""
+    """Loads of a step.
+
+    Attributes:
+        force: (n, 3) forces on vertices [N].
+        pinned: (k, 3) target positions of pinned vertices [m].
+        materials: Materials by term number, if different from the model's.
+    """
 
     force: np.ndarray
     pinned: np.ndarray
@@ -27,9 +32,14 @@ class Forces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """model: of the nodes, the first of whose rest positions are where they are when the step begins;
-    velocities (q, 3) [m/s] they have then; prescribed (k, 3) [m] where the pinned ones go; points: how the
-    vertices of the mesh hang on them."""
+    """Grid model of a step.
+
+    Attributes:
+        model: Model of the nodes; their rest positions are those at the start of the step.
+        velocities: (q, 3) initial node velocities [m/s].
+        prescribed: (k, 3) positions of the pinned nodes at the end of the step [m].
+        points: Interpolation of the mesh vertices from the nodes.
+    """
 
     model: Model
     velocities: np.ndarray
@@ -45,8 +55,17 @@ def carry(
     dt: float,
     precision: str,
 ) -> Carried:
-    """The step of dt [s] from a state of the mesh: positions (n, 3) [m], velocities (n, 3) [m/s] and their
-    gradients (n, 3, 3) [1/s] of vertices."""
+    """Create the grid model of a step.
+
+    Args:
+        mesh: Model of the mesh.
+        spacing: Edge length of the cells [m].
+        state: Positions (n, 3) [m], velocities (n, 3) [m/s] and velocity gradients (n, 3, 3) [1/s] of the
+            vertices.
+        acting: Loads of the step.
+        dt: Time step [s].
+        precision: Working precision.
+    """
     x, velocity, affine = state
     points = interpolate(x, spacing)
     mass = points.spread(mesh.mass)
@@ -76,8 +95,11 @@ def carry(
 def _held_by_pins(
     mesh: Model, points: Interpolation, x: np.ndarray, targets: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """(q,) whether each node carries a pinned vertex; what these nodes move by (q, 3) [m], the mean of what
-    their pinned vertices do, is written into `moved`."""
+    """Find the nodes that carry pinned vertices.
+
+    Returns:
+        (q,) mask of these nodes; the mean motion of their pinned vertices (q, 3) [m] is written to `moved`.
+    """
     if not len(mesh.pinned):
         return np.zeros(len(points.nodes), bool)
     weights, ids = points.weights[mesh.pinned], points.corners[mesh.pinned].ravel()
@@ -94,7 +116,7 @@ def _held_by_pins(
 def embedded(
     term: Any, points: Interpolation, displacements: np.ndarray, material: Any
 ) -> EmbeddedElasticity:
-    """The elements of a term, with vertices displaced by (n, 3) [m], on the nodes that carry them."""
+    """Embed the elements of a term, with vertices displaced by (n, 3) [m], in the grid."""
     assert term.fills
     corners = term.vertices
     ids = points.corners[corners].reshape(len(corners), -1)
@@ -107,8 +129,15 @@ def embedded(
 
 
 def _merged(ids: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each of ids (m, c) once, (m, k), the first again where there are fewer than k; and the sums (m, k, 3)
-    of the parts (m, c, 3) of each."""
+    """Merge repeated nodes of each element.
+
+    Args:
+        ids: (m, c) nodes.
+        parts: (m, c, 3) vectors.
+
+    Returns:
+        Distinct nodes (m, k), padded with the first one, and sums (m, k, 3) of their vectors.
+    """
     order = np.argsort(ids, axis=1, kind="stable")
     sorted_ids = np.take_along_axis(ids, order, axis=1)
     new = np.diff(sorted_ids, axis=1, prepend=sorted_ids[:, :1]) > 0

@@ -1,9 +1,9 @@
-"""Trilinear interpolation on a regular grid, and what is transferred by it: vertices to nodes and back.
+"""Trilinear interpolation on a regular grid, and transfer of velocities between vertices and nodes.
 
-Velocities are transferred with their gradients (APIC) [Jiang et al. 2015]: a node gets
-vᵢ = Σₚ mₚ wᵢₚ (vₚ + Cₚ (xᵢ - xₚ))/mᵢ with mᵢ = Σₚ wᵢₚ mₚ, a vertex vₚ = Σᵢ wᵢₚ vᵢ and Cₚ = Σᵢ vᵢ ∇wᵢₚᵀ. That
-keeps momentum, and affine motions as they are. For these weights wᵢₚ D⁻¹ (xᵢ - xₚ) = ∇wᵢₚ, so that C is the
-paper's B D⁻¹; it is C that is kept, since D belongs to a place in a cell, and is singular on its faces.
+Velocities are transferred with their gradients (APIC) [Jiang et al. 2015]: a node gets vᵢ = Σₚ mₚ wᵢₚ (vₚ +
+Cₚ (xᵢ - xₚ))/mᵢ with mᵢ = Σₚ wᵢₚ mₚ, a vertex vₚ = Σᵢ wᵢₚ vᵢ and Cₚ = Σᵢ vᵢ ∇wᵢₚᵀ. This conserves momentum
+and reproduces affine motions. For these weights wᵢₚ D⁻¹ (xᵢ - xₚ) = ∇wᵢₚ, so that C is the paper's B D⁻¹. C
+is stored instead of B, because D depends on the position in a cell and is singular on its faces.
 """
 
 from __future__ import annotations
@@ -13,22 +13,28 @@ from dataclasses import dataclass
 import numpy as np
 
 ORIGIN = np.array([0.38, 0.43, 0.47])
-"""Where the grid has a node, in cells, so that the vertices of blocks with round coordinates are inside of
-cells."""
+"""Position of a grid node [cells], chosen so that vertices with round coordinates lie inside cells."""
 
 LEAST = 1e-3
-"""Parts of a cell: a vertex nearer to a face counts as that far away, lest nodes have next to no mass."""
+"""Smallest distance of a vertex from a cell face [cells]; keeps node masses away from zero."""
 
 MOST_CELLS = 2**62
-"""Whose numbers fit into 64 bits."""
+"""Largest number of cells, limited by 64-bit indices."""
 
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """Points (n, 3) on a grid: nodes (q, 3) [m], those around any of them; corners (n, 8): which are around
-    each; weights (n, 8), their gradients (n, 8, 3) [1/m], and offsets (n, 8, 3) xᵢ - xₚ [m]."""
+    """Points (n, 3) interpolated from a grid.
+
+    Attributes:
+        nodes: (q, 3) nodes around any of the points [m].
+        corners: (n, 8) nodes around each point.
+        weights: (n, 8) interpolation weights.
+        gradients: (n, 8, 3) their gradients [1/m].
+        offsets: (n, 8, 3) xᵢ - xₚ [m].
+    """
 
     nodes: np.ndarray
     corners: np.ndarray
@@ -37,26 +43,32 @@ class Interpolation:
     offsets: np.ndarray
 
     def gather(self, values: np.ndarray) -> np.ndarray:
-        """Σᵢ wᵢₚ aᵢ (n, 3) of vectors (q, 3) at nodes."""
+        """Σᵢ wᵢₚ aᵢ (n, 3) of node vectors (q, 3)."""
         return np.einsum("pk,pki->pi", self.weights, values[self.corners])
 
     def gradient(self, values: np.ndarray) -> np.ndarray:
-        """Σᵢ aᵢ ∇wᵢₚᵀ (n, 3, 3) [1/m of vectors]."""
+        """Σᵢ aᵢ ∇wᵢₚᵀ (n, 3, 3) of node vectors (q, 3), in their unit per meter."""
         return np.einsum("pki,pkj->pij", values[self.corners], self.gradients)
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Σₚ wᵢₚ aₚ (q,) or (q, 3) of numbers or vectors at points."""
+        """Σₚ wᵢₚ aₚ (q,) or (q, 3) of point values."""
         parts = self.weights.reshape(*self.weights.shape, *[1] * (values.ndim - 1)) * values[:, None]
         return self._sum(parts)
 
     def transfer(self, mass: np.ndarray, velocity: np.ndarray, affine: np.ndarray) -> np.ndarray:
-        """vᵢ (q, 3) [m/s] of nodes from mass (n,), velocity (n, 3) and its gradient (n, 3, 3) of points."""
+        """Node velocities vᵢ (q, 3) [m/s].
+
+        Args:
+            mass: (n,) masses of the points [kg].
+            velocity: (n, 3) velocities [m/s].
+            affine: (n, 3, 3) velocity gradients [1/s].
+        """
         near = velocity[:, None] + np.einsum("pij,pkj->pki", affine, self.offsets)
         momentum = self._sum((mass[:, None] * self.weights)[..., None] * near)
         return momentum / self.spread(mass)[:, None]
 
     def _sum(self, parts: np.ndarray) -> np.ndarray:
-        """Of parts (n, 8, ...) at each node."""
+        """Sum parts (n, 8, ...) at each node."""
         where, count = self.corners.ravel(), len(self.nodes)
         if parts.ndim == 2:
             return np.bincount(where, parts.ravel(), count)
@@ -64,7 +76,7 @@ class Interpolation:
 
 
 def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
-    """Points (n, 3) [m] on a grid of cells with edges of so many metres."""
+    """Interpolate points (n, 3) [m] from a grid with a given edge length of the cells [m]."""
     at = points / spacing - ORIGIN
     cells = np.floor(at)
     t = np.clip(at - cells, LEAST, 1 - LEAST)
@@ -96,7 +108,7 @@ def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
 
 
 def _tents(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 8, 3) the weights along each axis, and their slopes per cell, of points t (n, 3) in their cells."""
+    """Weights (n, 8, 3) along each axis and their slopes per cell, at points t (n, 3) in their cells."""
     far = _CORNERS == 1
     return np.where(far, t[:, None], 1 - t[:, None]), np.broadcast_to(
         np.where(far, 1.0, -1.0), (len(t), 8, 3)

@@ -1,9 +1,9 @@
-"""Obstacles on a grid: how far each node may move, so that no vertex that it carries enters one.
+"""Obstacle contact on a grid: bounds on node motion that keep all embedded vertices outside.
 
-A vertex at the distance d from an obstacle with the normal n moves by n · Σ wᵢ uᵢ. Where every node keeps
-n · uᵢ ≥ -δᵢ, with δᵢ the least d of the vertices that it carries, that is at least -Σ wᵢ δᵢ ≥ -d: it stays
-outside, of flat obstacles exactly. So nodes have planes as vertices do, a distance δᵢ away, though they may
-be inside of the obstacle themselves.
+A vertex at the distance d from an obstacle with the normal n moves by n · Σ wᵢ uᵢ. If every node satisfies n
+· uᵢ ≥ -δᵢ, with δᵢ the smallest d of the vertices it carries, this is at least -Σ wᵢ δᵢ ≥ -d: the vertex
+stays outside, exactly so for flat obstacles. Nodes therefore have contact planes like vertices, at the
+distance δᵢ, although they may be inside the obstacle themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from supple.problem.contacts import Contacts
 
 
 class NodePlanes(Contacts):
-    """What the nodes of a grid touch in one step: `found` of `planes_of_nodes`, frozen in it."""
+    """Contact planes of grid nodes in one step, fixed to the result `found` of `planes_of_nodes`."""
 
     def __init__(self, shapes: Shapes, found: tuple[np.ndarray, ...], *parts: Any) -> None:
         super().__init__(*parts)
@@ -30,7 +30,7 @@ class NodePlanes(Contacts):
         self._damping = damping
 
     def arrive(self) -> None:
-        """Take the planes, and put out of them what coasting has taken inside."""
+        """Set the planes, and project out nodes that the inertial prediction has moved inside."""
         planes = self.planes
         assert isinstance(planes, Planes)
         which, gap, normal, anchor, friction = self._found
@@ -52,7 +52,7 @@ class NodePlanes(Contacts):
 
 
 def shapes_after(obstacles: Obstacles, begin: float, end: float) -> Shapes:
-    """The shapes at the end of a step from one time [s] to another, which know how they moved in it."""
+    """Shapes at the end of a step between two times [s], with their motion during it."""
     shapes = obstacles.shapes(begin)
     obstacles.advance(shapes, obstacles.poses(end).copy(), end)
     return shapes
@@ -61,9 +61,18 @@ def shapes_after(obstacles: Obstacles, begin: float, end: float) -> Shapes:
 def planes_of_nodes(
     obstacles: Obstacles, shapes: Shapes, points: Interpolation, x: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """For vertices at x (n, 3) [m], of each node and the shapes that its vertices are nearest to: the numbers
-    of the shapes (planes, q), δ (planes, q) [m], normals (planes, q, 3), where friction would leave the nodes
-    (planes, q, 3), as displacements [m], and its coefficients (planes, q)."""
+    """Contact planes of the nodes for the shapes nearest to their vertices.
+
+    Args:
+        obstacles: Obstacles.
+        shapes: Shapes at the end of the step.
+        points: Interpolation of the vertices.
+        x: (n, 3) vertex positions [m].
+
+    Returns:
+        Shape numbers (planes, q), δ (planes, q) [m], normals (planes, q, 3), displacements of nodes that
+        stick to the shapes (planes, q, 3) [m], and friction coefficients (planes, q).
+    """
     each = [
         _nearest_vertices(Shapes(shapes.rows[s : s + 1], shapes.values), points, x)
         for s in range(len(shapes.rows))
@@ -78,8 +87,7 @@ def planes_of_nodes(
 
 
 def _nearest_vertices(shape: Shapes, points: Interpolation, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least distance (q,) [m] from a shape of the vertices that each node carries, and the normal (q, 3)
-    of that vertex."""
+    """Smallest distance (q,) from a shape among the vertices of each node [m], and its normal (q, 3)."""
     d, normals, _ = distances_to(shape, x)
     nodes, vertices = points.corners.ravel(), np.repeat(np.arange(len(x)), 8)
     order = np.lexsort([vertices, d[vertices], nodes])
