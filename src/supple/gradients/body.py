@@ -1,4 +1,4 @@
-"""Derivatives by what belongs to one body: its density and the parameters of its material."""
+"""Derivatives by properties of one body: density and material parameters."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def groups_of(model: Model) -> list[list[Any]]:
-    """The bodies, or portions of them, of each elasticity term of a model, in the order of its elements."""
+    """Bodies, or portions of them, of each elasticity term of a model, in element order."""
     return elastic_groups([body for body in model.bodies if isinstance(body, Body)])
 
 
 def densities_of(part: Any) -> np.ndarray:
-    """(k,) of the cells of a body or a portion [kg/m³]; 0 of what only resists their rate of strain."""
+    """(k,) cell densities of a body or a portion [kg/m³]; 0 for viscous branches."""
     body = getattr(part, "body", part)
     every = np.broadcast_to(densities(body.regions, body.density, body.n_cells), body.n_cells)
     return (
@@ -35,8 +35,7 @@ def densities_of(part: Any) -> np.ndarray:
 
 
 def volume_forces_of(model: Model, part: Any, time: float) -> np.ndarray:
-    """(k, 3) [N/m³] that act at a time [s] on the cells of a body or a portion; 0 of what only resists their
-    rate of strain."""
+    """(k, 3) volume forces on cells of a body or a portion at a time [s] [N/m³]; 0 for viscous branches."""
     body = getattr(part, "body", part)
     total = np.zeros((body.n_cells, 3))
     for name, fraction, per_volume in model.volume_forces if not getattr(part, "branch", 0) else ():
@@ -45,9 +44,12 @@ def volume_forces_of(model: Model, part: Any, time: float) -> np.ndarray:
 
 
 class BodyGradient:
-    """What belongs to one body of a `Gradient`: `density`, and every parameter that its material declares or
-    stores, by its name, one number where the material has one for the whole body, else one for each cell. Of
-    a body with regions it is what no region has; `region(name)` is one of these."""
+    """Derivatives by the properties of one body, as attributes.
+
+    `density`, and every declared or stored parameter of its material by name: one number for a uniform
+    parameter, otherwise one per cell. For a body with regions, these are the properties outside of all
+    regions; `region(name)` has those of a region.
+    """
 
     def __init__(self, whole: Gradient, body: Body, part: Any = None) -> None:
         self._whole, self._body = whole, body
@@ -55,12 +57,12 @@ class BodyGradient:
         self._found: dict[str, np.ndarray] = {}
 
     def region(self, name: str) -> BodyGradient:
-        """What belongs to a region of the body."""
+        """Derivatives by the properties of a region of the body."""
         return BodyGradient(self._whole, self._body, region_named(self._body, name))
 
     @property
     def density(self) -> float:
-        """By the density; of a body with regions, by that of all that has none of its own."""
+        """Derivative by the density, without regions that have a density of their own."""
         body = self._body
         own = self._numbers
         if self._part.name == body.name:
@@ -71,17 +73,23 @@ class BodyGradient:
 
     @property
     def forces(self) -> np.ndarray:
-        """(k, 3) by the forces on its vertices [1/N]."""
+        """(k, 3) derivatives by the forces on the body's vertices [1/N]."""
         return self._whole.forces[self._body.vertices]
 
     @property
     def rest(self) -> np.ndarray:
-        """(k, 3) by the rest positions of its vertices [1/m]."""
+        """(k, 3) derivatives by the rest positions of the body's vertices [1/m]."""
         return self._whole.rest[self._body.vertices]
 
     def each(self, name: str) -> np.ndarray:
-        """(m, ...) by a parameter of the material of every cell of the body, each for itself; 0 where cells
-        are of another material."""
+        """Derivatives by a material parameter, separately for each cell.
+
+        Args:
+            name: Name of a declared or stored parameter.
+
+        Returns:
+            (m, ...) derivatives; 0 for cells of another material.
+        """
         parameter = self._parameter(name)
         if name not in self._found:
             self._found[name] = self._derivative(name)
@@ -106,7 +114,7 @@ class BodyGradient:
         return known[name]
 
     def _derivative(self, name: str) -> np.ndarray:
-        """(m, size): -∂(V P : G)/∂θ of its elements."""
+        """(m, size) derivatives -∂(V P : G)/∂θ of the body's elements."""
         whole, problem = self._whole, self._whole._problem
         k, first = self._place()
         if not is_deformed(problem, k):
@@ -125,11 +133,11 @@ class BodyGradient:
 
     @property
     def _numbers(self) -> Any:
-        """Its cells among those of the body."""
+        """Cell numbers of this portion within the body."""
         return getattr(self._part, "numbers", slice(None))
 
     def _place(self) -> tuple[int, int]:
-        """The number of its term, and that of its first element there."""
+        """Number of the body's term, and of its first element in it."""
         for k, group in enumerate(groups_of(self._whole.model)):
             first = 0
             for part in group:

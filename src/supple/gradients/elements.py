@@ -1,4 +1,4 @@
-"""What a vector λ of all vertices meets in the elements: the second derivatives of their energies."""
+"""Products of element Hessians with a vector λ of all vertices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from supple.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Of all elements of one term: F, P [Pa], G = Σ λₐ gₐᵀ and the
-    differential δP = (∂²ψ/∂F∂F) : G, (m, 3, 3) each."""
+    """Element response of one term to λ.
+
+    Attributes:
+        term: Term.
+        F: (m, 3, 3) deformation gradients.
+        P: (m, 3, 3) stresses [Pa].
+        G: (m, 3, 3) gradients of λ, Σ λₐ gₐᵀ.
+        differential: (m, 3, 3) stress differentials δP = (∂²ψ/∂F∂F) : G.
+    """
 
     term: Any
     F: np.ndarray
@@ -25,13 +32,15 @@ class Response:
 
     @property
     def work(self) -> np.ndarray:
-        """V P : G (m,): how fast the energy of every element changes along λ."""
+        """V P : G (m,), the derivative of each element's energy along λ."""
         return self.term.volume * np.einsum("eij,eij->e", self.P, self.G)
 
 
 def response(problem: Problem, index: int, along: np.ndarray, material: Any = None) -> Response:
-    """Of the elements of a term to λ (n, 3) at the problem's u; with another material of the same kind, where
-    one is given."""
+    """Compute the response of a term's elements to λ (n, 3), at the problem's u.
+
+    `material` replaces the term's material by another of the same class.
+    """
     term: Any = problem.model.terms[index]
     F, P, dP = differentials(problem, index, along, material)
     corners = along[term.vertices]
@@ -40,23 +49,26 @@ def response(problem: Problem, index: int, along: np.ndarray, material: Any = No
 
 
 def are_tets(problem: Problem, index: int) -> bool:
-    """Whether the elements of a term are tetrahedra of a material."""
+    """True if the elements of a term are tetrahedra with a material."""
     return problem.model.terms[index].fills
 
 
 def at_corners(A: np.ndarray, term: Any) -> np.ndarray:
-    """A gₐ (m, k, 3) at the corners of elements, of A (m, 3, 3)."""
+    """A gₐ (m, k, 3) at the corners of elements, for A (m, 3, 3)."""
     return term.gradients @ A.transpose(0, 2, 1)
 
 
 def scattered(vertices: np.ndarray, vectors: np.ndarray, count: int) -> np.ndarray:
-    """(count, 3) sums over the corners (m, k) of vectors (m, k, 3)."""
+    """(count, 3) sums at the vertices of corner vectors (m, k, 3), for corners (m, k)."""
     flat = vertices.ravel()
     return np.stack([np.bincount(flat, v, count) for v in vectors.reshape(-1, 3).T], axis=1)
 
 
 def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Response]) -> np.ndarray:
-    """H λ (n, 3) over all vertices, pinned ones too, without inertia; tets: the responses of tetrahedra."""
+    """H λ (n, 3) at all vertices, including pinned ones, without inertia.
+
+    `tets` contains the responses of tetrahedra by term number.
+    """
     total = np.zeros_like(along)
     problem.device.pull(problem.u)
     for k, term in enumerate(problem.model.terms):
@@ -76,9 +88,11 @@ def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Respons
 
 
 def shape_product(found: Response) -> np.ndarray:
-    """A (m, 3, 3) with Σ A gₐ · δXₐ = -δ(V P : G) as the corners Xₐ of tetrahedra at rest move, and positions
-    stay: with M = Σ δXₐ gₐᵀ, δF = -F M, δG = -G M and δV = V tr M, so that
-    A = V (Fᵀ δP + Gᵀ P - (P : G) I)."""
+    """A (m, 3, 3) with Σ A gₐ · δXₐ = -δ(V P : G) for tetrahedra with rest displacements δXₐ.
+
+    Positions are fixed. With M = Σ δXₐ gₐᵀ, δF = -F M, δG = -G M and δV = V tr M, so that A = V (Fᵀ δP + Gᵀ P
+    - (P : G) I).
+    """
     V = found.term.volume[:, None, None]
     stretched = found.F.transpose(0, 2, 1) @ found.differential + found.G.transpose(0, 2, 1) @ found.P
     return V * stretched - found.work[:, None, None] * np.eye(3)

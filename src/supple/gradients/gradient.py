@@ -1,8 +1,8 @@
-"""gradient(): derivatives of a function of an equilibrium by all that the equilibrium depends on.
+"""gradient(): derivatives of a function L of an equilibrium.
 
-At an equilibrium the net forces r(x, θ) on the free vertices vanish. As θ changes, x follows with
-H δx = ∂r/∂θ δθ, where H = -∂r/∂x is the Hessian of the energy. So with one solution of H λ = ∂L/∂x,
-dL/dθ = λ · ∂r/∂θ for every θ at once.
+At an equilibrium the net forces r(x, θ) on the free vertices vanish. As θ changes, x follows with H δx =
+∂r/∂θ δθ, where H = -∂r/∂x is the Hessian of the energy. One solution of the adjoint system H λ = ∂L/∂x
+therefore gives dL/dθ = λ · ∂r/∂θ for every θ.
 """
 
 from __future__ import annotations
@@ -42,23 +42,35 @@ from supple.scene import Body
 from supple.simulate import Frame, Result
 
 ACCURACY = 1e-9
-"""Of the adjoint system."""
+"""Relative residual of the adjoint system."""
 
 Loss = ArrayLike | Callable[[np.ndarray], ArrayLike]
-"""∂L/∂x (n, 3), or a function that gives it at positions (n, 3)."""
+"""∂L/∂x (n, 3), or a function of positions (n, 3) that returns it."""
 
 
 @takes_options
 def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gradient:
-    """The derivatives of a function L of an equilibrium, or of the end of a step of time, by all that this
-    depends on: forces, gravity, pins, densities, materials, rest shape, pressures.
+    """Differentiate a function L of an equilibrium or time step by all inputs of the solve.
 
-    loss: ∂L/∂x (n, 3), or a function of positions (n, 3) that returns it. Newton steps bring the state of the
-    result closer to the equilibrium first, since gradients are no better than that; a function is asked
-    there, an array is taken as it is. Then one linear system is solved, with the Hessian there: what there is
-    to say of both is in the `report` of what is returned. Raises NoGradientError where the Hessian is
-    singular. compute: a `Compute`, or its device and threads one by one; the precision is float64 always.
+    The inputs are forces, gravity, pins, densities, material parameters, rest shape and pressures. Newton
+    steps first bring the state closer to the equilibrium, since its accuracy limits that of the gradient. A
+    function `loss` is evaluated there; an array is used unchanged. Then one linear system is solved with the
+    Hessian at this state. The `report` of the returned gradient describes both.
+
     Example: `supple.gradient(result, lambda x: x - result.positions).gravity`.
+
+    Args:
+        result: Result of `equilibrium`, or a frame of `simulate`.
+        loss: ∂L/∂x (n, 3), or a function of positions (n, 3) [m] that returns it.
+        **options: compute: a `Compute`, or its device and threads individually; the precision is always
+            float64.
+
+    Returns:
+        Derivatives, evaluated on access.
+
+    Raises:
+        NoGradientError: The Hessian is singular, or the result depends on effects that cannot be
+            differentiated.
     """
     if not isinstance(result, Result):
         raise TypeError(
@@ -70,7 +82,7 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
 
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
-    """The gradient where a result has been polished."""
+    """Compute the gradient at a polished result."""
     direct = direct_at(loss, state.problem.positions)
     with compilation() as compiled:
         began = perf_counter()
@@ -80,21 +92,21 @@ def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
 
 
 def direct_at(loss: Loss, x: np.ndarray) -> np.ndarray:
-    """∂L/∂x (n, 3) at positions x (n, 3)."""
+    """∂L/∂x (n, 3) at positions x (n, 3) [m]."""
     return finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
 
 
 def made_at(
     state: Polished, result: Result, direct: np.ndarray, found: np.ndarray, report: GradientReport
 ) -> Gradient:
-    """The gradient with ∂L/∂x and λ (n, 3) where a result has been polished."""
+    """Assemble the gradient at a polished result from ∂L/∂x and λ (n, 3)."""
     time = result.time if isinstance(result, Frame) else math.inf
     x, problem = state.problem.positions, state.problem
     return Gradient(report, x, found, result.model, result.step, time, problem, direct)
 
 
 def adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
-    """λ (n, 3), zero where vertices are held, with H λ = ∂L/∂x."""
+    """Solve H λ = ∂L/∂x for λ (n, 3), zero along constrained directions."""
     system = System(problem)
     system.probe()
     assembly = system.assembly
@@ -108,7 +120,7 @@ def adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, S
 def report_of(
     state: Polished, solved: Solved, system: System, seconds: float, copy: int = 0
 ) -> GradientReport:
-    """Of one of the copies that were solved for; seconds: what the adjoint system took."""
+    """Report of one batch member; `seconds` is the time of the adjoint system [s]."""
     notes, stable = [], bool(system.stable[copy])
     if not stable:
         notes.append(
@@ -142,11 +154,15 @@ def report_of(
 
 @dataclass(repr=False, eq=False)
 class Gradient:
-    """dL/dθ for every θ that an equilibrium depends on, each computed when it is first asked for.
+    """dL/dθ for every input θ of an equilibrium, each evaluated on first access.
 
-    positions (n, 3) [m] of the equilibrium at which it is taken; forces (n, 3): dL by the force on every
-    vertex [1/N], zero where it is pinned; `of` has what belongs to one body. In units of L by those of
-    θ.
+    Units are those of L divided by those of θ. `of` gives the derivatives by properties of one body.
+
+    Attributes:
+        report: Accuracy and timings.
+        positions: (n, 3) positions of the equilibrium [m].
+        forces: (n, 3) derivatives by the force on every vertex [1/N], zero at pinned vertices.
+        model: Model.
     """
 
     report: GradientReport
@@ -160,20 +176,29 @@ class Gradient:
 
     @property
     def gravity(self) -> np.ndarray:
-        """(3,) by the acceleration of gravity [s²/m]: Σ mᵢ λᵢ."""
+        """(3,) derivative by the gravitational acceleration [s²/m]: Σ mᵢ λᵢ."""
         return self.model.gravity.fraction(self._time) * (self.model.mass @ self.forces)
 
     @cached_property
     def pins(self) -> dict[str, np.ndarray]:
-        """(k, 3) [1/m] by the positions of the vertices of every pin, by the name that it has; where it holds
-        some directions only, along these."""
+        """(k, 3) derivatives by the positions of each pin's vertices [1/m], by pin name.
+
+        For a pin along some directions only, the derivatives along these.
+        """
         return shares_of(self.model, self._held)
 
     def motion(
         self, pin: str, make: Callable[[np.ndarray], Callable[..., np.ndarray]], values: ArrayLike
     ) -> np.ndarray:
-        """By the numbers that a pin's motion is made of: `make` turns numbers like `values` into a motion, as
-        in `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`."""
+        """Derivatives by the parameters of a pin's motion.
+
+        Example: `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`.
+
+        Args:
+            pin: Name of the pin.
+            make: Function that creates a motion from an array like `values`.
+            values: Parameters of the motion.
+        """
         if pin not in self.pins:
             raise ValueError(f"there is no pin {pin!r}; {closest(pin, self.pins)}")
         (rest,) = (self.model.rest[vertices] for name, vertices, _ in self.model.supports if name == pin)
@@ -181,7 +206,7 @@ class Gradient:
 
     @property
     def pressures(self) -> np.ndarray:
-        """[1/Pa] by every pressure, in the order in which they were added."""
+        """Derivatives by the pressures [1/Pa], in order of addition."""
         found = []
         for term in self.model.terms:
             if term.presses:
@@ -191,10 +216,16 @@ class Gradient:
 
     @cached_property
     def rest(self) -> np.ndarray:
-        """(n, 3) [1/m] by the rest positions of all vertices of solids. Masses and forces per volume change
-        with the rest shape, and pinned vertices move along with it, as motions say; other forces stay. Raises
-        NoGradientError where attachments or springs were computed from the rest shape, or where friction
-        holds vertices."""
+        """(n, 3) derivatives by the rest positions of all vertices of solids [1/m].
+
+        Masses and volume forces change with the rest shape, and pinned vertices follow it according to their
+        motions. Other forces stay constant.
+
+        Raises:
+            ValueError: The scene has cloth.
+            NoGradientError: Attachments or springs were computed from the rest shape, or vertices stick by
+                friction.
+        """
         cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
         if cloth:
             raise ValueError(
@@ -221,17 +252,20 @@ class Gradient:
 
     @property
     def start_positions(self) -> np.ndarray:
-        """(n, 3) [1/m] by the positions from which a step of time began; for frames of motions."""
+        """(n, 3) derivatives by the positions at the start of a time step [1/m]; for frames of motions."""
         return self._by_anchor
 
     @property
     def start_velocities(self) -> np.ndarray:
-        """(n, 3) [s/m] by the velocities with which a step of time began; for frames of motions."""
+        """(n, 3) derivatives by the velocities at the start of a time step [s/m]; for frames of motions."""
         assert self._by_anchor is not None
         return self._by_anchor * self._dt
 
     def of(self, body: Body) -> BodyGradient:
-        """What belongs to one body, as in `supple.gradient(result, result.positions).of(body).young`."""
+        """Derivatives by the properties of one body.
+
+        Example: `supple.gradient(result, result.positions).of(body).young`.
+        """
         for own in self.model.bodies:
             if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
                 return BodyGradient(self, own)
@@ -240,7 +274,7 @@ class Gradient:
 
     @property
     def _sticks(self) -> bool:
-        """True where friction of an obstacle holds vertices."""
+        """True if vertices stick to an obstacle by friction."""
         obstacles = self.model.obstacles
         return self.report.contacts > 0 and obstacles is not None and obstacles.rough
 
@@ -250,7 +284,7 @@ class Gradient:
 
     @property
     def _by_anchor(self) -> np.ndarray:
-        """m/Δt² λ: by x̂ = xₙ + Δt vₙ."""
+        """m/Δt² λ, derivatives by the inertial prediction x̂ = xₙ + Δt vₙ."""
         if math.isinf(self._dt):
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
@@ -264,7 +298,7 @@ class Gradient:
 
     @cached_property
     def _tets(self) -> dict[int, Response]:
-        """The responses of all terms of tetrahedra, by their number."""
+        """Responses of all terms of tetrahedra, by term number."""
         problem = self._problem
         return {
             k: response(problem, k, self.forces)
@@ -274,13 +308,13 @@ class Gradient:
 
     @cached_property
     def _held(self) -> np.ndarray:
-        """(k, 3) ∂L/∂x - H λ of the pinned vertices, along the directions that are held."""
+        """(k, 3) ∂L/∂x - H λ of the pinned vertices, along their constrained directions."""
         whole = self._direct - hessian_product(self._problem, self.forces, self._tets)
         return self.model.along(whole[self.model.pinned])
 
     @cached_property
     def _by_mass(self) -> np.ndarray:
-        """(n,) [1/kg] by the mass of every vertex: λ · (g - (x - x̂)/Δt²)."""
+        """(n,) derivatives by the mass of every vertex, λ · (g - (x - x̂)/Δt²) [1/kg]."""
         gravity = self.model.gravity
         acceleration = np.tile(gravity.fraction(self._time) * gravity.vector, (len(self.positions), 1))
         if self._step is not None and math.isfinite(self._dt):
@@ -288,8 +322,10 @@ class Gradient:
         return np.einsum("ni,ni->n", self.forces, acceleration)
 
     def _volume_changes(self, found: Response) -> np.ndarray:
-        """(Σ ∂L/∂mₐ ρ + Σ λₐ · f)/4 δV of the corners of every tetrahedron, with f [N/m³] the forces that go
-        with its volume; δV = V tr M, as `shape_product` has it."""
+        """(Σ ∂L/∂mₐ ρ + Σ λₐ · f)/4 δV over the corners of every tetrahedron, with volume forces f [N/m³].
+
+        δV = V tr M as in `shape_product`.
+        """
         (number,) = (k for k, response in self._tets.items() if response is found)
         group, corners = groups_of(self.model)[number], found.term.vertices
         density = np.concatenate([densities_of(part) for part in group])

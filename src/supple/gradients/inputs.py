@@ -1,5 +1,4 @@
-"""What may be given as arrays in place of what a scene has, and the gradients by it: for the wrappers of
-PyTorch and JAX."""
+"""Array inputs that replace properties of a scene, and gradients by them, for PyTorch and JAX."""
 
 from __future__ import annotations
 
@@ -19,14 +18,18 @@ from supple.scene.checks import number, vector
 from supple.scene.loads import Load, body_forces
 
 WHOLE = ("gravity", "forces", "rest", "pressures")
-"""What a scene has one of; densities and parameters of materials are for bodies, and positions for pins."""
+"""Inputs of the whole scene. Densities and material parameters belong to bodies, positions to pins."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """What is given: gravity (3,), forces (n, 3) beside the scene's, rest (n, 3) positions of all vertices,
-    pressures (p,), pins (k, 3) of a pin, density or a parameter of the material of a body. name: of that pin
-    or body, None where the scene has one of it."""
+    """An input of a differentiable equilibrium.
+
+    Attributes:
+        kind: "gravity" (3,), "forces" (n, 3) in addition to the scene's, "rest" (n, 3) positions of all
+            vertices, "pressures" (p,), "pins" (k, 3) of a pin, "density" or a material parameter of a body.
+        name: Name of the pin or body, None for inputs of the whole scene.
+    """
 
     kind: str
     name: str | None = None
@@ -36,8 +39,12 @@ class Input:
 
 
 def inputs_of(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]:
-    """What is given by keywords, one after the other: a value, or a dictionary of values for bodies or pins
-    where a scene has several."""
+    """Parse keyword inputs to pairs of input and value.
+
+    Args:
+        scene: Scene.
+        given: Value by keyword, or a dictionary of values per body or pin.
+    """
     found: list[tuple[Input, Any]] = []
     for kind, value in given.items():
         if kind in WHOLE:
@@ -55,7 +62,7 @@ def inputs_of(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]
 
 
 def _bodies_with(scene: Scene, kind: str) -> list[str]:
-    """The names of bodies that have such a parameter."""
+    """Names of the bodies with a parameter."""
     known = {body.name: ["density", *declared(body.material)] for body in scene.bodies}
     able = [name for name, parameters in known.items() if kind in parameters]
     if not able:
@@ -80,7 +87,7 @@ def _named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class At:
-    """The motion of vertices that are at positions (k, 3) [m], always."""
+    """Motion that keeps vertices at positions (k, 3) [m]."""
 
     positions: np.ndarray
 
@@ -89,7 +96,7 @@ class At:
 
 
 def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray]) -> Scene:
-    """The scene with values in place of what it has; it stays as it is itself."""
+    """Return a copy of the scene with replaced properties."""
     given = dict(zip(inputs, values, strict=True))
     bodies = {body.name: _changed_body(body, given) for body in scene.bodies}
 
@@ -117,7 +124,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
 
 
 def _carried(load: Load, on: VertexSet) -> Load:
-    """A load on the same vertices of a changed body, whose volumes may be others."""
+    """Transfer a load to the same vertices of a changed body, whose volumes may differ."""
     force = load.force if load.per_volume is None else body_forces(on.body, load.per_volume)
     return replace(load, on=on, force=force)
 
@@ -157,7 +164,7 @@ def _changed_body(body: Body, given: Mapping[Input, np.ndarray]) -> Body:
 
 
 def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
-    """The material with other parameters, all of those that a user gives or all of those that are stored."""
+    """Material with replaced parameters, either declared or stored ones."""
     kind = type(body.material)
     values = {name: float(value) if np.ndim(value) == 0 else np.asarray(value) for name, value in own.items()}
     users = {p.name for p in kind.parameters}
@@ -187,7 +194,7 @@ def _moved_mesh(body: Body, rest: np.ndarray) -> TetMesh:
 
 
 def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.ndarray:
-    """dL by an input, in the shape of its value."""
+    """Derivative of L by an input, in the shape of its value."""
     if each.kind in WHOLE:
         return np.reshape(getattr(found, each.kind), value.shape)
     if each.kind == "pins":
@@ -198,6 +205,6 @@ def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.
         return np.reshape(own.density, value.shape)
     derivative = own.each(each.kind)
     parameter = declared(body.material)[each.kind]  # type: ignore[attr-defined]
-    if parameter.kind == "direction":  # of which only where it points counts
+    if parameter.kind == "direction":  # only its orientation counts
         derivative = derivative / np.linalg.norm(value, axis=-1, keepdims=True)
     return derivative if derivative.shape == value.shape else derivative.sum(axis=0).reshape(value.shape)

@@ -1,4 +1,4 @@
-"""An equilibrium as a function of arrays, with its derivative: what PyTorch and JAX wrap."""
+"""Equilibrium as a differentiable function of arrays, the basis of the PyTorch and JAX wrappers."""
 
 from __future__ import annotations
 
@@ -24,23 +24,28 @@ from supple.simulate import Result, equilibrium
 from supple.solvers import Solver
 
 KEPT = 8
-"""Equilibria that are kept for their derivatives."""
+"""Number of cached equilibria."""
 
 APART = {"rest", "density", "pressures"}
-"""Inputs with which the masses, the rest shape or the terms of one equilibrium are not those of the next."""
+"""Inputs that change masses, rest shape or terms, so that equilibria are solved one by one."""
 
 OPTIONS = set(Options.__annotations__) | {"stop", "compute", "device", "precision", "threads"}
 
 
 def apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keywords that say what is given in place of what a scene has, and the options of a solve."""
+    """Split keywords into inputs and solver options."""
     options = {name: value for name, value in given.items() if name in OPTIONS}
     return {name: value for name, value in given.items() if name not in OPTIONS}, options
 
 
 class Layer:
-    """x(θ): values of some inputs of a scene to the positions (n, 3) [m] of its equilibrium. solver,
-    start and options: as for `supple.equilibrium`."""
+    """x(θ): maps values of some inputs of a scene to the positions (n, 3) of its equilibrium [m].
+
+    Args:
+        scene: Scene.
+        inputs: Inputs.
+        solver, start, options: As for `supple.equilibrium`.
+    """
 
     def __init__(
         self,
@@ -57,14 +62,15 @@ class Layer:
 
     @property
     def vertices(self) -> int:
+        """Number of vertices."""
         return self.scene.bodies[-1].vertices.stop
 
     def positions(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """(n, 3) [m]."""
+        """(n, 3) equilibrium positions [m]."""
         return self.solved(values)[1].problem.positions
 
     def solved(self, values: Sequence[np.ndarray]) -> tuple[Result, Polished]:
-        """The equilibrium for some values, as the solver leaves it, and polished."""
+        """Equilibrium for given values, as returned by the solver, and polished; cached."""
         values = [np.asarray(value, float) for value in values]
 
         def find() -> tuple[Result, Polished]:
@@ -75,7 +81,7 @@ class Layer:
         return known
 
     def pull(self, values: Sequence[np.ndarray], direct: np.ndarray) -> list[np.ndarray]:
-        """dL by every value, from ∂L/∂x (n, 3)."""
+        """Derivatives of L by every value, from ∂L/∂x (n, 3)."""
         result, state = self.solved(values)
         return self._pulled(gradient_at(state, result, direct), [np.asarray(v, float) for v in values])
 
@@ -84,14 +90,19 @@ class Layer:
         return [pulled(found, self.scene, each, value) for each, value in pairs]
 
     def positions_of_many(self, values: Sequence[np.ndarray]) -> list[np.ndarray | ValueError]:
-        """(n, 3) [m] of each of many equilibria, or why there is none, for values with a leading axis."""
+        """Positions (n, 3) [m] of a batch of equilibria, or the error of each; values have a batch axis."""
         found = self._many(values)
         return [one if isinstance(one, ValueError) else one.positions for one in found]
 
     def pull_many(
         self, values: Sequence[np.ndarray], direct: np.ndarray
     ) -> list[list[np.ndarray] | ValueError]:
-        """dL by every value of each of many equilibria, or why there is none, from ∂L/∂x (copies, n, 3)."""
+        """Batched derivatives of L by every value, or the error of each equilibrium.
+
+        Args:
+            values: Values with a leading batch axis.
+            direct: (batch, n, 3) ∂L/∂x.
+        """
         found: list[Any] = self._many(values)
         good = [k for k, one in enumerate(found) if not isinstance(one, ValueError)]
         pairs = ((found[k], direct[k]) for k in good)
@@ -101,7 +112,7 @@ class Layer:
         return found
 
     def _many(self, values: Sequence[np.ndarray]) -> list[Any]:
-        """The result of each equilibrium, as close to it as rounding lets it, or why there is none."""
+        """Polished result of each equilibrium, or its error."""
         values = [np.asarray(value, float) for value in values]
         found: list[Any] = self._kept(values, lambda: self._find(values))
         return list(found)
@@ -121,7 +132,7 @@ class Layer:
         return found
 
     def _equilibria(self, scenes: list[Scene]) -> list[Result]:
-        """Of scenes that differ from the layer's in values, together where a device can."""
+        """Solve scenes that differ from the layer's in values; batched if the inputs permit it."""
         if {each.kind for each in self.inputs} & APART:
             return [self._equilibrium(scene) for scene in scenes]
         asked = request(self.scene, self._solver, self._options, always_tolerance=True)  # type: ignore[arg-type]
@@ -139,7 +150,7 @@ class Layer:
         return equilibrium(scene, self._solver, start=self._start, **self._options)
 
     def _kept(self, values: Sequence[np.ndarray], find: Callable[[], Any]) -> Any:
-        """What was found for some values, which is remembered for a while."""
+        """Return the cached result for some values, or compute it."""
         key = repr([value.shape for value in values]).encode() + b"".join(v.tobytes() for v in values)
         if key not in self._known:
             self._known[key] = find()
@@ -151,7 +162,7 @@ class Layer:
 def layer_of(
     scene: Scene | SceneFile, solver: Any, start: Any, given: Mapping[str, Any]
 ) -> tuple[Layer, list[Any]]:
-    """A layer and the values for it, of whatever library."""
+    """Create a layer, and the list of its input values from any array library."""
     values, options = apart(given)
     found = inputs_of(scene_of(scene), values)
     return Layer(scene, [each for each, _ in found], solver, start, options), [value for _, value in found]

@@ -1,4 +1,4 @@
-"""gradients(): the gradients of many equilibria of one scene."""
+"""gradients(): gradients of many equilibria of one scene."""
 
 from __future__ import annotations
 
@@ -35,14 +35,24 @@ def gradients(
     at_once: int | None = None,
     **options: Unpack[Circumstances],
 ) -> Iterator[T]:
-    """What `take` has of the gradient of each of many results of one scene, as `equilibria` gives them.
+    """Differentiate many results of one scene.
 
-    loss: as for `gradient`, the same for all, or a list or an iterator of such, one for each. take: called
-    with every `Gradient`, which is of use until the next one only, since all share one problem. Up to 64
-    solids without contact are solved for at once, as bodies of one problem, or as many as `at_once` says; so
-    many results are asked for before the first gradient is there. What a solver prepares for the scene, as
-    the levels of its preconditioner, is prepared once. compute: as for `gradient`.
+    Up to 64 solids without contact are solved at once, as bodies of one problem; this number of results is
+    read before the first gradient is returned. Preparations for the scene, such as preconditioner levels, are
+    shared.
+
     Example: `list(supple.gradients(results, lambda x: x, lambda found: found.gravity))`.
+
+    Args:
+        results: Results of one scene, for example from `equilibria`.
+        loss: As for `gradient`, one for all results, or an iterable with one per result.
+        take: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until the
+            next one only, since all share one problem.
+        at_once: Number of results solved at once.
+        **options: compute: as for `gradient`.
+
+    Returns:
+        Iterator over the results of `take`.
     """
     if not callable(take):
         raise TypeError(
@@ -79,15 +89,17 @@ def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
 def attempted(
     pairs: Pairs, compute: Compute, at_once: int | None = None
 ) -> Iterator[Gradient | NoGradientError]:
-    """The gradient of each, or why there is none. Those before one that cannot be asked for come before its
-    error is raised."""
+    """Yield the gradient of each result, or its NoGradientError.
+
+    If reading the results raises an error, the gradients before it are yielded first.
+    """
     together, problem, error = SideBySide(), None, None
     while error is None:
         chunk: list[tuple[Result, Loss]] = []
         try:
             for pair in pairs:
                 chunk.append(pair)
-                with suppress(NoGradientError):  # which is said when its turn comes
+                with suppress(NoGradientError):  # reported in its turn
                     problem = problem or _problem_of(pair[0], compute, None)
                 if problem is None or len(chunk) == (at_once or most_gathered(problem)):
                     break
@@ -111,7 +123,7 @@ def attempted(
 def _found(
     result: Result, loss: Loss, adjoint: Adjoint | None, compute: Compute, known: Problem | None
 ) -> tuple[Problem, Gradient]:
-    """The gradient of one result, and the problem that is there, which the next one may use."""
+    """Gradient of one result, and a problem for reuse by the next."""
     if adjoint is None:
         problem = _problem_of(result, compute, known)
         return problem, gradient_at(polished_in_time(lambda: problem), result, loss)

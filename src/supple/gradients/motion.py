@@ -1,8 +1,8 @@
-"""motion_gradient(): derivatives of a function of a motion in time, by going back through its steps.
+"""motion_gradient(): derivatives of a function of a motion, backward through its time steps.
 
-Every backward Euler step ends where the net forces vanish, inertia among them, so that an adjoint λ tells
-what a step makes of where it begins: x̂ = xₙ + Δt vₙ, and vₙ = (1 - damping)(xₙ - xₙ₋₁)/Δt but for the first
-one. Going back, states between checkpoints are computed again.
+Every backward Euler step ends at zero net force including inertia, so an adjoint λ gives the derivatives by
+the start of the step: x̂ = xₙ + Δt vₙ with vₙ = (1 - damping)(xₙ - xₙ₋₁)/Δt, except for the first step.
+States between checkpoints are recomputed in the backward pass.
 """
 
 from __future__ import annotations
@@ -29,17 +29,26 @@ from supple.solvers import Solver
 from supple.state import State
 
 TOLERANCE = 1e-10
-"""Of every step, unless given: the next step begins where it ends, so that polishing would come too late."""
+"""Default tolerance of every step. Each step starts from the end of the previous one, so later polishing
+would not help."""
 
 Loss = Callable[[int, np.ndarray], ArrayLike | None]
-"""The number of a frame, from 1, and its positions (n, 3) to ∂L/∂x (n, 3), or to None for nothing."""
+"""Function of a frame number, from 1, and positions (n, 3) [m] that returns ∂L/∂x (n, 3), or None."""
 
 
 @dataclass(repr=False, eq=False)
 class MotionGradient:
-    """dL/dθ for what is the same throughout a motion: forces (n, 3) on all vertices and gravity (3,);
-    start_positions and start_velocities (n, 3); parameters: by body and name, what was wanted. frames: the
-    positions (n, 3) of all frames; reports: of the adjoint systems of all steps, the last first."""
+    """dL/dθ for inputs that are constant during a motion.
+
+    Attributes:
+        forces: (n, 3) derivatives by the forces on all vertices [1/N].
+        gravity: (3,) derivative by the gravitational acceleration [s²/m].
+        start_positions: (n, 3) derivatives by the initial positions [1/m].
+        start_velocities: (n, 3) derivatives by the initial velocities [s/m].
+        frames: Positions (n, 3) of all frames [m].
+        reports: Reports on the adjoint systems of all steps, last step first.
+        parameters: Derivatives by the requested parameters, by body and name.
+    """
 
     forces: np.ndarray
     gravity: np.ndarray
@@ -66,12 +75,20 @@ def motion_gradient(
     velocities: np.ndarray | None = None,
     **options: Unpack[Options],
 ) -> MotionGradient:
-    """The derivatives of L = Σ Lₖ(xₖ) of the frames of a dynamic scene.
+    """Differentiate L = Σ Lₖ(xₖ) over the frames of a dynamic scene.
 
-    loss: called as loss(k, x) for frame k, from 1, at positions x (n, 3); returns ∂Lₖ/∂x (n, 3), or None.
-    wanted: for bodies, the names of parameters of their materials, or "density". checkpoints: how many steps
-    lie between states that are kept; the others are computed twice. dt, frames, substeps, damping, start,
-    velocities and options: as for `supple.simulate`, with a tolerance of 1e-10 unless given.
+    Args:
+        scene: Scene.
+        loss: Function (k, x) of the frame number k, from 1, and positions x (n, 3) [m] that returns ∂Lₖ/∂x
+            (n, 3), or None.
+        solver: Solver.
+        wanted: Names of material parameters, or "density", by body.
+        checkpoints: Number of steps between stored states; the other states are computed twice.
+        dt, frames, substeps, damping, start, velocities: As for `supple.simulate`.
+        **options: As for `supple.simulate`; the default tolerance is 1e-10.
+
+    Raises:
+        NoGradientError: The motion depends on the past in other ways than by positions and velocities.
     """
     owner = scene_of(scene)
     _refuse(owner)
@@ -108,7 +125,11 @@ def motion_gradient(
 def _forward(
     steps: Callable[..., list[Frame]], count: int, every: int, start: Any, velocities: Any, parts: int
 ) -> tuple[dict[int, tuple[Any, Any]], list[np.ndarray]]:
-    """What the first step of every stretch begins from, by its number, and the positions of all frames."""
+    """Compute the motion.
+
+    Returns:
+        Start of each stretch between checkpoints, by its first step, and positions of all frames.
+    """
     kept: dict[int, tuple[Any, Any]] = {}
     found, begin, speed = [], start, velocities
     for first in range(1, count + 1, every):
@@ -120,7 +141,7 @@ def _forward(
 
 
 def _refuse(scene: Scene) -> None:
-    """What depends on the past in other ways than by positions and velocities."""
+    """Raise a NoGradientError for scenes that depend on the past by more than positions and velocities."""
     if scene.integrator != "backward_euler":
         raise NoGradientError(
             f"Only motions by backward Euler can be differentiated yet, not by {scene.integrator}."
@@ -141,7 +162,7 @@ def _refuse(scene: Scene) -> None:
 
 
 class _Backward:
-    """Goes through steps from the last to the first."""
+    """Backward pass through the steps, from last to first."""
 
     def __init__(
         self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], compute: Any
@@ -153,6 +174,7 @@ class _Backward:
         self.total: MotionGradient | None = None
 
     def through(self, frame: Frame) -> None:
+        """Add the derivatives of one step."""
         k, x = frame.index, frame.positions
         direct = self._ahead.pop(k, np.zeros_like(x))
         given = self._loss(k // self._parts, x) if k % self._parts == 0 else None
@@ -184,5 +206,5 @@ class _Backward:
             self._give(k - 2, -self._keep * by_anchor)
 
     def _give(self, k: int, vectors: np.ndarray) -> None:
-        """What a later step adds to ∂L/∂x of step k, 0 for the start."""
+        """Add the contribution of a later step to ∂L/∂x of step k, 0 for the initial state."""
         self._ahead[k] = self._ahead.get(k, 0.0) + vectors

@@ -1,4 +1,4 @@
-"""Derivatives by the parameters of materials, of every element at once."""
+"""Derivatives by material parameters, for all elements at once."""
 
 from __future__ import annotations
 
@@ -11,23 +11,34 @@ from supple.materials import Material, Parameter, is_per_element, table_of
 
 CENTRAL = (-2.0, -1.0, 1.0, 2.0), (1 / 12, -8 / 12, 8 / 12, -1 / 12)
 FORWARD = (0.0, 1.0, 2.0, 3.0), (-11 / 6, 3.0, -1.5, 1 / 3)
-"""Where a function is taken, in steps, and with what weights it adds up to the derivative: of fourth order,
-and of third order for parameters that are at the end of their range."""
+"""Offsets, in steps, and weights of finite differences: central of fourth order, and one-sided of third order
+for parameters at a bound."""
 
 STEP = 1e-3
-"""Of a parameter, in parts of it or of its distance to a bound that it cannot reach."""
+"""Step size relative to the parameter, or to its distance from an open bound."""
 
 
 def declared(material: Material) -> dict[str, Parameter]:
-    """What a material may be differentiated by: its parameters, and the numbers that kernels see."""
+    """Parameters by which a material can be differentiated: declared and stored ones, by name."""
     return {p.name: p for p in (*material.stored, *material.parameters)}
 
 
 def derivative(
     material: Material, name: str, count: int, work: Callable[[Material], np.ndarray]
 ) -> np.ndarray:
-    """(count, size) the derivatives of work(material) (count,), of every element by its own parameter; those
-    by a direction are across it, since its length does not count."""
+    """Derivatives of an element quantity by a parameter of the same element, by finite differences.
+
+    Derivatives by a direction are perpendicular to it, since its length has no effect.
+
+    Args:
+        material: Material.
+        name: Name of the parameter.
+        count: Number of elements.
+        work: Function of the material that returns the quantity (count,).
+
+    Returns:
+        (count, size) derivatives.
+    """
     parameter = declared(material)[name]
     values = table_of(getattr(material, name), count)
     found = np.empty((count, parameter.size))
@@ -41,15 +52,17 @@ def derivative(
 
 
 def as_given(parameter: Parameter, found: np.ndarray) -> np.ndarray:
-    """Derivatives (..., size) in the shape in which a user gives the parameter; those by a symmetric matrix A
-    are the B with δL = B : δA."""
+    """Convert derivatives (..., size) to the shape of the parameter's argument.
+
+    For a symmetric matrix A, the result is B with δL = B : δA.
+    """
     if parameter.kind == "symmetric":
         found = found * np.array([1, 1, 1, 0.5, 0.5, 0.5])
     return found[..., 0] if parameter.kind == "scalar" else parameter.as_given(found)
 
 
 def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
-    """A step for values (m,), a number where the material has one for all, and how to take it."""
+    """Step size for values (m,), a number for a uniform parameter, and the difference stencil."""
     h = STEP * np.where(values != 0, np.abs(values), _typical(material, parameter))
     if parameter.kind != "scalar":
         h = np.full_like(h, STEP * max(1.0, float(np.abs(values).max(initial=0))))
@@ -64,7 +77,7 @@ def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple
 
 
 def _typical(material: Material, parameter: Parameter) -> float:
-    """How large a parameter is that happens to be 0."""
+    """Typical magnitude of a parameter whose value is 0."""
     moduli = [float(np.abs(getattr(material, p.name)).max()) for p in material.stored if p.unit == "Pa"]
     if parameter.unit == "Pa":
         return max(moduli, default=1.0) or 1.0
@@ -76,7 +89,7 @@ def _is_near(values: np.ndarray, bound: float | None, h: np.ndarray) -> np.ndarr
 
 
 def _moved(material: Material, name: str, number: int, step: Any) -> Material:
-    """The material with one number of a parameter changed; nothing is checked, as steps may leave bounds."""
+    """Material with one number of a parameter changed, without checks, because steps may leave bounds."""
     value = getattr(material, name)
     moved: Any
     if isinstance(value, np.ndarray):

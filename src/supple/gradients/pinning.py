@@ -1,4 +1,4 @@
-"""Derivatives by where pins are, and by where their vertices are at rest."""
+"""Derivatives by pin positions, and by the rest positions of pinned vertices."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from supple.model import Model
 from supple.scene.build import Prescribed
 
 STEP = 1e-5
-"""Of rest positions, in parts of the size of what is pinned."""
+"""Finite difference step of rest positions, relative to the size of the pinned set."""
 
 MOTION_STEP = 1e-3
-"""Of what a motion is made of, in parts of it or of 1."""
+"""Finite difference step of motion parameters, relative to the larger of 1 and their magnitude."""
 
 AS_SAID = 1e-9
-"""How far, in parts of that size, vertices may be from where a motion has them."""
+"""Largest deviation of vertices from their motion, relative to the size of the pinned set."""
 
 
 def shares_of(model: Model, held: np.ndarray) -> dict[str, np.ndarray]:
-    """What each pin has of derivatives (k, 3) by the positions of all pinned vertices, by its name: where
-    several pins meet at a vertex, that by what each of them holds."""
+    """Distribute the derivatives (k, 3) by the positions of all pinned vertices to the pins, by name.
+
+    A vertex with several pins is divided according to the directions constrained by each.
+    """
     supports = model.supports or (("pins", model.pinned, None),)
     holding = Holding([Part(vertices, model.rest[vertices], along) for _, vertices, along in supports])
     names = [name for name, _, _ in supports]
@@ -32,9 +34,20 @@ def shares_of(model: Model, held: np.ndarray) -> dict[str, np.ndarray]:
 def pull_through_motions(
     model: Model, positions: np.ndarray, time: float, pins: dict[str, np.ndarray]
 ) -> np.ndarray:
-    """(n, 3) derivatives by the rest positions of pinned vertices, which move along with these as the motions
-    say that the scene has; vertices that are elsewhere, as variations have them, stay there. The motion of a
-    vertex is taken to depend on its own rest position only."""
+    """Derivatives by the rest positions of pinned vertices, which follow the scene's motions.
+
+    Vertices that are not at their motion's position, such as varied ones, stay fixed. The motion of a vertex
+    must depend on its own rest position only.
+
+    Args:
+        model: Model.
+        positions: (n, 3) positions [m].
+        time: Time [s].
+        pins: (k, 3) derivatives by the positions of each pin's vertices.
+
+    Returns:
+        (n, 3) derivatives.
+    """
     total = np.zeros_like(model.rest)
     if not isinstance(model.prescribed, Prescribed):
         for name, vertices, _ in model.supports or (("pins", model.pinned, None),):
@@ -62,8 +75,15 @@ def motion_slopes(
     time: float,
     pulled: np.ndarray,
 ) -> np.ndarray:
-    """Derivatives by the values that a motion is made of, from those (k, 3) by where it has points rest
-    (k, 3) at a time [s]: by central differences of fourth order."""
+    """Derivatives by the parameters of a motion, by central differences of fourth order.
+
+    Args:
+        make: Function that creates a motion from its parameters.
+        values: Parameters.
+        rest: (k, 3) rest positions [m].
+        time: Time [s].
+        pulled: (k, 3) derivatives by the positions of the motion.
+    """
     found = np.zeros_like(values)
     for place in np.ndindex(values.shape):
         h = MOTION_STEP * max(1.0, abs(float(values[place])))
@@ -75,7 +95,7 @@ def motion_slopes(
 
 
 def _along(vectors: np.ndarray, directions: np.ndarray | None) -> np.ndarray:
-    """What vectors (k, 3) have along the directions (d, 3) or (k, d, 3) of a pin, None for all."""
+    """Components of vectors (k, 3) along a pin's directions (d, 3) or (k, d, 3); all for None."""
     if directions is None:
         return vectors
     return vectors @ directions.T if directions.ndim == 2 else np.einsum("kdi,ki->kd", directions, vectors)

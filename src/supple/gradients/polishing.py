@@ -1,5 +1,8 @@
-"""The state at which a gradient is taken: that of a result, in float64, brought as close to the equilibrium
-as rounding lets it, since gradients are no more exact than that."""
+"""Newton refinement of a result before differentiation.
+
+In float64, the state is brought as close to the equilibrium as rounding permits, since its residual limits
+the accuracy of gradients.
+"""
 
 from __future__ import annotations
 
@@ -32,25 +35,26 @@ from supple.stop import Stop
 from supple.words import counted
 
 TARGET = 1e-11
-"""The imbalance from which on no further Newton step is taken."""
+"""Relative residual at which Newton steps stop."""
 
 NEAR = 1e-3
-"""The imbalance from which on whole Newton steps are tried."""
+"""Relative residual below which full Newton steps are tried."""
 
 MOST_STEPS = 12
-"""Newton steps: from NEAR they square the imbalance, so that four or five suffice unless rounding is met."""
+"""Maximum number of Newton steps. From NEAR they square the relative residual, so four or five suffice unless
+rounding intervenes."""
 
 ACCURACY = 1e-9
-"""Of the systems of Newton steps."""
+"""Relative residual of the linear systems of Newton steps."""
 
 
 UNMOVED = 1e-6
-"""Slip, in parts of the mean edge, up to which a vertex counts as sticking where it is at rest."""
+"""Largest slip of a vertex that sticks at its rest position, relative to the mean edge length."""
 
 
 @dataclass(frozen=True)
 class Polished:
-    """A problem at its equilibrium, and how it got there: see `GradientReport`."""
+    """A problem at its equilibrium, and statistics of the refinement; see `GradientReport`."""
 
     problem: Problem
     imbalance: float
@@ -63,7 +67,7 @@ class Polished:
 
 
 def acting(model: Model, step: Step | None) -> Model:
-    """The model with the loads and materials of a step for constant ones."""
+    """Model with the loads and materials of a step as constants."""
     force = model.force_at(math.inf) if step is None or step.force is None else step.force
     materials = (None if step is None else step.materials) or {}
     terms = tuple(
@@ -74,7 +78,7 @@ def acting(model: Model, step: Step | None) -> Model:
 
 
 def refuse_unknown(result: Result) -> None:
-    """Refuse what acts in ways that are in no Hessian."""
+    """Raise a NoGradientError for effects that the Hessian does not contain."""
     if result.model.grid is not None:
         raise NoGradientError(
             "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
@@ -108,8 +112,7 @@ def refuse_unknown(result: Result) -> None:
 
 
 def flowed_before(result: Result) -> list[str]:
-    """The names of bodies of rate-independent materials, if any of these flowed in load steps before the
-    last."""
+    """Names of bodies of rate-independent materials, if any of them flowed in earlier load steps."""
     first, last = (one.step.remembered if one.step else {} for one in (result.stages[0], result))
     names = {name for name, *_ in evolving_parameters(result.model)}
     absent = np.empty(0)
@@ -120,8 +123,10 @@ def flowed_before(result: Result) -> list[str]:
 
 
 def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
-    """What a result is the solution of, in float64, at its positions; in a known problem of the same bodies,
-    under other loads and of other materials, if there is one that suits them."""
+    """Problem in float64 whose solution is a result, at the result's positions.
+
+    A compatible known problem, of the same bodies under other loads or with other materials, is reused.
+    """
     refuse_unknown(result)
     model, step = acting(result.model, result.step), result.step
     suits = known is not None and not result.model.changing and same_shape(known.model, model)
@@ -149,8 +154,7 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
 
 
 def same_shape(one: Model, other: Model) -> bool:
-    """Whether the same vertices are held, all are at the same places at rest, and the terms differ by their
-    materials at most."""
+    """True if two models have the same rest positions, constraints and terms, except for materials."""
     return (
         np.array_equal(one.rest, other.rest)
         and np.array_equal(one.pinned, other.pinned)
@@ -161,7 +165,7 @@ def same_shape(one: Model, other: Model) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two terms, or what they are made of, are the same but for materials."""
+    """True if two terms, or parts of them, are equal except for materials."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -177,7 +181,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
-    """Whether a problem has these materials, or can have them, which it has then."""
+    """Set the materials of a problem if it is compatible with them; False otherwise."""
     if problem.layout.materials == [materials]:
         return True
     if not are_alike(problem.model, materials):
@@ -187,7 +191,7 @@ def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
 
 
 def polished_in_time(make: Callable[[], Problem]) -> Polished:
-    """What `polished` says of a problem that is made first, with the seconds that both take."""
+    """Create and polish a problem; the result includes the seconds of both."""
     with compilation() as compiled:
         began = perf_counter()
         state = polished(make())
@@ -195,7 +199,7 @@ def polished_in_time(make: Callable[[], Problem]) -> Polished:
 
 
 def polished(problem: Problem) -> Polished:
-    """Newton steps from where a problem is; a solve where it is not close enough for these."""
+    """Refine the state of a problem by Newton steps, after a solve if it is far from equilibrium."""
     start, before = problem.positions, problem.balance().imbalance
     contacts = grazing = 0
     if not before <= NEAR:
@@ -215,7 +219,11 @@ def polished(problem: Problem) -> Polished:
 
 
 def _newton(problem: Problem) -> tuple[int, float]:
-    """Whole steps while they bring the forces down; how many, and the imbalance that they reach."""
+    """Take full Newton steps while they reduce the forces.
+
+    Returns:
+        Number of steps, and the final relative residual.
+    """
     balance = problem.balance()
     for step in range(MOST_STEPS):
         if balance.at_rest or balance.imbalance <= TARGET:
@@ -235,7 +243,7 @@ def _newton(problem: Problem) -> tuple[int, float]:
 
 
 def _direction(problem: Problem) -> np.ndarray:
-    """d with H d = r, records (n + 1, 4) where kernels see them."""
+    """Newton direction d with H d = r, padded vectors (n + 1, 4) in device memory."""
     system = System(problem)
     assembly = system.assembly
     forces = assembly.unheld(assembly.restrict(problem.states.net))
@@ -247,10 +255,10 @@ def _direction(problem: Problem) -> np.ndarray:
 
 
 def _refuse_sliding(problem: Problem) -> None:
-    """Refuse friction on obstacles, unless every vertex that it acts on sticks where it is at rest.
+    """Refuse friction on obstacles unless all affected vertices stick at their rest positions.
 
-    Such a vertex is held at a place that depends on nothing. One that has slid is where its path has led it,
-    and its friction changes with the normal force and with the direction of the slip.
+    Such a vertex has a constant position. The position of a sliding vertex depends on its path, and its
+    friction on the normal force and on the direction of the slip.
     """
     normals, _, forces, which = problem.contacts.found(0)
     push = np.einsum("pni,pni->pn", normals, forces)
@@ -273,7 +281,7 @@ def _refuse_sliding(problem: Problem) -> None:
 
 
 def _touching(problem: Problem) -> tuple[int, int]:
-    """How many vertices obstacles push, and how many hardly."""
+    """Number of vertices in contact with obstacles, and number of those with a negligible force."""
     problem.balance()
     _, _, forces, _ = problem.contacts.found(0)
     push = np.linalg.norm(forces, axis=2).max(axis=0)

@@ -1,4 +1,4 @@
-"""What a gradient says of itself: how exact the state is, and how the adjoint system was solved."""
+"""Report on a gradient: accuracy of the state, and solution of the adjoint system."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from typing import Any
 from supple.words import counted
 
 EXACT = 1e-8
-"""The imbalance from which on gradients are good to about five digits."""
+"""Relative residual below which gradients are accurate to about five digits."""
 
 
 class NoGradientError(ValueError):
-    """There is no gradient where it was asked for."""
+    """The requested gradient does not exist."""
 
 
 @dataclass
 class GradientReport:
-    """The figures of one gradient.
+    """Accuracy and timings of one gradient.
 
-    imbalance: of the state at which it is taken, after `steps` Newton steps from the imbalance `before`,
-    which moved no vertex further than `moved` [m]. linear_solver, iterations and residual |H λ - b|/|b| of
-    the adjoint system. curvature: the smallest p · H p/|p|² [N/m] that was seen; stable: whether none was
-    negative. contacts: how many vertices obstacles push, which count as held there, and grazing: how many of
-    these hardly. seconds: all of it, adjoint_seconds: without the Newton steps; both without compilation.
+    Attributes:
+        imbalance: Relative residual of the state at which it is taken.
+        before: Relative residual before the Newton steps.
+        steps: Number of Newton steps.
+        moved: Largest displacement of a vertex by them [m].
+        linear_solver, iterations, residual: Solver of the adjoint system, its iterations and |H λ - b|/|b|.
+        curvature: Smallest observed p · H p/|p|² [N/m].
+        stable: True if no negative curvature was observed.
+        contacts: Number of vertices in contact with obstacles, which count as constrained there.
+        grazing: Number of these with a negligible contact force.
+        seconds: Total time without compilation [s].
+        adjoint_seconds: The same without Newton steps [s].
+        notes: Sentences on limitations.
     """
 
     imbalance: float
@@ -42,7 +50,7 @@ class GradientReport:
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values only, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

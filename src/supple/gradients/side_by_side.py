@@ -1,4 +1,4 @@
-"""The equilibria of one scene as bodies of one problem: Newton steps and adjoint systems of all at once."""
+"""Batched gradients: equilibria of one scene as bodies of one problem."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ from supple.solvers.newton_steps.moves import line
 
 
 class Adjoint(NamedTuple):
-    """Of one equilibrium: its positions x, ∂L/∂x there and λ with H λ = ∂L/∂x, (n, 3) each."""
+    """Adjoint solution of one equilibrium.
+
+    Attributes:
+        positions: (n, 3) positions x [m].
+        direct: (n, 3) ∂L/∂x.
+        found: (n, 3) λ with H λ = ∂L/∂x.
+        report: Report.
+    """
 
     positions: np.ndarray
     direct: np.ndarray
@@ -33,8 +40,11 @@ class Adjoint(NamedTuple):
 
 
 class SideBySide:
-    """Solves for groups of results, the first of which is the largest: its problem serves the others of the
-    same shape."""
+    """Batched solver for groups of results.
+
+    The batch is as large as the largest group so far, and its problem is reused for results of the same
+    shape.
+    """
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
@@ -42,9 +52,17 @@ class SideBySide:
         self._copies = 0
 
     def adjoints(self, problem: Problem, results: Sequence[Result], losses: Sequence[Loss]) -> list[Any]:
-        """The `Adjoint` of each of several results of the same kind as a problem in float64; None of those
-        that have to be solved for alone: because they are of another shape, too far from balance, not stable,
-        or because the function changes along a motion that costs nothing."""
+        """Solve the adjoint systems of several results.
+
+        Args:
+            problem: Problem in float64 of the same kind.
+            results: Results.
+            losses: Loss of each result.
+
+        Returns:
+            `Adjoint` of each result; None for results that need a separate solve: another shape, far from
+            equilibrium, unstable, or with a loss that changes along a zero-energy motion.
+        """
         alone: list[Any] = [None] * len(results)
         alike = [k for k, result in enumerate(results) if _goes(problem, result)]
         if len(alike) < 2 or most_gathered(problem) < 2:
@@ -59,7 +77,7 @@ class SideBySide:
         return alone
 
     def _gathered(self, problem: Problem, results: Sequence[Result]) -> Problem:
-        """The problem of all of them, at their positions. What there is room for beyond repeats the last."""
+        """Batched problem at the positions of all results; unused batch members repeat the last."""
         self._copies = max(self._copies, len(results))
         every = [*results, *[results[-1]] * (self._copies - len(results))]
         models = [acting(result.model, result.step) for result in every]
@@ -80,15 +98,14 @@ class SideBySide:
 
 
 def _goes(problem: Problem, result: Result) -> bool:
-    """Whether a result is an equilibrium of the vertices and elements that a problem has, which remember
-    nothing."""
+    """True if a result is an equilibrium of the problem's model without history variables."""
     still = result.step is None or (math.isinf(result.step.dt) and not result.step.remembered)
     still = still and (result.state is None or not result.state.remembered)
     return still and not result.model.changing and same_shape(problem.model, result.model)
 
 
 def _made(problem: Problem, copies: int, materials: tuple[Any, ...]) -> Problem:
-    """A problem of so many copies of another one's model, whose bodies are those of every copy."""
+    """Batched problem with copies of a model as separate bodies."""
     model = with_materials(repeated(problem.model, copies), materials)
     made = Problem(model, "float64", device=problem.device.alike(np.dtype(float), model.vertices + 1))
     made.keeps_prepared = True
@@ -96,7 +113,7 @@ def _made(problem: Problem, copies: int, materials: tuple[Any, ...]) -> Problem:
 
 
 class _Balanced(NamedTuple):
-    """(copies,) residual [N] and imbalance."""
+    """Residual [N] and relative residual of each batch member (batch,)."""
 
     residual: np.ndarray
     imbalance: np.ndarray
@@ -139,8 +156,10 @@ def _solved(problem: Problem, copies: int, losses: Sequence[Loss]) -> list[Adjoi
 
 
 def _directs(losses: Sequence[Loss], x: np.ndarray) -> list[np.ndarray]:
-    """∂L/∂x (n, 3) at the positions x (copies, n, 3) of each. Where one cannot be had, all are asked for
-    alone, so that those before it come out."""
+    """∂L/∂x (n, 3) at the positions x (batch, n, 3) of each member.
+
+    If one fails, a NoGradientError causes separate solves, so that the gradients before it are returned.
+    """
     try:
         return [direct_at(loss, x[k]) for k, loss in enumerate(losses)]
     except Exception as error:
@@ -149,7 +168,7 @@ def _directs(losses: Sequence[Loss], x: np.ndarray) -> list[np.ndarray]:
 
 @contextmanager
 def _timed(parts: int) -> Iterator[list[float]]:
-    """The seconds that each of several has of a time, without those of compilation, are then in the list."""
+    """Measure the time per member, without compilation, into the returned list [s]."""
     found = [0.0]
     with compilation() as compiled:
         began = perf_counter()
@@ -160,8 +179,13 @@ def _timed(parts: int) -> Iterator[list[float]]:
 def _solve_good(
     system: System, b: np.ndarray, accuracy: float, good: np.ndarray
 ) -> tuple[Solved, np.ndarray]:
-    """H x = b of the good copies (copies,), and which of them are, then: those leave along whose part of a
-    direction the energy is concave, and the others are solved for again."""
+    """Solve H x = b for valid batch members.
+
+    Members with negative curvature are excluded, and the others are solved again.
+
+    Returns:
+        Solution, and the members (batch,) with a valid one.
+    """
     while True:
         solved = system.solve(b * good[system.of][:, None], accuracy)
         if solved.iterations or not good.any() or system.stable[good].all():
@@ -170,8 +194,11 @@ def _solve_good(
 
 
 def _polish(problem: Problem, copies: int) -> tuple[np.ndarray, np.ndarray]:
-    """Whole Newton steps of each copy while they bring its forces down: how many (copies,), and which copies
-    are fit for it."""
+    """Take full Newton steps for each batch member while they reduce its forces.
+
+    Returns:
+        Number of steps (batch,), and valid members (batch,).
+    """
     steps, good = np.zeros(copies, int), np.ones(copies, bool)
     balance = _balanced(problem, copies)
     good &= balance.imbalance <= NEAR
@@ -201,7 +228,7 @@ def _polish(problem: Problem, copies: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _move(problem: Problem, free: np.ndarray, d: np.ndarray) -> None:
-    """Free vertices by d (f, 3) [m]."""
+    """Move the free vertices by d (f, 3) [m]."""
     records = np.zeros((problem.model.vertices + 1, 4))
     records[free, :3] = d
     problem.device.push(records)

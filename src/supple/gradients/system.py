@@ -1,4 +1,4 @@
-"""Symmetric systems H x = b with the Hessian at a problem's u, also where that is not positive definite."""
+"""Symmetric linear systems H x = b with the Hessian at a problem's u, definite or not."""
 
 from __future__ import annotations
 
@@ -25,27 +25,34 @@ from supple.problem import Problem
 from supple.problem.measures import stiffness_of
 
 ITERATIONS = 2000
-"""Allowed to conjugate gradients."""
+"""Iteration limit of conjugate gradients."""
 
 REFINEMENTS = 3
-"""How often what is left of b is solved for again."""
+"""Maximum number of iterative refinements."""
 
 MOST_FACTORISED = 60_000
-"""Unknowns up to which a matrix that is not positive definite is factorised; beyond, MINRES."""
+"""Largest number of unknowns for the factorization of an indefinite matrix; beyond, MINRES."""
 
 SINGULAR = 1e-12
-"""Part of the largest stiffness of a vertex below which a curvature counts as 0."""
+"""Curvature regarded as 0, relative to the largest vertex stiffness."""
 
 UNSOLVED = 1e-5
-"""A residual, relative to b, with which nothing is to be had."""
+"""Relative residual above which a system counts as unsolved."""
 
 PROBED = 1e-2
-"""How far a random right-hand side is followed to find negative curvature."""
+"""Tolerance of the solve with a random right-hand side that searches for negative curvature."""
 
 
 class Solved(NamedTuple):
-    """x (f, 3) with |H x - b| = residual |b|, of each copy (copies,), by whom, and in how many iterations;
-    flat (copies,): where the energy does not change along x, but for rounding."""
+    """Solution of a system.
+
+    Attributes:
+        x: (f, 3) solution.
+        residual: (batch,) |H x - b|/|b| of each batch member.
+        solver: Name of the linear solver.
+        iterations: Number of iterations.
+        flat: (batch,) True if the energy is constant along x up to rounding.
+    """
 
     x: np.ndarray
     residual: np.ndarray
@@ -55,10 +62,16 @@ class Solved(NamedTuple):
 
 
 class System:
-    """H at the u that a problem has when this is made. copies: of how many that have nothing to do with each
-    other, one after the other, the problem consists, each of which is solved for as if it were alone; of
-    (f,): the one that a row belongs to. stable (copies,): whether no direction of negative curvature has been
-    seen; curvature [N/m]: the smallest p · H p / |p|² that has."""
+    """Linear system with H at the problem's u at construction.
+
+    The problem may consist of independent batch members, each of which is solved to its own tolerance.
+
+    Attributes:
+        copies: Number of batch members.
+        of: (f,) batch member of each row.
+        stable: (batch,) True while no negative curvature was observed.
+        curvature: (batch,) smallest observed p · H p / |p|² [N/m].
+    """
 
     def __init__(self, problem: Problem, copies: int = 1) -> None:
         self.problem, self.copies = problem, copies
@@ -78,14 +91,24 @@ class System:
             self.stable[:] = False
 
     def probe(self) -> None:
-        """Look for negative curvature in all directions."""
+        """Search for negative curvature along the solution for a random right-hand side."""
         if self._preconditioner is not None:
             found = self._gradients(self.problem.shared("noise", self._noise), PROBED)
             self._see(self._here(found.x if found.negative is None else found.negative))
 
     def solve(self, b: np.ndarray, accuracy: float) -> Solved:
-        """For b (f, 3), in the order of the matrix. Raises NoGradientError where the only copy cannot be
-        solved for; of several, the residuals are infinite where they could not be."""
+        """Solve H x = b.
+
+        Args:
+            b: (f, 3) right-hand side, in matrix order.
+            accuracy: Relative residual.
+
+        Returns:
+            Solution; in a batch, unsolved members have infinite residuals.
+
+        Raises:
+            NoGradientError: The system of a single member cannot be solved.
+        """
         if not b.any():
             exact = np.zeros(self.copies)
             return Solved(np.zeros_like(b), exact, "none needed", 0, exact > 0)
@@ -100,11 +123,11 @@ class System:
         return found
 
     def _noise(self) -> np.ndarray:
-        """A right-hand side (f, 4) that has something of every direction, always the same."""
+        """Fixed random right-hand side (f, 4), with components in all directions."""
         return as_records(np.random.default_rng(0).normal(size=self.assembly.size))
 
     def _gradients(self, b: np.ndarray, accuracy: float) -> Solution:
-        """Conjugate gradients for records b (f, 4)."""
+        """Conjugate gradients for padded vectors b (f, 4)."""
         M = self._preconditioner
         assert M is not None
         if self.copies == 1:
@@ -112,7 +135,7 @@ class System:
         return solve_apart(self.matrix, b, M, accuracy, ITERATIONS, self.of)[0]
 
     def _iterated(self, b: np.ndarray, accuracy: float) -> Solved | None:
-        """By conjugate gradients; None where these meet negative curvature."""
+        """Solve by conjugate gradients with iterative refinement; None for negative curvature."""
         x, left, iterations = np.zeros_like(b), b, 0
         size = self._lengths(b)
         size[size == 0] = 1.0
@@ -133,7 +156,7 @@ class System:
         return Solved(x, residual, "multilevel CG", iterations, self._see(x, product))
 
     def _direct(self, right: np.ndarray, accuracy: float) -> Solved:
-        """By a factorisation with pivots, or by MINRES where that would be too large, of one copy."""
+        """Solve by a pivoted factorization, or by MINRES for large systems; single member only."""
         if len(right) > MOST_FACTORISED:
             diagonal = 1 / np.maximum(np.abs(self._hessian.diagonal()), 1e-300)
             root = np.sqrt(diagonal)
@@ -160,31 +183,38 @@ class System:
 
     @cached_property
     def _hessian(self) -> bsr_matrix:
-        """H here, for those who need all of it."""
+        """H as a host matrix."""
         return self.assembly.here(self.matrix)
 
     def _here(self, records: np.ndarray) -> np.ndarray:
-        """(f, 3)."""
+        """(f, 3) vectors on the host."""
         self.problem.device.pull(records)
         return records[:, :3].copy()
 
     def _product(self, x: np.ndarray) -> np.ndarray:
-        """H x (f, 3), where there is a preconditioner."""
+        """H x (f, 3); requires the preconditioner."""
         assert self._preconditioner is not None
         return product_here(self.matrix, as_records(x.reshape(-1)), self._preconditioner)
 
     def _lengths(self, vectors: np.ndarray) -> np.ndarray:
-        """(copies,) of what each copy has of vectors (f, 3)."""
+        """(batch,) norms of vectors (f, 3) per batch member."""
         lengths: np.ndarray = np.sqrt(self._sums(vectors, vectors))
         return lengths
 
     def _sums(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """(copies,) a · b of each copy."""
+        """(batch,) a · b per batch member."""
         return np.bincount(self.of, np.einsum("fi,fi->f", a, b), self.copies)
 
     def _see(self, p: np.ndarray, product: np.ndarray | None = None) -> np.ndarray:
-        """Remember the curvature along p (f, 3), of which H p is known or made; where the energy does not
-        change along it, but for rounding (copies,)."""
+        """Record the curvature along p (f, 3).
+
+        Args:
+            p: (f, 3) direction.
+            product: H p, if known.
+
+        Returns:
+            (batch,) True if the energy is constant along p up to rounding.
+        """
         product = self._product(p) if product is None else product
         with np.errstate(all="ignore"):
             square, bent = self._sums(p, p), self._sums(p, product)

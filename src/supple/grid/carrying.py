@@ -12,7 +12,9 @@ from supple.model import Model
 from supple.terms import Carriage, EmbeddedElasticity
 
 LIGHT = {"float32": 1e-6, "float64": 0.0}
-"""Smallest mass of an unknown node relative to the mean, by precision; lighter nodes move at their velocity.
+"""Smallest mass of an unknown node relative to the mean mass, by precision.
+
+Lighter nodes move at their velocity.
 """
 
 

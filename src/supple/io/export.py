@@ -167,8 +167,11 @@ def parse_formats(formats: str | Iterable[str]) -> list[Format]:
 
 
 def open_shot(folder: ResultsFolder) -> tuple[range, Shot, bool]:
-    """Indices of the complete frames of a results folder, the data shared by all, and a flag for a single
-    equilibrium."""
+    """Open a results folder for export.
+
+    Returns:
+        Indices of the complete frames, the data shared by all frames, and True for a single equilibrium.
+    """
     if not folder.path.is_dir():
         raise ResultsError(f"there is no results folder {folder.path}; `supple run SCENE` makes one.")
     if not (folder.path / folder.report).exists():

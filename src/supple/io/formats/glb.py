@@ -215,8 +215,10 @@ def _material(name: str, number: int, two_sided: bool) -> dict[str, Any]:
 
 
 def _animation(binary: _Binary, times: np.ndarray, bodies: int) -> dict[str, Any]:
-    """Animation of the weights: each frame's target has weight 1 at its time, none at the last; linear
-    between."""
+    """Animation of the weights: each frame's target has weight 1 at its time, linearly interpolated.
+
+    At the time of the last frame all weights are 0.
+    """
     weights = np.eye(len(times))[:, :-1]
     sampler = {
         "input": binary.add(times, "SCALAR", bounds=True),
