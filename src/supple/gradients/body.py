@@ -1,4 +1,4 @@
-"""Derivatives by properties of one body: density and material parameters."""
+"""Derivatives with respect to density and material parameters of one body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def groups_of(model: Model) -> list[list[Any]]:
-    """Bodies, or portions of them, of each elasticity term of a model, in element order."""
+    """Bodies, or portions of bodies, per elasticity term of a model, in element order."""
     return elastic_groups([body for body in model.bodies if isinstance(body, Body)])
 
 
@@ -44,7 +44,7 @@ def volume_forces_of(model: Model, part: Any, time: float) -> np.ndarray:
 
 
 class BodyGradient:
-    """Derivatives by the properties of one body, as attributes.
+    """Derivatives with respect to one body's properties, as attributes.
 
     `density`, and every declared or stored parameter of its material by name: one number for a uniform
     parameter, otherwise one per cell. For a body with regions, these are the properties outside of all
@@ -57,12 +57,12 @@ class BodyGradient:
         self._found: dict[str, np.ndarray] = {}
 
     def region(self, name: str) -> BodyGradient:
-        """Derivatives by the properties of a region of the body."""
+        """Derivatives with respect to properties of one region."""
         return BodyGradient(self._whole, self._body, region_named(self._body, name))
 
     @property
     def density(self) -> float:
-        """Derivative by the density, without regions that have a density of their own."""
+        """Density derivative; excludes regions with separate density."""
         body = self._body
         own = self._numbers
         if self._part.name == body.name:
@@ -73,16 +73,16 @@ class BodyGradient:
 
     @property
     def forces(self) -> np.ndarray:
-        """(k, 3) derivatives by the forces on the body's vertices [1/N]."""
+        """(k, 3) derivatives with respect to forces on the body's vertices [1/N]."""
         return self._whole.forces[self._body.vertices]
 
     @property
     def rest(self) -> np.ndarray:
-        """(k, 3) derivatives by the rest positions of the body's vertices [1/m]."""
+        """(k, 3) derivatives with respect to rest positions of the body's vertices [1/m]."""
         return self._whole.rest[self._body.vertices]
 
     def each(self, name: str) -> np.ndarray:
-        """Derivatives by a material parameter, separately for each cell.
+        """Derivatives with respect to a material parameter, separately per cell.
 
         Args:
             name: Name of a declared or stored parameter.
@@ -137,7 +137,7 @@ class BodyGradient:
         return getattr(self._part, "numbers", slice(None))
 
     def _place(self) -> tuple[int, int]:
-        """Number of the body's term, and of its first element in it."""
+        """Term number of the body, and number of its first element."""
         for k, group in enumerate(groups_of(self._whole.model)):
             first = 0
             for part in group:

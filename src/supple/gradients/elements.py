@@ -37,7 +37,7 @@ class Response:
 
 
 def response(problem: Problem, index: int, along: np.ndarray, material: Any = None) -> Response:
-    """Compute the response of a term's elements to λ (n, 3), at the problem's u.
+    """Compute a term's element response to λ (n, 3), at the problem's u.
 
     `material` replaces the term's material by another of the same class.
     """
@@ -49,7 +49,7 @@ def response(problem: Problem, index: int, along: np.ndarray, material: Any = No
 
 
 def are_tets(problem: Problem, index: int) -> bool:
-    """True if the elements of a term are tetrahedra with a material."""
+    """True for terms of tetrahedra with a material."""
     return problem.model.terms[index].fills
 
 

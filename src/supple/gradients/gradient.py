@@ -50,7 +50,7 @@ Loss = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
 @takes_options
 def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gradient:
-    """Differentiate a function L of an equilibrium or time step by all inputs of the solve.
+    """Differentiate a function L of an equilibrium or time step with respect to all inputs.
 
     The inputs are forces, gravity, pins, densities, material parameters, rest shape and pressures. Newton
     steps first bring the state closer to the equilibrium, since its accuracy limits that of the gradient. A
@@ -154,14 +154,15 @@ def report_of(
 
 @dataclass(repr=False, eq=False)
 class Gradient:
-    """dL/dθ for every input θ of an equilibrium, each evaluated on first access.
+    """dL/dθ for every input θ of an equilibrium, evaluated on first access.
 
-    Units are those of L divided by those of θ. `of` gives the derivatives by properties of one body.
+    Units are those of L divided by those of θ. `of` gives the derivatives with respect to properties of one
+    body.
 
     Attributes:
         report: Accuracy and timings.
         positions: (n, 3) positions of the equilibrium [m].
-        forces: (n, 3) derivatives by the force on every vertex [1/N], zero at pinned vertices.
+        forces: (n, 3) derivatives with respect to the force on every vertex [1/N], zero at pinned vertices.
         model: Model.
     """
 
@@ -176,12 +177,12 @@ class Gradient:
 
     @property
     def gravity(self) -> np.ndarray:
-        """(3,) derivative by the gravitational acceleration [s²/m]: Σ mᵢ λᵢ."""
+        """(3,) derivative with respect to the gravitational acceleration, Σ mᵢ λᵢ [s²/m]."""
         return self.model.gravity.fraction(self._time) * (self.model.mass @ self.forces)
 
     @cached_property
     def pins(self) -> dict[str, np.ndarray]:
-        """(k, 3) derivatives by the positions of each pin's vertices [1/m], by pin name.
+        """(k, 3) derivatives with respect to the positions of each pin's vertices [1/m], by pin name.
 
         For a pin along some directions only, the derivatives along these.
         """
@@ -190,7 +191,7 @@ class Gradient:
     def motion(
         self, pin: str, make: Callable[[np.ndarray], Callable[..., np.ndarray]], values: ArrayLike
     ) -> np.ndarray:
-        """Derivatives by the parameters of a pin's motion.
+        """Derivatives with respect to parameters of a pin's motion.
 
         Example: `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`.
 
@@ -206,7 +207,7 @@ class Gradient:
 
     @property
     def pressures(self) -> np.ndarray:
-        """Derivatives by the pressures [1/Pa], in order of addition."""
+        """Derivatives with respect to pressures [1/Pa], in order of addition."""
         found = []
         for term in self.model.terms:
             if term.presses:
@@ -216,7 +217,7 @@ class Gradient:
 
     @cached_property
     def rest(self) -> np.ndarray:
-        """(n, 3) derivatives by the rest positions of all vertices of solids [1/m].
+        """(n, 3) derivatives with respect to rest positions of all vertices of solids [1/m].
 
         Masses and volume forces change with the rest shape, and pinned vertices follow it according to their
         motions. Other forces stay constant.
@@ -252,17 +253,23 @@ class Gradient:
 
     @property
     def start_positions(self) -> np.ndarray:
-        """(n, 3) derivatives by the positions at the start of a time step [1/m]; for frames of motions."""
+        """(n, 3) derivatives with respect to positions at the start of a time step [1/m].
+
+        For frames of motions only.
+        """
         return self._by_anchor
 
     @property
     def start_velocities(self) -> np.ndarray:
-        """(n, 3) derivatives by the velocities at the start of a time step [s/m]; for frames of motions."""
+        """(n, 3) derivatives with respect to velocities at the start of a time step [s/m].
+
+        For frames of motions only.
+        """
         assert self._by_anchor is not None
         return self._by_anchor * self._dt
 
     def of(self, body: Body) -> BodyGradient:
-        """Derivatives by the properties of one body.
+        """Derivatives with respect to properties of one body.
 
         Example: `supple.gradient(result, result.positions).of(body).young`.
         """
@@ -284,7 +291,7 @@ class Gradient:
 
     @property
     def _by_anchor(self) -> np.ndarray:
-        """m/Δt² λ, derivatives by the inertial prediction x̂ = xₙ + Δt vₙ."""
+        """m/Δt² λ, derivatives with respect to the inertial prediction x̂ = xₙ + Δt vₙ."""
         if math.isinf(self._dt):
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
@@ -314,7 +321,7 @@ class Gradient:
 
     @cached_property
     def _by_mass(self) -> np.ndarray:
-        """(n,) derivatives by the mass of every vertex, λ · (g - (x - x̂)/Δt²) [1/kg]."""
+        """(n,) derivatives with respect to vertex masses, λ · (g - (x - x̂)/Δt²) [1/kg]."""
         gravity = self.model.gravity
         acceleration = np.tile(gravity.fraction(self._time) * gravity.vector, (len(self.positions), 1))
         if self._step is not None and math.isfinite(self._dt):

@@ -1,4 +1,4 @@
-"""Array inputs that replace properties of a scene, and gradients by them, for PyTorch and JAX."""
+"""Array inputs that replace scene properties, and their gradients, for PyTorch and JAX."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def inputs_of(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]
 
 
 def _bodies_with(scene: Scene, kind: str) -> list[str]:
-    """Names of the bodies with a parameter."""
+    """Names of bodies with a given parameter."""
     known = {body.name: ["density", *declared(body.material)] for body in scene.bodies}
     able = [name for name, parameters in known.items() if kind in parameters]
     if not able:
@@ -124,7 +124,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
 
 
 def _carried(load: Load, on: VertexSet) -> Load:
-    """Transfer a load to the same vertices of a changed body, whose volumes may differ."""
+    """Transfer a load to equal vertices of a changed body, whose volumes may differ."""
     force = load.force if load.per_volume is None else body_forces(on.body, load.per_volume)
     return replace(load, on=on, force=force)
 
@@ -194,7 +194,7 @@ def _moved_mesh(body: Body, rest: np.ndarray) -> TetMesh:
 
 
 def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.ndarray:
-    """Derivative of L by an input, in the shape of its value."""
+    """Derivative of L with respect to an input, in the input's shape."""
     if each.kind in WHOLE:
         return np.reshape(getattr(found, each.kind), value.shape)
     if each.kind == "pins":

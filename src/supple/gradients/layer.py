@@ -39,7 +39,7 @@ def apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Layer:
-    """x(θ): maps values of some inputs of a scene to the positions (n, 3) of its equilibrium [m].
+    """x(θ): maps input values of a scene to equilibrium positions (n, 3) [m].
 
     Args:
         scene: Scene.
@@ -81,7 +81,7 @@ class Layer:
         return known
 
     def pull(self, values: Sequence[np.ndarray], direct: np.ndarray) -> list[np.ndarray]:
-        """Derivatives of L by every value, from ∂L/∂x (n, 3)."""
+        """Derivatives of L with respect to every value, from ∂L/∂x (n, 3)."""
         result, state = self.solved(values)
         return self._pulled(gradient_at(state, result, direct), [np.asarray(v, float) for v in values])
 
@@ -90,14 +90,14 @@ class Layer:
         return [pulled(found, self.scene, each, value) for each, value in pairs]
 
     def positions_of_many(self, values: Sequence[np.ndarray]) -> list[np.ndarray | ValueError]:
-        """Positions (n, 3) [m] of a batch of equilibria, or the error of each; values have a batch axis."""
+        """Positions (n, 3) [m], or error, per equilibrium of a batch; values have a leading batch axis."""
         found = self._many(values)
         return [one if isinstance(one, ValueError) else one.positions for one in found]
 
     def pull_many(
         self, values: Sequence[np.ndarray], direct: np.ndarray
     ) -> list[list[np.ndarray] | ValueError]:
-        """Batched derivatives of L by every value, or the error of each equilibrium.
+        """Batched derivatives of L with respect to every value; an error per failed equilibrium.
 
         Args:
             values: Values with a leading batch axis.

@@ -1,4 +1,4 @@
-"""gradients(): gradients of many equilibria of one scene."""
+"""gradients(): batched gradients for many equilibria of one scene."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
 def attempted(
     pairs: Pairs, compute: Compute, at_once: int | None = None
 ) -> Iterator[Gradient | NoGradientError]:
-    """Yield the gradient of each result, or its NoGradientError.
+    """Yield one gradient, or NoGradientError, per result.
 
     If reading the results raises an error, the gradients before it are yielded first.
     """

@@ -1,8 +1,8 @@
 """motion_gradient(): derivatives of a function of a motion, backward through its time steps.
 
-Every backward Euler step ends at zero net force including inertia, so an adjoint λ gives the derivatives by
-the start of the step: x̂ = xₙ + Δt vₙ with vₙ = (1 - damping)(xₙ - xₙ₋₁)/Δt, except for the first step.
-States between checkpoints are recomputed in the backward pass.
+Every backward Euler step ends at zero net force including inertia, so an adjoint λ gives the derivatives with
+respect to the start of the step: x̂ = xₙ + Δt vₙ with vₙ = (1 - damping)(xₙ - xₙ₋₁)/Δt, except for the first
+step. States between checkpoints are recomputed in the backward pass.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Loss = Callable[[int, np.ndarray], ArrayLike | None]
 
 @dataclass(repr=False, eq=False)
 class MotionGradient:
-    """dL/dθ for inputs that are constant during a motion.
+    """dL/dθ for constant inputs of a motion.
 
     Attributes:
-        forces: (n, 3) derivatives by the forces on all vertices [1/N].
-        gravity: (3,) derivative by the gravitational acceleration [s²/m].
-        start_positions: (n, 3) derivatives by the initial positions [1/m].
-        start_velocities: (n, 3) derivatives by the initial velocities [s/m].
+        forces: (n, 3) derivatives with respect to the forces on all vertices [1/N].
+        gravity: (3,) derivative with respect to the gravitational acceleration [s²/m].
+        start_positions: (n, 3) derivatives with respect to the initial positions [1/m].
+        start_velocities: (n, 3) derivatives with respect to the initial velocities [s/m].
         frames: Positions (n, 3) of all frames [m].
         reports: Reports on the adjoint systems of all steps, last step first.
-        parameters: Derivatives by the requested parameters, by body and name.
+        parameters: Derivatives with respect to the requested parameters, by body and name.
     """
 
     forces: np.ndarray
@@ -141,7 +141,7 @@ def _forward(
 
 
 def _refuse(scene: Scene) -> None:
-    """Raise a NoGradientError for scenes that depend on the past by more than positions and velocities."""
+    """Raise a NoGradientError for scenes with path dependence beyond positions and velocities."""
     if scene.integrator != "backward_euler":
         raise NoGradientError(
             f"Only motions by backward Euler can be differentiated yet, not by {scene.integrator}."
@@ -206,5 +206,5 @@ class _Backward:
             self._give(k - 2, -self._keep * by_anchor)
 
     def _give(self, k: int, vectors: np.ndarray) -> None:
-        """Add the contribution of a later step to ∂L/∂x of step k, 0 for the initial state."""
+        """Add a later step's contribution to ∂L/∂x of step k, 0 for the initial state."""
         self._ahead[k] = self._ahead.get(k, 0.0) + vectors

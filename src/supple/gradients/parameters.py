@@ -1,4 +1,4 @@
-"""Derivatives by material parameters, for all elements at once."""
+"""Derivatives with respect to material parameters, vectorized over elements."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ STEP = 1e-3
 
 
 def declared(material: Material) -> dict[str, Parameter]:
-    """Parameters by which a material can be differentiated: declared and stored ones, by name."""
+    """Differentiable parameters of a material by name, declared and stored ones."""
     return {p.name: p for p in (*material.stored, *material.parameters)}
 
 
 def derivative(
     material: Material, name: str, count: int, work: Callable[[Material], np.ndarray]
 ) -> np.ndarray:
-    """Derivatives of an element quantity by a parameter of the same element, by finite differences.
+    """Differentiate an element quantity with respect to the element's own parameter, by finite differences.
 
-    Derivatives by a direction are perpendicular to it, since its length has no effect.
+    Derivatives with respect to a direction are perpendicular to it, since its length has no effect.
 
     Args:
         material: Material.
@@ -77,7 +77,7 @@ def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple
 
 
 def _typical(material: Material, parameter: Parameter) -> float:
-    """Typical magnitude of a parameter whose value is 0."""
+    """Typical magnitude for a parameter with value 0."""
     moduli = [float(np.abs(getattr(material, p.name)).max()) for p in material.stored if p.unit == "Pa"]
     if parameter.unit == "Pa":
         return max(moduli, default=1.0) or 1.0
@@ -89,7 +89,7 @@ def _is_near(values: np.ndarray, bound: float | None, h: np.ndarray) -> np.ndarr
 
 
 def _moved(material: Material, name: str, number: int, step: Any) -> Material:
-    """Material with one number of a parameter changed, without checks, because steps may leave bounds."""
+    """Material with one parameter number changed; unchecked, because steps may leave bounds."""
     value = getattr(material, name)
     moved: Any
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Derivatives by pin positions, and by the rest positions of pinned vertices."""
+"""Derivatives with respect to pin positions, and to rest positions of pinned vertices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AS_SAID = 1e-9
 
 
 def shares_of(model: Model, held: np.ndarray) -> dict[str, np.ndarray]:
-    """Distribute the derivatives (k, 3) by the positions of all pinned vertices to the pins, by name.
+    """Distribute derivatives (k, 3) with respect to pinned positions among the pins, by name.
 
     A vertex with several pins is divided according to the directions constrained by each.
     """
@@ -34,7 +34,7 @@ def shares_of(model: Model, held: np.ndarray) -> dict[str, np.ndarray]:
 def pull_through_motions(
     model: Model, positions: np.ndarray, time: float, pins: dict[str, np.ndarray]
 ) -> np.ndarray:
-    """Derivatives by the rest positions of pinned vertices, which follow the scene's motions.
+    """Derivatives with respect to rest positions of pinned vertices, which follow the scene's motions.
 
     Vertices that are not at their motion's position, such as varied ones, stay fixed. The motion of a vertex
     must depend on its own rest position only.
@@ -43,7 +43,7 @@ def pull_through_motions(
         model: Model.
         positions: (n, 3) positions [m].
         time: Time [s].
-        pins: (k, 3) derivatives by the positions of each pin's vertices.
+        pins: (k, 3) derivatives with respect to the positions of each pin's vertices.
 
     Returns:
         (n, 3) derivatives.
@@ -75,14 +75,14 @@ def motion_slopes(
     time: float,
     pulled: np.ndarray,
 ) -> np.ndarray:
-    """Derivatives by the parameters of a motion, by central differences of fourth order.
+    """Derivatives with respect to motion parameters, by central differences of fourth order.
 
     Args:
         make: Function that creates a motion from its parameters.
         values: Parameters.
         rest: (k, 3) rest positions [m].
         time: Time [s].
-        pulled: (k, 3) derivatives by the positions of the motion.
+        pulled: (k, 3) derivatives with respect to the positions of the motion.
     """
     found = np.zeros_like(values)
     for place in np.ndindex(values.shape):

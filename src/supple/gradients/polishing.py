@@ -67,7 +67,7 @@ class Polished:
 
 
 def acting(model: Model, step: Step | None) -> Model:
-    """Model with the loads and materials of a step as constants."""
+    """Model with constant loads and materials of a step."""
     force = model.force_at(math.inf) if step is None or step.force is None else step.force
     materials = (None if step is None else step.materials) or {}
     terms = tuple(
@@ -78,7 +78,7 @@ def acting(model: Model, step: Step | None) -> Model:
 
 
 def refuse_unknown(result: Result) -> None:
-    """Raise a NoGradientError for effects that the Hessian does not contain."""
+    """Raise a NoGradientError for effects missing from the Hessian."""
     if result.model.grid is not None:
         raise NoGradientError(
             "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
@@ -123,7 +123,7 @@ def flowed_before(result: Result) -> list[str]:
 
 
 def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
-    """Problem in float64 whose solution is a result, at the result's positions.
+    """Float64 problem with a result as its solution, at the result's positions.
 
     A compatible known problem, of the same bodies under other loads or with other materials, is reused.
     """
@@ -154,7 +154,7 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
 
 
 def same_shape(one: Model, other: Model) -> bool:
-    """True if two models have the same rest positions, constraints and terms, except for materials."""
+    """True for models with equal rest positions, constraints and terms; materials may differ."""
     return (
         np.array_equal(one.rest, other.rest)
         and np.array_equal(one.pinned, other.pinned)
@@ -165,7 +165,7 @@ def same_shape(one: Model, other: Model) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """True if two terms, or parts of them, are equal except for materials."""
+    """Compare two terms, or parts of terms, except for materials."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -181,7 +181,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
-    """Set the materials of a problem if it is compatible with them; False otherwise."""
+    """Try to set a problem's materials; False for incompatible materials."""
     if problem.layout.materials == [materials]:
         return True
     if not are_alike(problem.model, materials):
@@ -191,7 +191,7 @@ def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
 
 
 def polished_in_time(make: Callable[[], Problem]) -> Polished:
-    """Create and polish a problem; the result includes the seconds of both."""
+    """Create and polish a problem; the result includes the total time [s]."""
     with compilation() as compiled:
         began = perf_counter()
         state = polished(make())
@@ -199,7 +199,7 @@ def polished_in_time(make: Callable[[], Problem]) -> Polished:
 
 
 def polished(problem: Problem) -> Polished:
-    """Refine the state of a problem by Newton steps, after a solve if it is far from equilibrium."""
+    """Refine a problem's state by Newton steps; solve first if far from equilibrium."""
     start, before = problem.positions, problem.balance().imbalance
     contacts = grazing = 0
     if not before <= NEAR:
@@ -281,7 +281,7 @@ def _refuse_sliding(problem: Problem) -> None:
 
 
 def _touching(problem: Problem) -> tuple[int, int]:
-    """Number of vertices in contact with obstacles, and number of those with a negligible force."""
+    """Number of vertices in contact with obstacles, and number with negligible contact force."""
     problem.balance()
     _, _, forces, _ = problem.contacts.found(0)
     push = np.linalg.norm(forces, axis=2).max(axis=0)

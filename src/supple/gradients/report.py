@@ -1,4 +1,4 @@
-"""Report on a gradient: accuracy of the state, and solution of the adjoint system."""
+"""Gradient report: accuracy of the state, solution of the adjoint system."""
 
 from __future__ import annotations
 

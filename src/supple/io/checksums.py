@@ -43,7 +43,7 @@ class Checksums:
     broken: tuple[int, ...] = ()
 
     def is_whole(self, name: str) -> bool:
-        """True if a file exists and has one of its recorded digests."""
+        """True for an existing file with one of its recorded digests."""
         path = self.folder / name
         return path.is_file() and digest_of(path) in self.digests.get(name, ())
 
@@ -55,7 +55,7 @@ def start_checksums(folder: Path) -> None:
 
 
 def read_checksums(folder: Path) -> Checksums | None:
-    """Return the checksums of a folder, or None if none were recorded, as by earlier versions."""
+    """Return a folder's checksums; None for folders without recorded checksums, as by earlier versions."""
     path = folder / CHECKSUMS
     try:
         state = path.stat()
@@ -87,7 +87,7 @@ def digest_of(path: Path) -> str:
 
 
 def add_checksum(path: Path, content: Path) -> None:
-    """Record the checksum of a new file or folder before it takes its place.
+    """Record a checksum before the new file or folder takes its place.
 
     Does nothing outside of results folders with checksums.
 
@@ -111,7 +111,7 @@ def add_checksum(path: Path, content: Path) -> None:
 
 
 def delete_with_checksum(path: Path) -> None:
-    """Delete a file, and its checksum if its results folder has one."""
+    """Delete a file together with its recorded checksum, if any."""
     folder = _folder_with_checksums(path)
     if folder is not None:
         _append(folder / CHECKSUMS, [f"{REMOVED}{path.relative_to(folder).as_posix()}"])
@@ -119,7 +119,7 @@ def delete_with_checksum(path: Path) -> None:
 
 
 def compact_checksums(folder: Path, keep_missing: bool = True) -> None:
-    """Reduce the checksums to one line per file, the one that the file matches; requires the folder's lock.
+    """Reduce checksums to one line per file, the matching one; requires the folder's lock.
 
     Args:
         folder: A results folder; nothing happens if it has no checksums.

@@ -1,4 +1,4 @@
-"""Export of frames to other programs, from a results folder or during a simulation."""
+"""Frame export to other programs, from a results folder or during a simulation."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def save_frames(
     start: ArrayLike | None = None,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
-    """Write frames during a simulation, one in memory at a time.
+    """Write frames during a simulation, with one frame in memory at a time.
 
     Example: `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
 

@@ -27,7 +27,7 @@ OF_STATE, REMEMBERED = ("displacements", "velocities"), "history of elements: "
 
 @dataclass(frozen=True, eq=False)
 class SavedFrame:
-    """A frame read from a file or written to one.
+    """Frame data of a frame file.
 
     Attributes:
         positions: (n, 3) float64 [m].
@@ -116,7 +116,7 @@ def read_frame(folder: Path, index: int) -> SavedFrame:
 
 
 def check_frame(folder: Path, index: int, vertices: int, checksums: Checksums | None = None) -> None:
-    """Raise a FrameError if one of a frame's files is damaged, or has another number of vertices."""
+    """Raise a FrameError if a frame file is damaged, or its number of vertices differs."""
     for suffix in (".npz", ".vtu") if checksums is not None else ():
         path = frame_path(folder, index, suffix)
         if not path.exists():

@@ -16,7 +16,7 @@ from supple.meshes import TriMesh
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Obstacles as additional bodies of a shot, with their outlines."""
+    """Obstacles of a shot as additional bodies, with outlines."""
 
     obstacles: Obstacles
     shapes: tuple[Outline, ...]
@@ -49,7 +49,7 @@ class Shown:
         return replace(shot, bodies=[*shot.bodies, *self.bodies])
 
     def moment(self, moment: Moment, time: float) -> Moment:
-        """Append the points of obstacles at a time [s] to a frame; fields of bodies are 0 there."""
+        """Append obstacle points at a time [s] to a frame; body fields are 0 there."""
         points = placed(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
         vertices = sum(map(len, points))

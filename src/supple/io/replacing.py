@@ -66,7 +66,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def put_back(path: Path) -> None:
-    """Restore the old folder if its replacement was killed before the new one was in place."""
+    """Restore the old folder if its replacement was interrupted by a kill."""
     with suppress(OSError):  # another process was faster, or there is no write permission
         if not path.exists() and (left := left_beside(path, "replaced")):
             os.rename(max(left, key=lambda old: old.stat().st_ctime), path)
@@ -88,7 +88,7 @@ def _delete(aside: Path) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Temporary name of a file or folder until it is complete."""
+    """Temporary name for an incomplete file or folder."""
     return _own(path, "unfinished")
 
 
@@ -102,7 +102,7 @@ def _host() -> str:
 
 
 def is_abandoned(path: Path) -> bool:
-    """True if the process that was writing or replacing a file has ended.
+    """True if the writing process of a temporary file has ended.
 
     A process of this machine is looked up; one of another machine is considered terminated after LONG_AGO
     without writes.

@@ -75,7 +75,7 @@ class ResultsFolder:
             yield
 
     def refuse_without_room(self, frames: int, vertices: int) -> None:
-        """Raise a ResultsError if the disk has no space for this number of frames."""
+        """Raise a ResultsError if disk space is insufficient for this number of frames."""
         needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
         if needed > free:
             raise ResultsError(
@@ -84,7 +84,7 @@ class ResultsFolder:
             )
 
     def clear(self) -> None:
-        """Delete the files of a run, and no others."""
+        """Delete all files of a run, no others."""
         for file in self.files:
             shutil.rmtree(file) if file.is_dir() else file.unlink()
 
@@ -117,7 +117,7 @@ class ResultsFolder:
         return report
 
     def complete(self, report: dict[str, Any]) -> list[dict[str, Any]]:
-        """Frames of a report with existing files, up to the first missing one."""
+        """Report entries of existing frames, up to the first missing one."""
         frames = []
         for index, frame in enumerate(report["frames"], start=1):
             if not all(frame_path(self.path, index, suffix).exists() for suffix in (".vtu", ".npz")):
@@ -126,7 +126,7 @@ class ResultsFolder:
         return frames
 
     def whole(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
-        """Complete frames up to the first damaged one, and a description of the damage, or None."""
+        """Complete frames up to the first damaged one; also returns a description of the damage, or None."""
         frames, checksums = self.complete(report), read_checksums(self.path)
         for index in range(1, len(frames) + 1):
             try:
@@ -136,7 +136,7 @@ class ResultsFolder:
         return frames, None
 
     def start_damage(self, vertices: int) -> str | None:
-        """Reason why frame 0, the initial state, must be rewritten; None if it is intact."""
+        """Reason to rewrite frame 0, the initial state; None if it is intact."""
         try:
             check_frame(self.path, 0, vertices, read_checksums(self.path))
         except FrameError as error:
@@ -157,7 +157,7 @@ class ResultsFolder:
 
     @property
     def files(self) -> list[Path]:
-        """Files of runs and exports in this folder, and folders of exports."""
+        """Files of runs and exports, and export folders, in this folder."""
         return [file for pattern in self._patterns() for file in sorted(self.path.glob(pattern))]
 
 

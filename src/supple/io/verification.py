@@ -1,4 +1,4 @@
-"""Verification of a results folder against its checksums."""
+"""Checksum verification of results folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Verification:
 
 
 def verify_results(folder: Path) -> Verification:
-    """Compare every file of a results folder with its checksum.
+    """Compare every file of a results folder with its recorded checksum.
 
     Raises:
         ResultsError: Not a folder of `supple run` or `supple compare`.
@@ -95,7 +95,7 @@ def summarize_verification(found: Verification) -> str:
 
 
 def _results_folder(folder: Path) -> ResultsFolder:
-    """Folder of a run or a comparison.
+    """Results folder of a run or comparison.
 
     Raises:
         ResultsError: Another folder; for a data set the message names the right command.

@@ -90,8 +90,8 @@ def membrane_materials() -> dict[str, type[Material]]:
 def suits_sheets(kind: type[Material]) -> bool:
     """True if sheets can use this material class.
 
-    It must be rotation-invariant, and isotropic or with in-plane directions. The energy of an anisotropic
-    material must also be the same on both sides of the sheet.
+    It must be rotation-invariant, and isotropic or with scalar parameters and in-plane directions, so that
+    its energy is the same on both sides of the sheet.
     """
     plain = all(p.kind in ("scalar", "direction") for p in kind.stored)
     return kind.objective and (kind.isotropic or plain)

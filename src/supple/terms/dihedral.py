@@ -100,7 +100,7 @@ def angle_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         dt = np.stack([2 * t * e - e - d, d - 2 * t * e, e], axis=1) / square[:, None]
         turn = (length / NN)[:, :, None] * (np.eye(3) - 2 * np.einsum("ei,ej->eij", N, N) / NN[:, :, None])
         dw = np.einsum("ei,ebj->ebij", N / NN, dl) + np.einsum("eij,ebjk->ebik", turn, dN)
-        dshare = np.stack([-dt, dt, 0 * dt], axis=1)  # derivative for corner a by the position of corner b
+        dshare = np.stack([-dt, dt, 0 * dt], axis=1)  # ∂ of corner a's factor with respect to corner b
         blocks = np.einsum("ei,eabj->eabij", w, dshare) + share[:, :, None, :, None] * dw[:, None]
         for k, corner in enumerate(corners):
             hessian[:, corner, corners] += blocks[:, k]

@@ -1,4 +1,4 @@
-"""Plots of residuals and energies of several solvers."""
+"""Convergence plots: residuals and energies of several solvers."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def comparison_plot(
 
 
 def _destination(end: float, low: float, high: float) -> str:
-    """Suffix for the label of a curve that ends outside of the plot."""
+    """Label suffix for a curve that ends outside the plot."""
     if not np.isfinite(end):
         return ", not finite"
     return "" if low <= end <= high else f", to {end:.0e}" if end else ", to 0"
 
 
 def _relative(trials: Sequence[Trial], quantity: str) -> list[np.ndarray]:
-    """Residuals over the initial residual, or energies above the lowest over the initial one."""
+    """Residuals relative to the initial one, or energies above the lowest relative to the initial."""
     curves = [np.array(getattr(trial.report.history, quantity)) for trial in trials]  # type: ignore[union-attr]
     if quantity == "energy":
         lowest = min((float(c[np.isfinite(c)].min()) for c in curves if np.isfinite(c).any()), default=0.0)
@@ -138,7 +138,7 @@ def _say_time(seconds: float, _: Any) -> str:
 
 
 def _visible(points: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Part of a curve up to its final exit from the plot."""
+    """Truncate a curve at its final exit from the plot."""
     inside = np.flatnonzero((points[:, 1] >= low) & (points[:, 1] <= high))
     if not len(inside) or inside[-1] == len(points) - 1:
         return points

@@ -40,7 +40,7 @@ class Paint:
         return shade(self.colours, self.normals, camera.axes)
 
     def separated(self) -> Paint:
-        """Divide each triangle among its corners, so that their colors stay separate.
+        """Divide each triangle among its corners; adjacent corner colors then stay separate.
 
         Each part spans a corner, the midpoints of two edges and the centroid.
         """
@@ -66,7 +66,7 @@ class Paint:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Deformed surface of all bodies and everything drawn with it.
+    """Deformed surface and annotations of one picture.
 
     Attributes:
         surface: Surface.

@@ -102,7 +102,7 @@ def displacement(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 
 def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """Volume of the cells of each vertex, or area for cloth, over the rest value."""
+    """Cell volume, or cloth area, around each vertex relative to the rest value."""
     found = means_of(model, positions, "volume_ratio")
     of_data = np.isnan(found)  # data-driven cloth has no deformation gradient
     return np.where(of_data, means(model, positions, "area_ratio"), found) if of_data.any() else found
@@ -159,7 +159,7 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
 
 
 def ordering(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """Color of each vertex in the ordering; vertices of one color move simultaneously, -1 is pinned."""
+    """Vertex colors of the ordering; vertices of equal color move simultaneously, -1 is pinned."""
     return _colours(model)
 
 

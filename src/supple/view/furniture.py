@@ -84,7 +84,7 @@ class Furniture:
         self._caption = self._figure.text(MARGIN, below, "", size=TEXT_SIZE, color=self.theme.faded, va="top")
 
     def _show_caption(self, caption: str) -> None:
-        """Show as many parts of the caption as fit.
+        """Show caption parts as far as space permits.
 
         The number of parts never increases within a film, which avoids flicker.
         """
@@ -112,7 +112,7 @@ class Furniture:
         axes.yaxis.get_offset_text().set(size=SMALL_SIZE, color=self.theme.ink)
 
     def _add_swatches(self, field: Field, limits: tuple[float, float], names: dict[int, str]) -> None:
-        """Add a color square and a name for each number between the limits, as far as space permits."""
+        """Add color squares with names, one per number between the limits, as far as space permits."""
         from matplotlib.patches import Rectangle
 
         numbers = range(round(limits[0] + 0.5), round(limits[1] - 0.5) + 1)
@@ -154,7 +154,7 @@ class Furniture:
         return label.get_position()[1]
 
     def _width(self, text: Any) -> float:
-        """Width of a text relative to the picture."""
+        """Text width relative to the picture width."""
         return text.get_window_extent(self._canvas.get_renderer()).width / self.layout.size[0]
 
     def _cut(self, text: Any, room: float) -> None:

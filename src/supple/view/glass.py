@@ -21,7 +21,7 @@ CLEAR, RIM, FALL = 0.2, 0.45, 3
 
 
 def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -> np.ndarray:
-    """Points of obstacles that should be kept in view.
+    """Obstacle points to be kept in view.
 
     Args:
         obstacles: Obstacles, or None.
@@ -48,7 +48,7 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
 def glass(
     points: np.ndarray, triangles: np.ndarray, colour: tuple[float, float, float], camera: Camera
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Transparent triangles of obstacles that face the camera, with opaque silhouettes.
+    """Transparent triangles of obstacles that face the camera, less transparent at the silhouette.
 
     Returns:
         Corners (t, 3, 3) [m] and RGBA colors (t, 4) from 0 to 1.

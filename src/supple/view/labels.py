@@ -85,7 +85,7 @@ def place_labels(
 
 
 def _apart(wanted: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]) -> np.ndarray:
-    """Nearest heights to the preferred ones, in their order, without overlaps of rivals."""
+    """Heights nearest to the preferred ones, order-preserving and free of overlaps between rivals."""
     y, order = wanted.astype(float), np.argsort(wanted, kind="stable")
     for _ in range(400):
         y = np.clip(y, *limits)
@@ -98,7 +98,7 @@ def _apart(wanted: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[
 
 
 def _make_room(axes: Any, width: float) -> None:
-    """Reserve a width in pixels to the right of the axes."""
+    """Reserve space of a given width [pixels] right of the axes."""
     box = axes.get_position()
     box.x1 = min(box.x1, 1 - width / axes.figure.bbox.width)
     axes.set_position(box)
@@ -113,7 +113,7 @@ def _text(axes: Any, curve: Curve) -> Any:
 
 
 def _densely(points: np.ndarray) -> np.ndarray:
-    """Resample the path through points (k, 2) at a spacing of one pixel."""
+    """Resample a path through points (k, 2) at one-pixel spacing."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
     at = np.linspace(0, along[-1], max(2, int(along[-1])))
     return np.column_stack([np.interp(at, along, axis) for axis in points.T])

@@ -1,4 +1,4 @@
-"""Arrangement of title, legend and body in a picture of any size."""
+"""Picture layout: title, legend and body, for any picture size."""
 
 from __future__ import annotations
 

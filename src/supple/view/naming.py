@@ -1,4 +1,4 @@
-"""Names of bodies below them in pictures."""
+"""Body names in pictures."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def outlines_of_bodies(model: Model, positions: np.ndarray) -> list[np.ndarray]:
 
 
 def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[Named, ...]:
-    """Bodies of a model with their outlines in several shapes."""
+    """Bodies of a model with outlines from several shapes."""
     names = [name for name, _ in model.body_vertices]
     each = zip(names, zip(*shapes, strict=True), strict=True) if shapes else ()
     return tuple(Named(name, np.concatenate(outlines)) for name, outlines in each if name)
 
 
 class Names:
-    """One text per body on a figure, placed for the camera."""
+    """Text labels on a figure, one per body, placed for the camera."""
 
     def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[Named, ...]) -> None:
         from matplotlib.patheffects import withStroke
@@ -48,7 +48,7 @@ class Names:
         self._texts = [figure.text(0, 0, body.name, **style) for body in named]
 
     def follow(self, camera: Camera) -> None:
-        """Place the texts below the bodies in the camera's view, within the picture."""
+        """Place labels below bodies in the camera's view, within the picture."""
         layout = self._layout
         room = (1 - layout.side), (1 - layout.header)
         lowest = layout.up(GAP + 2 * SMALL_SIZE)

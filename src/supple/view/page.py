@@ -19,7 +19,7 @@ FILM_LIMIT = 12_000_000
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture or plot as data URIs for both themes, with a caption."""
+    """Picture or plot as data URIs, one per theme, with caption."""
 
     caption: str
     light: str
@@ -86,7 +86,7 @@ class Page:
 
 
 def page_file(path: Path) -> Path:
-    """Validate the path of a page, which must not be a folder."""
+    """Validate a page's path; raises a ValueError for folders."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'}.")
     return path
@@ -113,7 +113,7 @@ def picture_uri(path: Path) -> str:
 
 
 def film_uri(path: Path) -> str | None:
-    """Return a film as a data URI; None if it is too large to send by mail."""
+    """Return a film as data URI; None above FILM_LIMIT."""
     return _uri("video/mp4", path.read_bytes()) if path.stat().st_size <= FILM_LIMIT else None
 
 

@@ -113,7 +113,7 @@ def histogram_plot(
 
 
 def plot_axes(size: tuple[int, int], title: str, subtitle: str = "", theme: Theme = LIGHT) -> Any:
-    """Return empty axes in the common style, on a figure of a size in pixels."""
+    """Return empty axes in common style, on a figure of given size [pixels]."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -137,7 +137,7 @@ def save(axes: Any, path: str | os.PathLike[str]) -> None:
 
 
 def above_lowest(energy: np.ndarray, lowest: float | None = None) -> np.ndarray:
-    """Energies above their lowest value, or above `lowest`; NaN at the lowest value itself."""
+    """Energies above their minimum, or above `lowest`; NaN at the minimum itself."""
     finite = energy[np.isfinite(energy)]
     if not len(finite):
         return np.full(energy.shape, np.nan)
@@ -162,7 +162,7 @@ def _mark(axes: Any, tolerance: float | None, theme: Theme) -> None:
 
 
 def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordinates: Any = "data") -> None:
-    """Add a text to the right of a point, legible on top of curves."""
+    """Add text right of a point, legible on top of curves."""
     from matplotlib.patheffects import withStroke
 
     axes.annotate(

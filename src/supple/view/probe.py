@@ -42,7 +42,7 @@ def vtk_problem_while_importing() -> str | None:
 
 @cache
 def vtk_problem() -> str | None:
-    """None if VTK can draw, otherwise a sentence with the packages to install."""
+    """None if VTK can draw, otherwise a sentence naming the packages to install."""
     try:
         done = subprocess.run([sys.executable, "-c", _ATTEMPT], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -52,7 +52,7 @@ def _stress(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
 
 
 def _is_finite(material: Material, along: float, sides: np.ndarray) -> bool:
-    """True if the energy is finite; beyond a barrier the stress may be finite, but not the energy."""
+    """True for finite energy; beyond a barrier, stresses may be finite without a finite energy."""
     F = (float(along), 0.0, 0.0, 0.0, float(sides[0]), 0.0, 0.0, 0.0, float(sides[1]))
     try:
         return bool(np.isfinite(psi(material, F)))

@@ -63,7 +63,7 @@ class Surface:
 
 @lru_cache(maxsize=2)
 def surface_of(model: Model, thickness: float = 0.0) -> Surface:
-    """Return the visible surface of a model, with the factor by which cloth thickness is drawn."""
+    """Return a model's visible surface; `thickness` is the factor by which cloth thickness is drawn."""
     visible = VisibleSurface(model.bodies)
     rest = visible.points(model.rest)
     corner = smooth_corners(rest, visible.triangles)

@@ -22,7 +22,7 @@ EDGE_DOTS = 7
 
 
 class Renderer:
-    """Images of drawings of one surface. The first is slowest; later ones only update the meshes."""
+    """Images of drawings of one surface; the first is slowest, later ones only update meshes."""
 
     def __init__(self, size: tuple[int, int], theme: Theme) -> None:
         import pyvista
@@ -160,7 +160,7 @@ class Renderer:
 
 
 def shows_edges(drawing: Drawing, camera: Camera, layout: Layout) -> bool:
-    """True for edges of bodies that are long enough in the picture not to darken it."""
+    """True for body edges long enough not to darken the picture."""
     if drawing.surface.skinned:
         return False
     places, _ = camera.project(drawing.points)

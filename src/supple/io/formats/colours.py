@@ -13,7 +13,7 @@ def srgb(body: int) -> np.ndarray:
 
 
 def linear(body: int) -> np.ndarray:
-    """Linear color (3,) of a body, between 0 and 1, as required by USD and glTF."""
+    """Linear body color (3,), between 0 and 1, as required by USD and glTF."""
     return to_linear(srgb(body) / 255)
 
 

@@ -1,4 +1,4 @@
-"""USD with time samples: a Mesh of the surface of each body, and a TetMesh of the volume of solids."""
+"""USD with time samples: surface Mesh of each body, and volume TetMesh of solids."""
 
 from __future__ import annotations
 

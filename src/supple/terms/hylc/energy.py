@@ -55,7 +55,7 @@ def _bent(fabric, k, X, y):
 
 
 class Entry(NamedTuple):
-    """Entry of a matrix function: value, and first and second derivatives by m, d and b."""
+    """Entry of a matrix function: value, and first and second derivatives with respect to m, d and b."""
 
     value: Any
     first: Any
@@ -107,8 +107,8 @@ def _entry(both, between, inverse, sign, d, b, r, flat):
 def _side(fabric, k, X, m, d, b, r, flat):
     """Entry of gₖ(L/z) with derivatives.
 
-    Returns the value; first, then second derivatives by m, d and b; first derivatives by X; mixed derivatives
-    by X and m, d, b; and second derivatives by X.
+    Returns the value; first, then second derivatives with respect to m, d and b; first derivatives with
+    respect to X; mixed derivatives with respect to X and m, d, b; and second derivatives with respect to X.
     """
     inverse, sign = 1.0 / fabric.scale[k], 7.0 - 2.0 * k
     zero = 0.0 * m
@@ -138,13 +138,13 @@ def _side(fabric, k, X, m, d, b, r, flat):
 
 @physics
 def _by_entries(m, d, b):
-    """Derivatives by L_xx, L_xy and L_yy from those by m, d and b."""
+    """Derivatives with respect to L_xx, L_xy and L_yy from those with respect to m, d and b."""
     return 0.5 * (m + d), b, 0.5 * (m - d)
 
 
 @physics
 def _twice_by_entries(mm, md, mb, dd, db, bb):
-    """Second derivatives by (xx, xx), (xx, xy), (xx, yy), (xy, xy), (xy, yy), (yy, yy)."""
+    """Second derivatives with respect to (xx, xx), (xx, xy), (xx, yy), (xy, xy), (xy, yy), (yy, yy)."""
     return (
         0.25 * (mm + 2.0 * md + dd), 0.5 * (mb + db), 0.25 * (mm - dd),
         bb, 0.5 * (mb - db), 0.25 * (mm - 2.0 * md + dd),
@@ -156,7 +156,7 @@ class Density(NamedTuple):
 
     Attributes:
         value: ψ without its constant [J/m²].
-        first: Derivatives by e₀ e₁ e₂ L_xx L_xy L_yy.
+        first: Derivatives with respect to e₀ e₁ e₂ L_xx L_xy L_yy.
         second: Second derivatives, upper triangle row by row.
     """
 

@@ -239,7 +239,7 @@ def _product(f: tuple, g: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _inverse_length(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """1/l of the edges of hinges with derivatives by their four corners."""
+    """1/l of hinge edges with derivatives with respect to their four corners."""
     e = x[:, 1] - x[:, 0]
     l = np.maximum(np.linalg.norm(e, axis=1), SHORTEST)
     first, second = np.zeros((len(x), 4, 3)), np.zeros((len(x), 4, 4, 3, 3))
@@ -253,7 +253,7 @@ def _inverse_length(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _twice_area(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """n with derivatives by the six corners."""
+    """n with derivatives with respect to the six corners."""
     edges = [x[:, (a + 2) % 3] - x[:, (a + 1) % 3] for a in range(3)]
     N = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     n = np.maximum(np.linalg.norm(N, axis=1), SHORTEST)
