@@ -2,7 +2,9 @@
 
 With the relative displacement c = Σ wⱼ uⱼ of the two contact points, the gap beyond the thickness is g = g₀ +
 n · c, and the slip from the stick point is o = o₀ + c - n (n · c). The force on the first point is
-    r = λ n + t,    λ = k max(-g, 0),    t = -k o if |t| ≤ μ λ, otherwise -μ λ o/|o|.
+
+    r = λ n + t,    λ = k max(-g, 0),    t = -k o if k |o| ≤ μ λ, otherwise -μ λ o/|o|.
+
 λ and t are evaluated at the same positions: nothing is lagged. A sticking contact is held by a spring whose
 end moves only during sliding, so it does not creep (`supple.grip`).
 """

@@ -3,7 +3,9 @@
 An angle jumps from π to -π if two triangles pass through each other. The energy of a fabric differs on both
 sides, so it would jump, too, and cloth that is folded shut by its threads or by external forces would have no
 equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
+
     θ  ←  ± (|θ| + π x³/(1 - x)),
+
 which is twice continuously differentiable and unbounded, like the curvature of a closed fold.
 """
 
