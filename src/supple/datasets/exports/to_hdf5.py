@@ -1,4 +1,4 @@
-"""HDF5: one file with a chunk for each sample, in groups as in the store."""
+"""HDF5 export: one file with one chunk per sample, in the same groups as the store."""
 
 from __future__ import annotations
 
