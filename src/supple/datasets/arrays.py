@@ -79,7 +79,7 @@ def _bytes(dtype: np.dtype) -> dict[str, Any]:
 
 
 def chunk_file(dimensions: int, shard: int = 0) -> str:
-    """Path of a shard, or of the single chunk, relative to the folder of its array."""
+    """Path of a shard, or of a single chunk, within its array folder."""
     return "/".join(["c", str(shard), *["0"] * (dimensions - 1)]) if dimensions else "c"
 
 
@@ -174,7 +174,7 @@ class Shard:
         self._rows = self._plain() if whole.all() else None
 
     def _plain(self) -> np.ndarray | None:
-        """View (size, ...) of all chunks if they are stored contiguously in order, otherwise None."""
+        """View (size, ...) of all chunks if contiguous and ordered, otherwise None."""
         size = len(self._index)
         if not np.array_equal(self._index[:, 0], self._each * np.arange(size, dtype=np.uint64)):
             return None
@@ -195,7 +195,7 @@ class Shard:
         return bool(self._index[number, 0] != MISSING)
 
     def __getitem__(self, number: int) -> np.ndarray:
-        """Read-only view of a chunk; NaN or 0 if it is missing."""
+        """Read-only view of a chunk; NaN or 0 for missing chunks."""
         if number not in self:
             return np.full(self.shape, np.nan if self.dtype.kind == "f" else 0, self.dtype)
         offset = int(self._index[number, 0])

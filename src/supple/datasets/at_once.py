@@ -37,7 +37,7 @@ OF_MOTIONS = {
 
 
 class AtOnce:
-    """Vectorized evaluation of the conditions of many samples.
+    """Vectorized evaluation of sample conditions.
 
     Attributes:
         able: True if every varied quantity is of a supported kind.
@@ -57,7 +57,7 @@ class AtOnce:
             self._made_of = [(label, self._group(p), *self._material(p)) for label, p in self._of["material"]]
 
     def conditions(self, columns: Columns) -> list[Conditions] | None:
-        """Conditions of the samples with the given values.
+        """Evaluate conditions for many sets of values.
 
         Returns:
             One entry per sample; None if any value is out of bounds, so that the caller evaluates samples one
@@ -89,7 +89,7 @@ class AtOnce:
         return "material" if table in ("solid", "cloth") and self._is_of_one_material(place) else ""
 
     def _is_of_one_material(self, place: Place) -> bool:
-        """True for a scalar parameter of a material that is uniform and used by a single term."""
+        """True for scalar parameters of uniform materials used by a single term."""
         kind, number, *inner = place.keys
         if len(inner) != 3 or place.size != 1 or self._base.varied:
             return False
@@ -106,7 +106,7 @@ class AtOnce:
         return str(name), table.kind, table.given()
 
     def _group(self, place: Place) -> int | None:
-        """Index of the elastic term that belongs to the body of a scene path alone; None if shared."""
+        """Index of the elastic term exclusive to a scene path's body; None if bodies share terms."""
         kind, number = str(place.keys[0]), int(place.keys[1])
         body = self._base.bodies[number if kind == "solid" else len(self._source.table.solid) + number]
         groups = elastic_groups(self._base.bodies)
@@ -183,7 +183,7 @@ class AtOnce:
 
 
 def _column(label: str, place: Place, columns: Columns, count: int) -> np.ndarray:
-    """(k, size) values of a quantity; the value in the scene file if it is not varied."""
+    """(k, size) values of a quantity; constant quantities repeat the scene value."""
     now = place.now
     return np.reshape(columns.get(label, np.broadcast_to(now, (count, *np.shape(now)))), (count, -1))
 

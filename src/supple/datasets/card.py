@@ -55,7 +55,7 @@ LEFT_OUT = "Samples that were not are left out."
 
 
 def card(store: Store, name: str | None = None) -> str:
-    """Text of the data card of a store.
+    """Data card text of a store.
 
     Args:
         store: The store.

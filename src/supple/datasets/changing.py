@@ -79,7 +79,7 @@ class Changing:
             raise SceneError(f"{kind}[{number}]: {error}") from None
 
     def _load(self, kind: str, entry: Any, before: Load) -> Load:
-        """Load described by a new entry, with the selection and ramp of the previous load."""
+        """Create a load from a new entry, keeping selection and ramp of the previous one."""
         alone = copy(self._source.file.scene)
         alone.loads = []
         if kind == "body_force":
@@ -102,7 +102,7 @@ class Changing:
 
 
 def _place_of_load(table: SceneTable, kind: str, number: int) -> int:
-    """Index of an entry in the scene's loads.
+    """Index of a load entry in the scene's load list.
 
     Forces come first, then body forces, then tractions that are not follower loads.
     """

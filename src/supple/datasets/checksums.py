@@ -70,12 +70,12 @@ def read_sealed(path: Path, required: bool = True) -> dict[str, Any]:
 
 
 def checksums_of(folder: Path, names: list[str]) -> dict[str, str]:
-    """SHA-256 of files, by their names in a folder."""
+    """SHA-256 checksums by file name."""
     return {name: sha256_of(folder / name) for name in sorted(names)}
 
 
 def wrong_files(folder: Path, checksums: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each file of a folder that is missing or fails its checksum."""
+    """Yield a sentence per missing or damaged file of a folder."""
     for name, checksum in checksums.items():
         path = folder / name
         try:

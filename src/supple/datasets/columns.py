@@ -17,7 +17,7 @@ from supple.datasets.places import AXES
 
 
 def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Read the columns of a table by label.
+    """Read table columns by label.
 
     Args:
         path: CSV, NPZ or Parquet file.

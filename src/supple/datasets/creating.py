@@ -125,7 +125,7 @@ def _or_grow(store: Store, facts: Facts) -> str:
 
 
 def difference(store: Store, facts: Facts) -> str:
-    """Short description of the differences between a spec and the spec of a store."""
+    """Short description of differences between a new spec and a store's spec."""
     old, new = store.spec, facts.spec
     keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
     if set(keys) - {"count"}:
@@ -138,14 +138,14 @@ def difference(store: Store, facts: Facts) -> str:
 
 
 def other_files(store: Store, now: dict[str, str]) -> str:
-    """Message listing the scene's files that have changed since the store was created; empty if none has."""
+    """Message about scene files modified since store creation; empty without changes."""
     before = store.facts.get("files", now)
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return f"its scene is of other files now: {', '.join(changed)}" if changed else ""
 
 
 def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
-    """Write all files of a store that precede the first solve.
+    """Write all store files that precede the first solve.
 
     Args:
         path: Folder to write to.
@@ -179,7 +179,7 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
 
 
 def write_card(path: Path, called: str) -> None:
-    """Write the data card of a new store, then the checksums of all its files."""
+    """Write data card and file checksums of a new store."""
     write_text(path / "README.md", card(Store(path), called))
     every = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
     names = [name for name in every if name not in ("zarr.json", CHECKSUMS)]

@@ -28,7 +28,7 @@ def dataset(
     retry_failed: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> Dataset:
-    """Compute a data set of equilibria, or resume one, and open it.
+    """Compute or resume a data set of equilibria and open it.
 
     Finished shards are not solved again. Worker processes import the calling script: protect its code by `if
     __name__ == "__main__":`.

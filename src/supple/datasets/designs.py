@@ -86,7 +86,7 @@ def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.n
 
 
 def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:
-    """Map points of the unit cube to the ranges, or to the listed values, of the quantities."""
+    """Map unit cube points to ranges or listed values of quantities."""
     columns, first = {}, 0
     for vary in varied:
         size = sizes[vary.label]

@@ -20,7 +20,7 @@ FIELD = "field"
 
 
 def field_place(source: Source, text: str) -> Place | None:
-    """Scene path of a mesh field, or None if the text does not name one.
+    """Parse the scene path of a mesh field; None for other paths.
 
     Raises:
         ValueError: The scene has no such body or field; the message names the closest match.

@@ -51,7 +51,7 @@ class NamedFile:
 
     @property
     def copies(self) -> list[str]:
-        """Names of the copies of all paths."""
+        """File names of all copies."""
         return [str(Path(self.name).with_suffix(path.suffix)) for path in self.paths]
 
 
@@ -61,7 +61,7 @@ def sha256_of(path: Path) -> str:
 
 
 def files_of(tables: Any, folder: Path) -> dict[str, str]:
-    """SHA-256 of every file named by scene tables, by the value in the scene.
+    """SHA-256 checksums of files named by scene tables, by scene value.
 
     Args:
         tables: Tables of the scene.
@@ -92,7 +92,7 @@ def named_files(tables: Any, folder: Path) -> list[NamedFile]:
 
 
 def _path_of(key: str, text: str, folder: Path) -> Path | None:
-    """File path given by a scene value; None for other values."""
+    """Resolve a scene value to an existing file; None for other values."""
     for place in [text, *(at.format(text) for at in FABRICS if key == "fabric")]:
         with suppress(SceneError, OSError, ValueError):
             if (path := located(folder, place)).is_file():
@@ -108,7 +108,7 @@ def _with_partner(path: Path) -> tuple[Path, ...]:
 
 
 def _free_name(path: Path, digest: str, others: Sequence[NamedFile]) -> str:
-    """File name for a copy, numbered if another file has the same name."""
+    """File name for a copy, numbered on name collisions."""
     stem = {Path(other.name).stem.lower(): other.digest for other in others}
     name, number = path.name, 1
     while stem.get(Path(name).stem.lower(), digest) != digest:
@@ -159,7 +159,7 @@ def _only_paths_differ(old: Any, new: Any, names: Mapping[str, str], key: str = 
 
 
 def without_folder(text: str) -> str:
-    """Remove the folders of an absolute path, or of a command argument that ends in one."""
+    """Strip folders from an absolute path or a command argument ending in one."""
     before, equals, path = text.rpartition("=")
     absolute = path.startswith(("/", "~", "$")) or re.match(r"[A-Za-z]:[\\/]|\\\\", path)
     return before + equals + re.split(r"[\\/]", path.rstrip("\\/"))[-1] if absolute else text

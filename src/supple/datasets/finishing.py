@@ -110,7 +110,7 @@ def _finish(store: Store, finished: list[int]) -> None:
 
 
 def _files(name: str, nodes: Mapping[str, Any]) -> list[str]:
-    """Files of an array or group of a store."""
+    """File names of a Zarr array or group."""
     chunks = [f"{name}/{chunk_file(len(nodes[name]['shape']))}"] if "shape" in nodes[name] else []
     return [f"{name}/zarr.json", *chunks]
 
@@ -148,7 +148,7 @@ def report_files(store: Store) -> set[str]:
 
 
 def _state(store: Store) -> tuple[str | None, ...]:
-    """Contents of the two files that every `finish` changes; None for a missing file."""
+    """Contents of two files that every `finish` changes; None for missing files."""
     paths = (store.path / REPORT, store.path / "report" / CHECKSUMS)
     return tuple(path.read_text(errors="replace") if path.exists() else None for path in paths)
 
@@ -165,7 +165,7 @@ def _tell_root(store: Store, nodes: dict[str, Any]) -> None:
 
 
 def part_of_statistics(store: Store, good: np.ndarray) -> str:
-    """Samples covered by the statistics: "train", or "all" if no good sample is in that part."""
+    """Statistics cover the split "train", or "all" without good training samples."""
     return "train" if len(store.parts_of(good)["train"]) else "all"
 
 
@@ -207,7 +207,7 @@ def statistics(
 
 
 def _sums_of_shard(store: Store, shard: int, ids: np.ndarray, part: str) -> dict[str, list[dict[str, Any]]]:
-    """Partial sums of each quantity over the samples of one part, or of all parts.
+    """Partial sums per quantity over one split or all splits of a shard.
 
     Stores of earlier versions lack these sums in their manifests; they are recomputed from the samples.
     """

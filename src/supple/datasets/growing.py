@@ -84,7 +84,7 @@ def _go_on(store: Store, new: Store, shard: int) -> None:
 
 
 def _write_journal(store: Store, new: Store, shard: int) -> None:
-    """Write the samples of the last, partially filled shard to a journal, from which it resumes."""
+    """Write finished samples of a partially filled shard to a journal, to resume from."""
     journal = Journal(new.journal_file(shard), new.facts["identity"])
     for sample, row in finished_rows(store, shard):
         journal.add(sample, row)

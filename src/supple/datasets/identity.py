@@ -31,7 +31,7 @@ def origin_of(spec: Mapping[str, Any], source: Source) -> str:
 
 
 def identity_of(origin: str, count: int | None, columns: Mapping[str, np.ndarray]) -> str:
-    """Hash of an origin and of all values (count, size) of the design."""
+    """Hash of origin and design values (count, size)."""
     found = hashlib.sha256(json.dumps([origin, count]).encode())
     for values in columns.values():
         found.update(np.ascontiguousarray(values).tobytes())

@@ -87,7 +87,7 @@ class Journal:
 
 
 def finished_rows(store: Store, shard: int) -> Iterator[tuple[int, Row]]:
-    """Yield the samples of a finished shard with their numbers, as its journal had them.
+    """Yield sample numbers and journal entries of a finished shard.
 
     Raises:
         DatasetError: A sample is damaged.

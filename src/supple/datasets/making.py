@@ -1,4 +1,4 @@
-"""Creation of a store from a spec: the full design is drawn and written before the first solve."""
+"""Store creation from a spec: draws and writes the full design before the first solve."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _grown(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
 
 
 def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
-    """Contents of the store of a spec, including its design.
+    """Determine store contents from a spec, including the design.
 
     Args:
         spec: The spec.

@@ -1,4 +1,4 @@
-"""Merging of stores of the same spec whose shards were solved in different locations."""
+"""Merging of stores with equal specs and shards solved in different locations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def merge(target: Path, sources: list[Path]) -> Store:
 
 
 def _copy_empty(source: Store, target: Path) -> None:
-    """Copy a store without its samples, after checking that it is unchanged."""
+    """Copy an unmodified store without samples."""
     refuse_changed(source)
     target.parent.mkdir(parents=True, exist_ok=True)
     ignore = shutil.ignore_patterns(".unfinished_*", "c")

@@ -100,7 +100,7 @@ def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
 
 
 def solve_shard(path: str, shard: int) -> int:
-    """Solve a shard in a Ray task, unless another task has finished it."""
+    """Ray task: solve a shard unless already finished."""
     from supple.datasets.shards import Shards
 
     if path not in _SHARDS:

@@ -95,7 +95,7 @@ class Samples:
         return found[place]
 
     def _shard(self, number: int) -> Shard | None:
-        """Memory-mapped shard; None if it is unfinished. Files without a manifest are ignored."""
+        """Memory-mapped shard; None without a manifest, which marks unfinished shards."""
         if number in self._open:
             self._open.move_to_end(number)
             return self._open[number]
@@ -149,7 +149,7 @@ class Dataset(Mapping[str, Any]):
 
     @property
     def count(self) -> int:
-        """Number of samples in the design, solved or not."""
+        """Total number of samples, solved or unsolved."""
         return self.store.count
 
     @property
@@ -173,12 +173,12 @@ class Dataset(Mapping[str, Any]):
 
     @property
     def outcomes(self) -> np.ndarray:
-        """(count,) outcome of every sample as a word."""
+        """(count,) sample outcomes as words."""
         return np.array(OUTCOMES)[self.report["outcome"]]
 
     @cached_property
     def ids(self) -> np.ndarray:
-        """Ids of the samples that reached their tolerance; all others have a report but no positions."""
+        """Ids of converged samples; all other samples have a report but no positions."""
         return np.flatnonzero(good_samples(self.report))
 
     @cached_property
@@ -314,7 +314,7 @@ class Dataset(Mapping[str, Any]):
         return xarray.Dataset(found, attrs={"title": self.title})
 
     def scene(self) -> SceneFile:
-        """Scene of the data set, with the values of its scene file."""
+        """Load the scene with its original, unvaried values."""
         from supple.scene import load_scene
 
         return load_scene(self.path / "scene.toml", self.store.scene_folder)

@@ -1,4 +1,4 @@
-"""Sample order: a path through the design on which consecutive points are close to each other."""
+"""Sample order: a path through the design that visits nearby points consecutively."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK = 4096
 
 
 def coordinates(columns: Mapping[str, np.ndarray], logarithmic: set[str]) -> np.ndarray:
-    """(count, d) values of all quantities, each scaled to [0, 1] over the design.
+    """(count, d) quantity values, scaled to [0, 1] over the design.
 
     Args:
         columns: (count, size) values of each quantity.
@@ -48,7 +48,7 @@ def path_through(points: np.ndarray) -> np.ndarray:
 def path_in_parts(
     columns: Mapping[str, np.ndarray], logarithmic: set[str], counts: Sequence[int]
 ) -> np.ndarray:
-    """(count,) order of samples along a path, with a separate path for each extension of the data set.
+    """(count,) sample order along a path, separate for each data set extension.
 
     Extensions do not change the order of earlier samples.
 

@@ -58,12 +58,12 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
 
     @property
     def y_mean(self) -> Any:
-        """Per-coordinate mean of the output; a dictionary for several outputs."""
+        """Per-coordinate output mean; a dictionary for several outputs."""
         return self._told({name: mean for name, (mean, _) in self._moments.items()})
 
     @property
     def y_std(self) -> Any:
-        """Per-coordinate standard deviation of the output; a dictionary for several outputs."""
+        """Per-coordinate output standard deviation; a dictionary for several outputs."""
         return self._told({name: deviation for name, (_, deviation) in self._moments.items()})
 
     def _told(self, by_name: dict[str, Any]) -> Any:
@@ -120,7 +120,7 @@ def _names(output: Any) -> list[str]:
 
 
 def _stored(data: Dataset, name: str) -> Any:
-    """Lazy array of an output that is stored for every sample."""
+    """Lazy array of a stored per-sample output."""
     known = [kind.name for kind in data.store.kinds]
     try:
         found = data[name]
@@ -132,7 +132,7 @@ def _stored(data: Dataset, name: str) -> Any:
 
 
 def _for_training(data: Dataset) -> np.ndarray:
-    """Ids of the good training samples, or of all good samples if there are none."""
+    """Ids of good training samples, otherwise of all good samples."""
     train = data.split("train")
     return train if len(train) else data.ids
 
@@ -162,5 +162,5 @@ def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _not_zero(deviation: np.ndarray) -> np.ndarray:
-    """Replace zero deviations by 1, so that constants are not scaled."""
+    """Replace zero deviations by 1, which leaves constants unscaled."""
     return np.where(deviation > 0, deviation, 1.0)

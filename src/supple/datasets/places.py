@@ -121,7 +121,7 @@ def find(table: BaseModel, text: str) -> Place:
 
 
 def _numbers(found: Any, text: str) -> Any:
-    """Check that a scene value is a floating-point number or a list of them."""
+    """Check that a scene value consists of floating-point numbers."""
     several = found if isinstance(found, list) else [found]
     if several and all(isinstance(v, float) for v in several):
         return found

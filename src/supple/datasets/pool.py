@@ -49,7 +49,7 @@ class _Worker:
 
 
 def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watch: Watch) -> None:
-    """Solve and publish shards of a store with a pool of workers.
+    """Solve and publish shards with a worker pool.
 
     Args:
         path: Folder of the store.
@@ -85,7 +85,7 @@ def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watc
 
 
 def _needs_more(pool: list[_Worker], left: deque[int]) -> bool:
-    """True if an additional worker would have a shard to solve."""
+    """True if unsolved shards outnumber idle workers."""
     return sum(worker.shard is None for worker in pool) < len(left)
 
 
@@ -112,7 +112,7 @@ def _environment(values: dict[str, str]) -> Any:
 
 
 def _heard(worker: _Worker, watch: Watch) -> bool:
-    """Process the messages of a worker; False if it has died."""
+    """Process worker messages; False for dead workers."""
     try:
         while worker.pipe.poll():
             kind, what = worker.pipe.recv()

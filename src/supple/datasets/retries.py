@@ -1,4 +1,4 @@
-"""Release of failed samples so that they are solved again."""
+"""Release of failed samples for another attempt."""
 
 from __future__ import annotations
 

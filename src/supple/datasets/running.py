@@ -39,7 +39,7 @@ class Share:
 
 
 def parse_share(text: Any, grow: bool = False, overwrite: bool = False) -> Share:
-    """Parse a share "i/N", such as 0/16 to 15/16; None is the full set.
+    """Parse a share "i/N" such as 3/16; None selects all shards.
 
     Raises:
         DatasetError: The text is invalid, or a share is combined with growing or overwriting, which must
@@ -110,7 +110,7 @@ def run_store(
 
 
 def _workers(store: Store, asked: int | None, shards: int) -> tuple[int, int]:
-    """Number of processes and of threads per process.
+    """Choose process count and threads per process.
 
     A CUDA device gets a few processes; the CPU gets one single-threaded process per core for small problems.
     """

@@ -54,11 +54,11 @@ class Shards:
         self._points = coordinates(columns, logarithmic)
 
     def values(self, sample: int) -> dict[str, Any]:
-        """Value of each varied quantity of a sample."""
+        """Sample values by quantity label."""
         return {label: column[sample].tolist() for label, column in self.store.inputs.items()}
 
     def run(self, shard: int, progress: Progress | None = None) -> None:
-        """Solve and publish a shard; samples in its journal are not solved again."""
+        """Solve and publish a shard, skipping samples already in its journal."""
         began = perf_counter()
         ids = self.store.ids(shard)
         journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
@@ -135,7 +135,7 @@ class Shards:
         return first
 
     def _predicted(self, found: Mapping[int, Solved], samples: np.ndarray) -> np.ndarray | None:
-        """Positions (k, n, 3) [m] of samples predicted from solved ones; None if there are too few."""
+        """Predicted positions (k, n, 3) [m] of samples; None with too few solved samples."""
         neighbours = Neighbours(len(found))
         for sample, solved in found.items():
             if solved.ok and solved.measured is not None:
@@ -165,7 +165,7 @@ class Shards:
             yield row
 
     def _meanings(self, ids: range) -> Iterator[Meaning | None]:
-        """Conditions of samples, evaluated in groups of fixed size; None if each needs its own model."""
+        """Evaluate conditions in fixed-size groups; None if samples need their own models."""
         some = max(1, min(AT_ONCE, MOST_VERTICES // self.sampler.model.vertices))
         for first in range(0, len(ids), some):
             every = [self.values(sample) for sample in ids[first : first + some]]

@@ -1,4 +1,4 @@
-"""Equilibria of one scene for many parameter values; shared parts of the problem are built once."""
+"""Equilibria of one scene for many parameter values, with shared problem data built once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Solved:
         return self.report is not None and self.report.outcome is Outcome.CONVERGED and self.report.ok
 
     def is_nearer_than(self, other: Solved) -> bool:
-        """True if the relative residual is smaller than that of another result."""
+        """True if this result has the smaller relative residual."""
         if self.report is None or other.report is None:
             return self.report is not None
         return bool(self.report.imbalance < other.report.imbalance)
@@ -91,7 +91,7 @@ class Solved:
 
 
 def crash(error: Exception) -> Solved:
-    """Result of a sample ended by an unexpected error, with the source location of the error.
+    """Result of a crashed sample, with error message and source location.
 
     Raises:
         Exception: Errors of the system or the GPU are raised again.
@@ -111,7 +111,7 @@ def crash(error: Exception) -> Solved:
 
 
 def scene_of_store(store: Store) -> Source:
-    """Load the scene of a store with its varied quantities.
+    """Load scene and varied quantities of a store.
 
     Raises:
         DatasetError: The scene differs from the scene that the store was created with.
@@ -142,7 +142,7 @@ def scene_of_store(store: Store) -> Source:
 
 
 def _refuse_another_scene(store: Store, source: Source) -> None:
-    """Check the scene of a store without checksums by its identity hash."""
+    """Verify the scene of a store without checksums by identity hash."""
     if changed := other_files(store, source.files):
         raise DatasetError(
             f"{store.path}: {changed}. Put back what was in {store.scene_folder} when it was begun."
@@ -157,7 +157,7 @@ def _refuse_another_scene(store: Store, source: Source) -> None:
 
 
 class Sampler:
-    """Solver for the samples of a store.
+    """Equilibrium solver for samples of a store.
 
     Args:
         store: The store.
@@ -191,7 +191,7 @@ class Sampler:
         self._near = self.asked.solver.near_the_end()
 
     def meanings(self, every: Sequence[Values]) -> Sequence[Meaning | None]:
-        """Conditions for each set of values, to pass to `solve`; None if samples need their own models."""
+        """Precompute conditions for `solve`; None if samples need their own models."""
         if self.source.rebuilds:
             return [None] * len(every)
         with suppress(Exception):  # samples are retried one by one later
@@ -201,7 +201,7 @@ class Sampler:
     def solve(
         self, values: Values, starts: Sequence[np.ndarray | None], meaning: Meaning | None = None
     ) -> Solved:
-        """Solve for the equilibrium of one sample.
+        """Solve one sample.
 
         The initial positions are tried in order. If all attempts fail, loads and motions are applied in
         steps.
@@ -234,7 +234,7 @@ class Sampler:
         return self._grown(values, conditions, replace(best, retries=len(starts)))
 
     def solve_all(self, every: Sequence[Values], starts: Sequence[np.ndarray | None]) -> Iterator[Solved]:
-        """Solve for several equilibria, batched up to the capacity of the device.
+        """Solve several samples, batched up to device capacity.
 
         Args:
             every: Values of each sample.
@@ -261,7 +261,7 @@ class Sampler:
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
 
     def _conditions(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError | Solved]:
-        """Conditions of each set of values, or the error that prevented them."""
+        """Conditions or error for each set of values."""
         with suppress(Exception):
             return self.source.conditions_of(every) if every else []
         return [self._own_conditions(values) for values in every]
@@ -273,7 +273,7 @@ class Sampler:
             return crash(error)
 
     def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report] | Solved]:
-        """Yield positions and reports; if a batch crashes, its samples are solved one by one."""
+        """Yield positions and reports; samples of a crashed batch are solved one by one."""
         if self._batches is None:
             self._batches = Batches(self.model, self.asked, share=1 / self._beside)
         while chunk := self._batches.next_of(every):

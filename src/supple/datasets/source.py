@@ -94,12 +94,12 @@ class Source:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """SHA-256 of each file that determines the scene, by its value in the scene file."""
+        """SHA-256 checksums of files that determine the scene, by scene value."""
         return files_of(self.tables, self.file.folder)
 
     @cached_property
     def model(self) -> Model:
-        """Model of the scene with the values in its file."""
+        """Model built from the unmodified scene file."""
         return build_model(self.file.scene, quasistatic=True)
 
     def tables_with(self, values: Values) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Source:
         return scene
 
     def conditions_of(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError]:
-        """Conditions of each set of values, or the error in them. Requires samples that share one model."""
+        """Conditions or error for each set of values; requires a shared model."""
         if self._at_once.able:
             columns = {label: np.array([values[label] for values in every]) for label in every[0]}
             found = self._at_once.conditions(columns)
@@ -175,7 +175,7 @@ class Source:
         )
 
     def own_model(self, values: Values) -> Model:
-        """Model of the scene with the given values.
+        """Build a separate model for given values.
 
         Raises:
             SceneError: The mesh has other vertices or cells than the mesh of the scene file.

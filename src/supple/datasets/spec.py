@@ -65,7 +65,7 @@ class Spec:
 
 
 def load_spec(spec: Any, function: Function | None = None, allow_code: bool = False) -> Spec:
-    """Read a spec from a TOML file or a dictionary.
+    """Read and validate a spec from a TOML file or dictionary.
 
     Args:
         spec: Path, dictionary (paths relative to the working folder), or a spec that is returned unchanged.
@@ -112,7 +112,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
 
 
 def _source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | None:
-    """Load the scene even if other fields are invalid, so that all mistakes are reported together."""
+    """Load the scene even if other fields are invalid, to report all mistakes together."""
     named = raw.get("scene")
     if not isinstance(named, str | os.PathLike):
         return None

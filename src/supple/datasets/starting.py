@@ -1,4 +1,4 @@
-"""Initial positions of a solve, predicted from earlier samples of the same shard."""
+"""Initial positions, predicted from earlier samples of the same shard."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Neighbours:
         return self._positions[int(self._distances(point).argmin())].reshape(-1, 3)
 
     def predicted(self, point: np.ndarray) -> np.ndarray | None:
-        """Positions (n, 3) [m] at a point, interpolated from the nearest samples; None if there are too few.
+        """Positions (n, 3) [m] at a point, interpolated from nearby samples; None for too few samples.
 
         Cubic radial basis functions with a linear tail, s(p) = Σ wₖ |p - pₖ|³ + c · (1, p), interpolate the
         samples and reproduce linear functions. The result is a weighted sum of known positions with weights

@@ -136,7 +136,7 @@ class Store:
 
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
-        """Values (count,) or (count, size) of each varied quantity, in the order of the ids."""
+        """Values (count,) or (count, size) of varied quantities, in id order."""
         labels = [varied["label"] for varied in self.facts["varied"]]
         return {label: read_array(self.path / "inputs" / label) for label in labels}
 
@@ -145,7 +145,7 @@ class Store:
         return split_of(ids, self.spec["seed"], self.spec["splits"])
 
     def file(self, name: str, shard: int) -> Path:
-        """File of a quantity in a shard."""
+        """Shard file of a quantity."""
         kind = next(kind for kind in self.kinds if kind.name == name)
         return self.path / "samples" / name / chunk_file(len(kind.shape) + 1, shard)
 
@@ -157,7 +157,7 @@ class Store:
         return self.path / ACCOUNTS / f"{shard:06d}.journal"
 
     def finished(self) -> list[int]:
-        """Numbers of the shards with a manifest, in ascending order."""
+        """Sorted numbers of shards with a manifest."""
         names = {file.name for file in (self.path / ACCOUNTS).glob("*.json")}
         return [shard for shard in range(self.shards) if self.account_file(shard).name in names]
 
@@ -176,7 +176,7 @@ class Store:
         report: Mapping[str, Sequence[Any]],
         further: Mapping[str, Any],
     ) -> None:
-        """Write all data of a shard, then its manifest, so that incomplete shards never count as finished.
+        """Write shard data, then the manifest; incomplete shards never count as finished.
 
         Args:
             shard: Number of the shard.
@@ -206,7 +206,7 @@ class Store:
         )
 
     def _refuse_another(self) -> None:
-        """Check that the store was not extended or replaced since it was opened."""
+        """Refuse to write to a store extended or replaced since opening."""
         if Store(self.path).facts["identity"] != self.facts["identity"]:
             raise DatasetError(
                 f"{self.path} has grown or was replaced while this was solved; start again to go on with it."

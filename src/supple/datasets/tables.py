@@ -34,7 +34,7 @@ Values = Annotated[list[Value], Field(min_length=1)]
 
 
 class VaryTable(Table):
-    """One quantity of the scene that varies between samples."""
+    """Varied quantity: scene path and range or values."""
 
     path: StrictStr | Annotated[list[StrictStr], Field(min_length=1)] = Field(
         description="Where it stands in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; a "

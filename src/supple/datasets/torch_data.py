@@ -1,4 +1,4 @@
-"""Streams of batches for PyTorch; the only module of data sets that imports it."""
+"""Batch streams for PyTorch; no other data set module imports it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Stream(IterableDataset):  # type: ignore[misc]
 
 
 def _tensors(y: Any) -> Any:
-    """Tensor of one output, or tensors of several outputs by name."""
+    """Convert arrays to tensors; several outputs form a dictionary."""
     if isinstance(y, dict):
         return {name: torch.from_numpy(values) for name, values in y.items()}
     return torch.from_numpy(y)

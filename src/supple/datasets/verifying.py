@@ -1,4 +1,4 @@
-"""Verification of a store: all checksums, and a few samples solved again."""
+"""Store verification: compares checksums and solves a few samples again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Verdict:
 def verify(
     store: Store, again: int = 5, seed: int = 0, watch: Callable[[int, int], None] | None = None
 ) -> Verdict:
-    """Compare every file and every sample chunk of a store with its checksum.
+    """Verify the checksums of all files and sample chunks in a store.
 
     If nothing is damaged, some samples are solved again from the scene's initial positions, and their
     positions are compared with the stored ones.
@@ -120,7 +120,7 @@ def _note_unfinished(store: Store, verdict: Verdict) -> None:
 
 
 def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
-    """Yield a sentence for each problem of a shard."""
+    """Yield a sentence per problem found in a shard."""
     try:
         account = store.account(shard)
     except DatasetError as error:
@@ -205,7 +205,7 @@ def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdic
 
 
 def discard(store: Store, shards: list[int]) -> None:
-    """Mark shards as unfinished, so that they are solved again."""
+    """Mark shards as unfinished; the next run solves them again."""
     for shard in shards:
         store.account_file(shard).unlink(missing_ok=True)
 

@@ -16,7 +16,7 @@ TEMPORARY = (".unfinished_", ".nfs")
 
 
 def wrong_constants(store: Store) -> Iterator[str]:
-    """Yield a sentence for each file written at creation that is missing or has changed."""
+    """Yield a sentence per missing or modified file among those written at creation."""
     if not store.is_sound:
         yield f"{store.path / 'zarr.json'} is damaged or was edited: its checksum is wrong."
     if store.has_checksums:
@@ -49,7 +49,7 @@ def refuse_changed(store: Store) -> None:
 
 
 def extra_files(store: Store) -> Iterator[str]:
-    """Yield a sentence for each foreign file in a store."""
+    """Yield a sentence per foreign file in a store."""
     try:
         known = {*_constants(store), CHECKSUMS, "zarr.json"}
     except DatasetError:  # reported elsewhere

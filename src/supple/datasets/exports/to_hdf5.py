@@ -1,4 +1,4 @@
-"""HDF5 export: one file with one chunk per sample, in the same groups as the store."""
+"""HDF5 export: one file with the store's groups and one chunk per sample."""
 
 from __future__ import annotations
 
