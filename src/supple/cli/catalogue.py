@@ -265,7 +265,7 @@ def _title(path: Path) -> str:
 
 
 def _summary(kind: Any, options: list[str]) -> str:
-    """First paragraph of a class docstring, up to the explanation of its options."""
+    """First paragraph of a class docstring, without option explanations."""
     import re
 
     text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())

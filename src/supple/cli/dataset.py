@@ -210,7 +210,7 @@ def merge(
     sources: Annotated[list[Path], typer.Argument(help="Stores of the same spec.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Merge the finished shards of several stores of one spec into a target, created if it does not exist."""
+    """Merge finished shards of several stores with equal specs into a target, created if missing."""
     with refusing(json):
         from supple.datasets.merging import merge as merged
         from supple.datasets.status import status as figures_of

@@ -40,7 +40,7 @@ class Forecast:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the first limit is reached; None without enough data."""
+        """Estimated seconds until termination; None without enough data."""
         limits = [self._to_tolerance(), self._to_iterations(), self._to_budget()]
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -51,9 +51,9 @@ class Forecast:
         return 0.0 if left is None or self.seconds == 0 else self.seconds / (self.seconds + left)
 
     def _to_tolerance(self) -> float | None:
-        """Seconds to the tolerance, from the rate over the second half of the elapsed time.
+        """Estimated seconds until the tolerance, from recent convergence.
 
-        The first iterations reduce the residual much faster and are excluded.
+        The rate covers the second half of the elapsed time, since early iterations converge much faster.
         """
         if self.stop.tolerance is None or len(self._seen) < 3:
             return None

@@ -1,4 +1,4 @@
-"""Job of a run: a scene file and the options that override it."""
+"""Run job: a scene file with overriding options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from supple.stop import Stop
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Scene with the settings that determine its frames and their computation.
+    """Scene file with all options of a run.
 
     Attributes:
         file: The scene file.
@@ -62,7 +62,7 @@ class Job:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that a resumed run must share with the interrupted one."""
+        """Settings that must be equal in a resumed run."""
         return {
             "method": self.solver.name,
             "options": plain_options(self.solver),

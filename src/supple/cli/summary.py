@@ -22,7 +22,7 @@ def print_summary(account: dict[str, Any], folder: Path) -> None:
 
 
 def _distance(frame: dict[str, Any]) -> dict[str, str]:
-    """Largest position error of all bodies relative to their sizes, if it was computed."""
+    """Largest relative position error of all bodies, if computed."""
     certificate = frame.get("certificate")
     if not certificate:
         return {}
