@@ -68,6 +68,6 @@ def draw_pictures(
 
 
 def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:
-    """Labels of shapes that deviate from the best shape by at most its size."""
+    """Labels of shapes within one body size of the best shape."""
     reach = float(np.linalg.norm(np.ptp(best, axis=0)))
     return [label for label, x in shapes.items() if np.linalg.norm(x - best, axis=1).max() <= reach]

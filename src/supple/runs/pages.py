@@ -1,4 +1,4 @@
-"""Result page of a run or of a comparison."""
+"""HTML result pages for runs and comparisons."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def make_appearance(
     thickness: float | None = None,
     names: bool | None = None,
 ) -> Appearance:
-    """Display settings from arguments and, for those not given, from the scene file.
+    """Combine display settings from arguments and scene file.
 
     Raises:
         ValueError: An argument is invalid, or the field is not available for the scene.

@@ -18,7 +18,7 @@ def solver_name(account: dict[str, Any]) -> str:
 
 
 def outcome(frames: list[dict[str, Any]]) -> str:
-    """Outcome of all frames in a sentence, or the number of frames per outcome."""
+    """Outcome sentence, or frame counts per outcome."""
     if len(frames) == 1:
         return frames[0]["sentence"]
     kinds = [(frame["outcome"], frame["sentence"], frame["inverted"]) for frame in frames]
@@ -55,7 +55,7 @@ def inverted(frames: list[dict[str, Any]]) -> str:
 
 
 def inversion_warning(frames: list[dict[str, Any]]) -> str | None:
-    """Warning about inverted elements; None without any."""
+    """Warning about inverted elements; None without inverted elements."""
     if not has_inverted(frames):
         return None
     return (
