@@ -36,5 +36,5 @@ class Carried:
         return frames
 
     def of(self, obstacles: Obstacles | None) -> Obstacles | None:
-        """Obstacles of a model with the displaced poses."""
+        """Copy of obstacles with displaced poses."""
         return None if obstacles is None else replace(obstacles, poses=self.poses)

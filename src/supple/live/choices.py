@@ -1,4 +1,4 @@
-"""Control groups of the page; each displays a part of the settings and reads it back."""
+"""Control groups of the page, each bound to part of the settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NumberField:
 
 
 class SolverChoice:
-    """Controls of one solver and its options."""
+    """Solver controls: method, acceleration and options."""
 
     def __init__(self, gui: Any) -> None:
         self.method = gui.add_dropdown("Solver", tuple(SOLVERS))
@@ -89,7 +89,7 @@ class SolverChoice:
 
 
 class SolverFolder:
-    """Controls of the solver, its work per update, and a second solver for comparison."""
+    """Controls for solver, sweeps per update, precision, tolerance and a second solver."""
 
     def __init__(self, gui: Any) -> None:
         with gui.add_folder("Solver"):
@@ -171,7 +171,7 @@ class ParameterControl:
 
 
 class MaterialFolder:
-    """Controls of the material of a selected body."""
+    """Material controls for a selected body."""
 
     def __init__(
         self, gui: Any, bodies: list[str], materials: Mapping[str, type[Material]] = MATERIALS

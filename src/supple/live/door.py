@@ -94,7 +94,7 @@ def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[...
 
 
 def _log_unhandled(_: Any, context: dict[str, Any]) -> None:
-    """Log the error of a message task in one line."""
+    """Log message task errors in one line."""
     error = context.get("exception")
     log.warning("a message of a browser failed (%s)", _named(error) if error else context["message"])
 

@@ -15,7 +15,7 @@ from supple.live.stage import Figure
 
 
 class Grabbing:
-    """Dragging of the surface with the mouse, and its controls. Each browser tab grabs independently."""
+    """Mouse dragging of surfaces, with controls; browser tabs grab independently."""
 
     def __init__(self, gui: Any, session: Session, size: float) -> None:
         self._session = session
@@ -78,7 +78,7 @@ class PinHandles:
             gizmo.visible = visible
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Move the gizmos to the current pins, unless a command of this panel is still pending."""
+        """Move gizmos to current pin positions unless commands are pending."""
         if snapshot.obeyed < self._ordered:
             return
         for i, (gizmo, handle) in enumerate(zip(self._gizmos, snapshot.handles, strict=True)):
@@ -127,7 +127,7 @@ class ObstacleHandles:
             gizmo.visible = visible
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Move the gizmos to the current offsets, for example after a reset."""
+        """Move gizmos to current offsets, for example after a reset."""
         if snapshot.obeyed < self._ordered:
             return
         for number, (gizmo, middle) in self._gizmos.items():

@@ -175,7 +175,7 @@ class Page:
         )
 
     def _save_picture(self, client: Any) -> None:
-        """Draw the session from the client's viewpoint, in this thread so that the session can continue."""
+        """Draw the session from a client's viewpoint, without blocking the session's thread."""
         toward = np.array(client.camera.position) - np.array(client.camera.look_at)
         field = "displacement" if self._field.value == PLAIN else self._field.value
         try:
@@ -191,7 +191,7 @@ class Page:
         self._tell(Notice(kind, text))
 
     def _tell(self, notice: Notice) -> None:
-        """Show a notice as a pop-up in all browsers and in the panel; repeated notices are ignored."""
+        """Show a notice in the panel and as browser pop-ups; repeated notices are ignored."""
         if notice == self._notice:
             return
         self._forget_notice()

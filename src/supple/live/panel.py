@@ -22,7 +22,7 @@ NOTICES = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
 
 
 def status(snapshot: Snapshot, notice: Notice | None) -> str:
-    """HTML of the session state, the figures of each solver and the last notice."""
+    """Status HTML: session state, solver figures and last notice."""
     rate = f" · {snapshot.updates_per_second:.0f} per second" if snapshot.updates_per_second else ""
     dot = f'<span style="color:{DOTS[snapshot.playing]}">●</span>'
     lines = [

@@ -48,7 +48,7 @@ class PinFolder:
         self._ordered = self._session.place(self._number, placement)
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Show the current placement, unless it is displayed already or a command is pending."""
+        """Show the current placement unless already displayed or commands are pending."""
         if not self._names or snapshot.obeyed < self._ordered:
             return
         handle = snapshot.handles[self._number]

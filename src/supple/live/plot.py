@@ -15,7 +15,7 @@ SMALLEST = 1e-16
 
 
 class ResidualPlot:
-    """Logarithm of the relative residual of each solver against updates."""
+    """Plot of log relative residual against updates, one curve per solver."""
 
     def __init__(self, gui: Any, folder: Any) -> None:
         self._gui, self._folder = gui, folder
@@ -69,7 +69,7 @@ class ResidualPlot:
 
 
 def _columns(histories: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Updates common to all solvers, and log₁₀ of the relative residual of each solver after these updates.
+    """Updates common to all solvers, with log₁₀ of each solver's relative residual.
 
     Infinite forces count as 1, the largest relative residual.
     """

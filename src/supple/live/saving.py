@@ -188,7 +188,7 @@ def _hold(table: Table, name: str, time: float) -> None:
 
 
 def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table]:
-    """Motions that keep a pin at its current position at all times."""
+    """Constant motions that keep a pin at its current position."""
     if pins.taken is None:
         return [_held(motion, time) for motion in motions]
     place, centre, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}

@@ -27,7 +27,7 @@ def serving(
     allowed: Iterable[str] = (),
     device: str = "cpu",
 ) -> Iterator[str]:
-    """Serve a live page of a scene within the context, and yield its address with the access token.
+    """Serve a live page within the context; yields its address with access token.
 
     Args:
         file: The scene file.

@@ -86,7 +86,7 @@ class Session:
         return self._order(self._worker.step)
 
     def reset(self) -> int:
-        """Return to the initial state of the scene, paused, with the current settings."""
+        """Pause and return to the initial scene state with current settings."""
         return self._order(self._worker.reset, urgent=True)
 
     def change(self, settings: Settings) -> int:

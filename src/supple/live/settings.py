@@ -87,7 +87,7 @@ class Settings:
 
 
 def file_settings(file: SceneFile) -> Settings:
-    """Settings of a scene file; float32, which is twice as fast, if all bodies support it."""
+    """Read settings from a scene file; selects float32 (twice as fast) if all bodies support it."""
     tolerance = file.stop.tolerance
     every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
@@ -172,7 +172,7 @@ def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Mate
 
 
 def as_given(material: Material) -> dict[str, Any]:
-    """Parameters of a material as the user gave them.
+    """Material parameters as entered by the user.
 
     Finds the shortest decimal numbers that reproduce the stored values exactly, since stored values contain
     rounding errors. Arrays with an entry per element are returned unchanged.

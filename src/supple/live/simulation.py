@@ -61,7 +61,7 @@ class Simulation:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the initial state of the scene with the current settings."""
+        """Return to the initial scene state with current settings."""
         self.pins.reset()
         self.carried.reset()
         self._dragged.clear()
@@ -98,7 +98,7 @@ class Simulation:
         self.stale = True
 
     def drag(self, offset: np.ndarray, hand: Any) -> None:
-        """Set the offset (3,) [m] of a grabbed part from its position at the start of the grab."""
+        """Set the drag offset (3,) [m] of a grabbed part."""
         if hand in self._dragged:
             self._dragged[hand].offset = np.array(offset, float)
 
@@ -253,7 +253,7 @@ class Simulation:
             track.follow_pins(self.time)
 
     def _scene(self) -> Scene:
-        """Scene of the file with the current materials."""
+        """Copy of the scene with current materials."""
         scene = copy(self.file.scene)
         scene.bodies = [
             replace(body, material=material)
@@ -268,7 +268,7 @@ class Simulation:
         return held if obstacles is None else replace(held, obstacles=obstacles)
 
     def _arrange_tracks(self) -> None:
-        """Create one track per solver; a new track starts from the state of the first."""
+        """Create one track per solver; new tracks copy the first track's state."""
         solvers = self.settings.solvers
         for track, solver in zip(self.tracks, solvers, strict=False):
             track.solver = solver

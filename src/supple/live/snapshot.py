@@ -154,7 +154,7 @@ def _shape(label: str, track: Track, model: Model) -> Shape:
 
 
 def _notes(report: Report | None) -> tuple[str, ...]:
-    """Sentences about an unsuccessful step of a motion, and the notes of its report."""
+    """Sentences about an unsuccessful step, followed by report notes."""
     if report is None:
         return ()
     return (() if report.ok else (report.sentence,)) + tuple(report.notes)

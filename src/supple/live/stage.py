@@ -30,7 +30,7 @@ DISTANCE = 1.6
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue from 0 to 255 of a color #rrggbb."""
+    """Convert #rrggbb to three integers from 0 to 255."""
     red, green, blue = bytes.fromhex(colour[1:])
     return red, green, blue
 
@@ -70,7 +70,7 @@ class Figure:
         )
 
     def show(self, shape: Shape, scale: Scale | None, model: Any) -> None:
-        """Draw a shape if it or the color scale has changed."""
+        """Draw a shape after changes of positions or color scale."""
         if self._drawn[0] is shape.positions and self._drawn[1] is scale:
             return
         self._drawn = shape.positions, scale
@@ -219,7 +219,7 @@ class Stage:
         )
 
     def _arrange(self, snapshot: Snapshot) -> None:
-        """Create one figure per shape, side by side, and move the cameras to show all of them."""
+        """Create one figure per shape, side by side, and adjust the cameras."""
         if len(self.figures) == len(snapshot.shapes):
             return
         while len(self.figures) > len(snapshot.shapes):
@@ -233,7 +233,7 @@ class Stage:
         self._place_cameras(snapshot.model.rest)
 
     def _place_cameras(self, rest: np.ndarray) -> None:
-        """Point the cameras at all figures, from the same direction as pictures."""
+        """Point all cameras at the figures, using the view direction of pictures."""
         points = np.concatenate([rest + figure.offset for figure in self.figures])
         camera = fitted_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
         centre = (points.min(axis=0) + points.max(axis=0)) / 2

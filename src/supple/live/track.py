@@ -1,4 +1,4 @@
-"""State of one solver in a live scene."""
+"""Solver tracks: state and progress of a solver in a live scene."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ REMEMBERED = 600
 
 
 class DivergedError(ArithmeticError):
-    """A solver diverged. The text is a sentence for the user."""
+    """Solver divergence; the message is a sentence for users."""
 
 
 class AbandonedError(Exception):
-    """A step was abandoned for an urgent command."""
+    """Step abandoned for an urgent command."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Kept:
 
 
 def suited(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """History variables compatible with a model; another material may have other ones."""
+    """History variables compatible with a model, which depend on its materials."""
     kept: dict[str, np.ndarray] = {}
     for name, values in history.items():
         with suppress(ValueError):
@@ -247,7 +247,7 @@ class Track:
 
     @property
     def _slow(self) -> bool:
-        """True if a single iteration is slow enough to require interruption."""
+        """True for iterations slow enough to require interruption."""
         return self.solver.solves_systems or self._problem.model.elements > LARGE
 
     def _refuse_lost(self, balance: Balance) -> None:

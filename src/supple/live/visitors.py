@@ -1,4 +1,4 @@
-"""Access control of the page by a token in its address.
+"""Token-based access control for the page.
 
 It excludes web pages of other origins and other users of the machine.
 """
@@ -52,7 +52,7 @@ class Visitors:
         return self._is_token(parse_qs(path.partition("?")[2]).get("token", [""])[-1])
 
     def knows_token(self, path: str, cookies: list[str]) -> bool:
-        """True if the query of a request path, or one of its cookies, contains the token."""
+        """True if query or cookies of a request contain the token."""
         pairs = (pair.strip().partition("=") for header in cookies for pair in header.split(";"))
         kept = [value for name, _, value in pairs if name == self._cookie_name]
         return self.names_token(path) or any(map(self._is_token, kept))
@@ -61,7 +61,7 @@ class Visitors:
         return secrets.compare_digest(text.encode(errors="surrogateescape"), self.token.encode())
 
     def refusal(self, hosts: list[str], origins: list[str]) -> str | None:
-        """Reason to refuse a request, by its Host and Origin headers; None if it is permitted.
+        """Reason to refuse a request based on Host and Origin headers; None for permitted requests.
 
         Browsers send the page that opens a WebSocket as its Origin. Requests without an Origin are permitted,
         since programs other than browsers could claim any origin.

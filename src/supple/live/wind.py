@@ -60,7 +60,7 @@ class Winds:
 
 
 class WindFolder:
-    """Controls of the speed and direction of a wind in motions.
+    """Wind controls: speed and direction, for motions.
 
     Directions follow the convention of cameras: 0° blows along z, 90° along x.
     """

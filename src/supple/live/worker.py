@@ -49,7 +49,7 @@ class Worker:
         self.snapshot = snapshot_of(simulation, 0, 0, "Preparing the scene…", False, 0.0)
 
     def wait(self, version: int, timeout: float) -> Snapshot:
-        """Wait for a snapshot newer than a version; returns the current one after the timeout [s]."""
+        """Wait for a newer snapshot; returns the current one after a timeout [s]."""
         with self._changed:
             self._changed.wait_for(lambda: self.snapshot.version > version, timeout)
         return self.snapshot
@@ -83,7 +83,7 @@ class Worker:
             log.setLevel(level)
 
     def _obey(self) -> bool:
-        """Execute all queued commands; waits for one if there is no other work. False to end the thread."""
+        """Execute queued commands, waiting for one if idle; False ends the thread."""
         self.urgent.clear()
         idle = not (self._playing or self._steps or self._simulation.stale)
         while True:
