@@ -1,4 +1,4 @@
-"""The command line. Heavy imports wait inside the commands, so that help is quick."""
+"""Command-line interface. Heavy imports are deferred to the commands, so that help appears quickly."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ app.command("view")(view)
 
 
 def _flowing(text: str) -> str:
-    """Each paragraph on one line, which terminals wrap where they end."""
+    """Join the lines of each paragraph, so that terminals wrap the text at their own width."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
@@ -76,7 +76,7 @@ def _options(
 
 
 def main() -> None:
-    """What `supple` runs; see also supple_command."""
+    """Entry point of the `supple` executable; see also supple_command."""
     catch_sigterm()
     write_plainly(sys.stdout, sys.stderr)
     app()

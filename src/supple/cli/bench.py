@@ -1,4 +1,4 @@
-"""supple bench: how fast supple is on this machine."""
+"""supple bench: performance measurements on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ bench = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
 
 @bench.callback()
 def _group() -> None:
-    """Keeps `sweep` a subcommand while it is the only one."""
+    """Make Typer treat the single command `sweep` as a subcommand."""
 
 
 @bench.command()
@@ -29,7 +29,7 @@ def sweep(
     repeats: Annotated[int, typer.Option(help="Samples; the median counts.")] = 20,
     json: Json = False,
 ) -> None:
-    """Milliseconds per sweep on a twisted and stretched block."""
+    """Measure milliseconds per sweep on a twisted and stretched block."""
     with refusing(json), announcing_compilation():
         from supple.bench import sweep as measure
         from supple.solver_text import parse_solver

@@ -1,4 +1,4 @@
-"""supple list: the names that scene files and options may use."""
+"""supple list: names accepted by scene files and options."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Entries = list[dict[str, Any]]
 
 SECTIONS = "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, "
 SECTIONS += "contact, integrators, guesses, files, fields, quantities, exports or scenes"
-"""What `catalogue` has, for help that does not wait for it."""
+"""Sections of `catalogue`, listed here so that help does not have to build it."""
 
 INTEGRATORS = {
     "backward_euler": "First order; damps all that is fast.",
     "bdf2": "Second order; damps what is fast less.",
     "trapezoidal": "Second order; does not damp.",
 }
-"""The rules of steps."""
+"""Time integrators and their descriptions."""
 
 INITIAL_GUESSES = {
     "adaptive": "Bodies that touch nothing start where external forces take them, all others at x + Δt v.",
     "inertial": "x + Δt v + Δt² g, as in the paper of PBNG.",
     "coast": "x + Δt v.",
 }
-"""Starts of steps."""
+"""Initial guesses of a time step and their descriptions."""
 
 OPTIONS = {
     "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
@@ -82,7 +82,7 @@ OPTIONS = {
     "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "
     "0.5 unless given, and more where that would not be stable.",
 }
-"""What the options of solvers mean; one name means the same in all of them."""
+"""Descriptions of solver options; each name has the same meaning in all solvers."""
 
 
 def list_names(
@@ -95,7 +95,7 @@ def list_names(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List what scene files, options and commands know by name: materials, solvers, fields, scenes, ..."""
+    """List names accepted by scene files, options and commands: materials, solvers, fields, scenes, ..."""
     with refusing(json):
         from supple.checks import closest
 
@@ -112,7 +112,7 @@ def list_names(
 
 
 def _plot(what: str | None, path: Path) -> None:
-    """Examples of all materials, or measured ones."""
+    """Plot stress against stretch for example materials or measured materials."""
     from supple.io.replacing import replacing
     from supple.materials import MATERIALS, MEASURED, measured
     from supple.view.stretching import stretch_plot
@@ -133,7 +133,7 @@ def _plot(what: str | None, path: Path) -> None:
 
 
 def catalogue() -> dict[str, Entries]:
-    """Everything that has a name, by section; each entry has at least a name and a description."""
+    """Catalogue by section; each entry has at least name and description."""
     from supple.evaluation import QUANTITIES
     from supple.io import FORMATS
     from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
@@ -195,7 +195,7 @@ def _kinds(choice: Any) -> Entries:
 
 
 def _parameters(material: Any) -> Entries:
-    """What a material declares."""
+    """Declared parameters of a material."""
     return [
         {
             "name": p.name,
@@ -209,7 +209,7 @@ def _parameters(material: Any) -> Entries:
 
 
 def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
-    """Options of a kind of solver or of a part of one; what consists of parts has `kinds` with their own."""
+    """Options of a solver or solver part; options with parts list the options of each kind."""
     from typing import Literal, get_args, get_origin, get_type_hints
 
     from supple.solvers.options import kind_of
@@ -240,7 +240,7 @@ def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
 
 
 def _scenes() -> Entries:
-    """Those of the folder scenes here; where there is none, those that come with supple, by name."""
+    """Scene files in the folder `scenes` of the working directory, otherwise the bundled scenes by name."""
     from supple.cli.shipped import shipped_scenes
 
     own = {str(path): path for path in sorted(Path("scenes").glob("*.toml"))}
@@ -248,7 +248,7 @@ def _scenes() -> Entries:
 
 
 def _title(path: Path) -> str:
-    """What a scene file shows, and what it needs."""
+    """Title of a scene file, with a note on missing data files."""
     import os
     import tomllib
 
@@ -265,7 +265,7 @@ def _title(path: Path) -> str:
 
 
 def _summary(kind: Any, options: list[str]) -> str:
-    """The first paragraph of a class's docstring, up to where it explains its options."""
+    """First paragraph of a class docstring, without option explanations."""
     import re
 
     text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
@@ -292,7 +292,7 @@ def _print(sections: dict[str, Entries]) -> None:
 
 
 def _abilities(entry: dict[str, Any]) -> str:
-    """What a solver can do, in words; nothing for other things."""
+    """Devices, precisions and batching of a solver in words; empty for other entries."""
     if "devices" not in entry:
         return ""
     together = ", many equilibria together" if entry["batches"] else ""
@@ -300,7 +300,7 @@ def _abilities(entry: dict[str, Any]) -> str:
 
 
 def _rows(options: Entries, indent: str) -> Iterator[tuple[str, Text]]:
-    """A row for each option, and for the kinds of parts and their options."""
+    """Yield table rows of options, kinds of parts, and the options of each kind."""
     from rich.text import Text
 
     for option in options:

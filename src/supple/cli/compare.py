@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NOT_AS_ASKED = NOT_CONVERGED
 WARMUP_TOLERANCE = 1e-5
-"""To which frames before the one that is compared are solved: what all trials begin from shall be sound."""
+"""Tolerance of the warm-up frames, chosen so that all trials start from an accurate state."""
 
 
 def compare(
@@ -65,12 +65,12 @@ def compare(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Run several solvers from the same start and compare residual, energy and time.
+    """Run several solvers from the same initial state and compare residual, energy and time.
 
     Limits that are not given are those of the scene file.
 
-    Exit code 0: done. 1: no solver reached the tolerance, or one that was named could not be run; results are
-    written. Others as of `supple run`.
+    Exit codes: 0 done; 1 no solver reached the tolerance, or a solver given by name could not be run (results
+    are written). Others as for `supple run`.
     """
     with refusing(json):
         from supple.asking import stop_of
@@ -135,7 +135,11 @@ def _refuse_results(folder: ComparisonFolder, overwrite: bool) -> None:
 def _warm_up(
     file: SceneFile, frames: int, threads: int | None
 ) -> tuple[np.ndarray | None, np.ndarray | None, bool]:
-    """Positions and velocities after so many frames, and whether all of them converged."""
+    """Simulate the warm-up frames.
+
+    Returns:
+        Positions and velocities after the frames, and True if all frames converged.
+    """
     from supple.cli.progress import RunProgress
     from supple.scene import build_model
     from supple.simulate import simulate
@@ -201,7 +205,7 @@ def _illustrate(
     folder: ComparisonFolder,
     pictures: bool,
 ) -> None:
-    """Four plots and, if wanted, a picture for each solver; their names go into the account."""
+    """Draw four plots and, if requested, a picture per solver; the account records their file names."""
     from supple.runs.comparison_pictures import draw_pictures, draw_plots
 
     if not any(trial.report for trial in comparison.trials):

@@ -1,4 +1,4 @@
-"""The table that a comparison ends with."""
+"""Result table of a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from supple.cli.speech import stdout
 from supple.runs.comparison_text import COLUMNS, Entry
 
 FIRST_HALF = 4
-"""Columns that come first where a terminal is too narrow for all of them."""
+"""Number of columns in the first table if the terminal is too narrow for one table."""
 
 
 def print_comparison(account: dict[str, Any], folder: Path) -> None:
@@ -26,7 +26,7 @@ def print_comparison(account: dict[str, Any], folder: Path) -> None:
 
 
 def print_table(console: Console, trials: list[Entry]) -> None:
-    """One table, or two where one would not fit."""
+    """Print one table, or two on narrow terminals."""
     names = list(COLUMNS)
     whole = _table(trials, names)
     if Measurement.get(console, console.options.update(width=1000), whole).maximum <= console.width:
@@ -51,7 +51,7 @@ def _table(trials: list[Entry], columns: list[str]) -> Table:
 
 
 def _remarks(account: dict[str, Any]) -> list[Text]:
-    """What the table has no place for."""
+    """Remarks below the table."""
     remarks = [
         Text.assemble((trial["label"], "cyan"), f" was not run: {trial['error']}.")
         for trial in account["trials"]

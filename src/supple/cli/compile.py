@@ -1,4 +1,4 @@
-"""supple compile: kernels for images and containers, before anybody waits for them."""
+"""supple compile: ahead-of-time compilation of kernels for images and containers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compile_kernels(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compile kernels ahead of their first use, for example into the image of a container."""
+    """Compile kernels before their first use, for example in a container image."""
     with refusing(json):
         from supple.checks import closest, whole_number
         from supple.compute import Compute

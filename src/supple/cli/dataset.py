@@ -1,5 +1,4 @@
-"""supple dataset: many equilibria of one scene, in a store that survives whatever happens to those who
-write it."""
+"""supple dataset: many equilibria of one scene, in a store that tolerates interruptions."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from supple.cli.speech import DONE, NOT_CONVERGED, Json, Quiet, answer, errors, 
 
 
 class _RunsByDefault(TyperGroup):
-    """`supple dataset SPEC` is `supple dataset run SPEC`."""
+    """Command group in which `supple dataset SPEC` means `supple dataset run SPEC`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and not args[0].startswith("-") and args[0] not in self.commands:
@@ -60,8 +59,11 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Solve all samples of a spec that are not solved yet. To be called as often as one likes, also by
-    several machines at once, each with its --shards."""
+    """Solve all unsolved samples of a spec.
+
+    The command can be repeated at any time, and several machines can run it at once, each with its own
+    --shards.
+    """
     with refusing(json):
         from supple.datasets.making import make_store
         from supple.datasets.running import parse_share, store_path
@@ -86,7 +88,7 @@ def resume(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a data set from what its store says: no spec is needed."""
+    """Continue a data set from its store; no spec is needed."""
     with refusing(json):
         from supple.datasets.running import parse_share
         from supple.datasets.store import Store
@@ -130,7 +132,7 @@ def _solve(
 
 @dataset.command()
 def status(store: StorePath, json: Json = False) -> None:
-    """How many samples are solved, what became of them, and which shards are left."""
+    """Show the number of solved samples, their outcomes and the unfinished shards."""
     with refusing(json):
         from supple.datasets.status import status as figures_of
         from supple.datasets.store import Store
@@ -182,8 +184,11 @@ def verify(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Check every file of a store by its checksum, and solve a random few of its samples again. The exit code
-    is 1 where a file is damaged, missing or not of the store, and where samples are missing."""
+    """Compare every file of a store with its checksum, and solve a few random samples again.
+
+    Exit codes: 0 the store is complete and intact; 1 files are damaged, missing or foreign, or samples are
+    missing.
+    """
     with refusing(json):
         from supple.datasets.verifying import said, verify_folder
 
@@ -205,7 +210,7 @@ def merge(
     sources: Annotated[list[Path], typer.Argument(help="Stores of the same spec.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Put the finished shards of several stores of one spec into one, which is made where it is not there."""
+    """Merge finished shards of several stores with equal specs into a target, created if missing."""
     with refusing(json):
         from supple.datasets.merging import merge as merged
         from supple.datasets.status import status as figures_of
@@ -224,7 +229,7 @@ def export(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write the samples that converged in another format, with a data card."""
+    """Export the converged samples to another format, with a data card."""
     with refusing(json):
         from supple.datasets.exports import export_dataset
         from supple.datasets.opened import open_dataset
@@ -239,7 +244,7 @@ def report(
     output: Annotated[Path | None, typer.Option(help="The HTML file; beside the store unless given.")] = None,
     json: Json = False,
 ) -> None:
-    """Write one page with pictures of extreme samples, histograms, what varies, the scene and the machine."""
+    """Write an HTML page with extreme samples, histograms, varied quantities, scene and machine."""
     with refusing(json):
         from supple.datasets.pages import write_page
 

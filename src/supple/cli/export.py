@@ -1,4 +1,4 @@
-"""supple export: frames of a run in files that other programs open."""
+"""supple export: frames of a run in the file formats of other programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def export(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the start and the frames of a run, finished or not, in other formats; nothing is simulated."""
+    """Export the initial state and the frames of a run, finished or not, without simulating."""
     with refusing(json):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

@@ -1,4 +1,4 @@
-"""How long a solve will still take."""
+"""Remaining time of a solve."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ if TYPE_CHECKING:
 
 
 SETUP = 6e-6
-"""Seconds per cell until a solve begins, on one core."""
+"""Setup time per cell on one core [s]."""
 
 
 def setup_seconds(cells: int) -> float:
-    """How long bodies of so many tetrahedra and triangles take to be set up, about."""
+    """Approximate setup time of a mesh with the given number of tetrahedra and triangles [s]."""
     return SETUP * cells
 
 
 class Forecast:
-    """Seconds left in one solve, from what `watch` sees; the imbalance is taken to fall exponentially."""
+    """Remaining time of one solve, extrapolated from callback data.
+
+    The relative residual is assumed to decay exponentially.
+    """
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
@@ -37,18 +40,21 @@ class Forecast:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the first limit is reached, None as long as nothing can be said."""
+        """Estimated seconds until termination; None without enough data."""
         limits = [self._to_tolerance(), self._to_iterations(), self._to_budget()]
         return min((limit for limit in limits if limit is not None), default=None)
 
     @property
     def fraction(self) -> float:
-        """The part that is done, between 0 and 1."""
+        """Completed fraction, between 0 and 1."""
         left = self.left
         return 0.0 if left is None or self.seconds == 0 else self.seconds / (self.seconds + left)
 
     def _to_tolerance(self) -> float | None:
-        """From the rate over the second half of the time so far: the first iterations are much faster."""
+        """Estimated seconds until the tolerance, from recent convergence.
+
+        The rate covers the second half of the elapsed time, since early iterations converge much faster.
+        """
         if self.stop.tolerance is None or len(self._seen) < 3:
             return None
         now, level = self._seen[-1]

@@ -1,4 +1,4 @@
-"""supple inspect: what a scene amounts to, before anything is solved."""
+"""supple inspect: properties of a scene before it is solved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def inspect(
     cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
     json: Json = False,
 ) -> None:
-    """Show sizes, orderings, the worst elements, what intersects, and the memory that solvers need."""
+    """Show sizes, orderings, worst elements, intersections, and the memory required by each solver."""
     with refusing(json):
         from supple.cli.job import load_file
         from supple.inspection import inspect as inspected
@@ -62,7 +62,7 @@ def _print(title: str, found: dict[str, Any]) -> None:
 
 
 def _clock(clock: dict[str, Any]) -> dict[str, str]:
-    """What is not as it is in every scene."""
+    """Time stepping settings; those with default values are omitted."""
     count, dt, substeps = clock["frames"], clock["dt"], clock["substeps"]
     rows = {"kind": "quasistatic" if clock["quasistatic"] else "dynamic"}
     rows |= {"frames": f"{count:,} of {dt:.4g} s"}
@@ -93,11 +93,11 @@ def _loads(loads: list[dict[str, Any]]) -> Any:
 
 
 UNITS = {"thickness": " m", "stiffness": " N/m", "spacing": " m"}
-"""Of what is said of contact."""
+"""Units of contact parameters."""
 
 
 def _contact(contact: dict[str, Any]) -> dict[str, str]:
-    """What is said of it; what is not is found for the scene."""
+    """Contact settings of the scene; parameters determined automatically are omitted."""
     said = {name: value for name, value in contact.items() if name != "method" and value}
     shown = {
         name: "yes" if value is True else f"{value:.4g}{UNITS.get(name, '')}" for name, value in said.items()
@@ -113,7 +113,7 @@ def _varying_parameters(varying: list[dict[str, Any]]) -> Any:
 
 
 def _varying(ramp: Any) -> str:
-    """, 0 at 0 s, 1 at 2 s"""
+    """Text of a ramp: ", 0 at 0 s, 1 at 2 s"."""
     if not isinstance(ramp, dict):
         return f", {ramp}" if ramp else ""
     keys = zip(ramp["fractions"], ramp["times"], strict=True)
@@ -133,7 +133,7 @@ def _listing(rows: dict[str, str]) -> Any:
 
 
 def _table(*numbers: str) -> Any:
-    """A table with a column for names and one for each kind of number."""
+    """Table with a column of names and one right-aligned column per kind of number."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -167,7 +167,7 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
 
 
 def _portions(portions: list[dict[str, Any]]) -> Any:
-    """Regions, and what resists rates of strain."""
+    """Table of region materials and viscosities."""
     table = _table("cells", "material", "parameters")
     for portion in portions:
         values = (f"{p['label']} {_values(p['values'])}" for p in portion["parameters"].values())
@@ -209,7 +209,7 @@ def _memory(memory: dict[str, dict[str, float]]) -> Any:
 
 
 def _values(numbers: list[float] | None) -> str:
-    """Of a parameter: a number, a range, several numbers, or that they differ."""
+    """Text of parameter values: a number, a range, several numbers, or "by element"."""
     if numbers is None:
         return "by element"
     return _span(numbers) if len(numbers) == 2 else _vector(numbers)

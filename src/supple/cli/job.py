@@ -1,4 +1,4 @@
-"""What a run does: a scene file and the options that override it."""
+"""Run job: a scene file with overriding options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,17 @@ from supple.stop import Stop
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A scene with everything that determines its frames, and how to compute them."""
+    """Scene file with all options of a run.
+
+    Attributes:
+        file: The scene file.
+        solver: Solver of every step.
+        stop: Termination criteria.
+        frames: Number of frames.
+        compute: Device, precision and threads.
+        history: Record the residual history of every solve.
+        fields: Quantities to write with every frame.
+    """
 
     file: SceneFile
     solver: Solver
@@ -42,17 +52,17 @@ class Job:
     fields: Sequence[str] = ()
 
     def fields_at_start(self, model: Model) -> Fields | None:
-        """Those that files of frame 0 are to have, None for none."""
+        """Fields to write with frame 0; None without requested fields."""
         return evaluation_of(model, self.start.positions).fields(self.fields) if self.fields else None
 
     @property
     def single(self) -> bool:
-        """One equilibrium with all motions at their end, rather than frames of a motion."""
+        """True for a single equilibrium at the end of all motions, False for multiple frames."""
         return self.frames == 1 and self.file.scene.quasistatic
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a resumed run must have in common with the interrupted one."""
+        """Settings that must be equal in a resumed run."""
         return {
             "method": self.solver.name,
             "options": plain_options(self.solver),
@@ -63,7 +73,7 @@ class Job:
 
     @property
     def start(self) -> SavedFrame:
-        """Frame 0: the shape that the solve begins with, at time 0, with the velocities that it has then."""
+        """Frame 0: initial positions and velocities at time 0."""
         scene = self.file.scene
         moving = np.concatenate([body.velocities for body in scene.bodies])
         if self.file.start is None:
@@ -74,7 +84,12 @@ class Job:
         return SavedFrame(positions, moving if velocities is None else velocities, 0, 0.0)
 
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
-        """The frames after the last complete one, None where there is none."""
+        """Yield the frames after the last complete one.
+
+        Args:
+            last: Last complete frame; None starts at the beginning.
+            watch: Callback of every iteration.
+        """
         scene = self.file.scene
         start: np.ndarray | State | None = None
         velocities: np.ndarray | None = None
@@ -113,8 +128,11 @@ class Job:
 
 
 def load_file(path: Path) -> SceneFile:
-    """A scene file, or one that comes with supple, by its name; where there is neither, neighbours of the
-    file and scenes that come with supple are suggested."""
+    """Load a scene file, or a bundled scene by name.
+
+    Raises:
+        FileNotFoundError: There is neither; the message suggests similar names.
+    """
     if not path.exists():
         shipped = shipped_scenes()
         if str(path) not in shipped:
@@ -126,6 +144,11 @@ def load_file(path: Path) -> SceneFile:
 
 
 def solver_for(file: SceneFile, text: str | None) -> Solver:
-    """The file's solver, also where only its name is given, or another one such as newton or
-    pbng:acceleration=chebyshev."""
+    """Solver of the scene file, or another one given by name and options.
+
+    Args:
+        file: The scene file.
+        text: Solver and options such as newton or pbng:acceleration=chebyshev. None, or the name of the
+            file's solver, selects that solver with the options of the file.
+    """
     return method_of(None, file) if text in (None, file.solver.method) else parse_solver(str(text))

@@ -1,4 +1,4 @@
-"""supple mesh: convert a mesh, or fill a surface with tetrahedra."""
+"""supple mesh: conversion of meshes, and tetrahedralization of surfaces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mesh(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write a mesh in another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
+    """Convert a mesh to another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
     with refusing(json):
         from supple.cli.meshing import showing_tetrahedralisation
         from supple.meshes import load_mesh, save_mesh

@@ -1,4 +1,4 @@
-"""What is said while surfaces are filled with tetrahedra, which can take minutes."""
+"""Progress messages of tetrahedralization, which can take minutes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from supple.words import say_seconds
 
 
 class ShowTetrahedralisation(logging.Handler):
-    """Shows on a terminal what is being done and since when; elsewhere says once that it has begun."""
+    """Log handler that shows the current step and elapsed time on a terminal, and a single line elsewhere."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(logging.INFO)
@@ -35,7 +35,7 @@ class ShowTetrahedralisation(logging.Handler):
 
 @contextmanager
 def showing_tetrahedralisation() -> Iterator[None]:
-    """While a scene or a mesh is being read."""
+    """Show the progress of tetrahedralization within the context."""
     status = Status("", console=errors)
     try:
         with hearing(ShowTetrahedralisation(status)):

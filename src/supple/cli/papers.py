@@ -1,4 +1,4 @@
-"""supple papers: every figure and table of the papers, and what supple measures of it."""
+"""supple papers: figures and tables of the papers, and the corresponding measurements of supple."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def papers(
 ) -> None:
     """List the figures and tables of the five papers, or measure some of them.
 
-    What was interrupted goes on where it was. Rows that need files or libraries that are not there are
-    skipped. Exit codes: 0 done; 1 some rows were skipped; 2 bad input; 130 interrupted.
+    Interrupted measurements are continued. Rows that need missing files or libraries are skipped. Exit codes:
+    0 done; 1 some rows were skipped; 2 bad input; 130 interrupted.
     """
     with refusing(json):
         from supple.checks import one_of
@@ -63,8 +63,12 @@ def papers(
 def _measure(
     chosen: list[Row], output: Path, full: bool, again: bool, device: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The verdicts of rows by key, those that are not shown say why; and the keys of those that were skipped,
-    since they need files or libraries that are not there."""
+    """Measure rows.
+
+    Returns:
+        Verdict of each row by key (the reason, for rows that are not shown), and the keys of rows skipped for
+        missing files or libraries.
+    """
     from supple.papers.account import Account, account_path, run_row
 
     verdicts, skipped = {}, []
@@ -89,7 +93,7 @@ def _measure(
 
 
 def _say_skipped(skipped: list[str], rows: int) -> None:
-    """How many rows were not measured, and how to measure them later."""
+    """Print the number of skipped rows and the command to measure them later."""
     from supple.words import counted
 
     if skipped:
@@ -100,7 +104,7 @@ def _say_skipped(skipped: list[str], rows: int) -> None:
 
 
 def _judge(output: Path) -> None:
-    """Bring verdicts of what was measured before up to the criteria of today."""
+    """Update the verdicts of earlier measurements to the current criteria."""
     from supple.kernels.device import DEVICES
     from supple.papers.account import judge_again
     from supple.papers.registry import rows

@@ -1,4 +1,7 @@
-"""Streams that cannot write every letter, as terminals in ASCII or Latin-1: ν becomes nu, not an error."""
+"""Output to streams with a limited character set, such as ASCII or Latin-1 terminals.
+
+Unsupported characters are replaced instead of raising an error: ν becomes nu.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ PLAIN = {
 
 
 def plain(letter: str) -> str:
-    """A letter in ASCII: nu for ν, e for é, ... for …, ? where nothing comes near."""
+    """ASCII replacement of a character: nu for ν, e for é, ... for …, ? without a close match."""
     if letter in PLAIN:
         return PLAIN[letter]
     name = unicodedata.name(letter, "")
@@ -36,8 +39,7 @@ def plain(letter: str) -> str:
 
 
 def _in_plain_letters(error: UnicodeError) -> tuple[str | bytes, int]:
-    """What to write for letters that an encoding lacks; bytes of file names that are no text stay as they
-    are."""
+    """Encoding error handler that writes ASCII replacements; undecodable bytes of file names are kept."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end]
@@ -50,7 +52,7 @@ codecs.register_error("supple.plain", _in_plain_letters)
 
 
 def write_plainly(*streams: TextIO) -> None:
-    """Let streams write what they can in the letters that they have."""
+    """Replace characters that a stream cannot encode by ASCII."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="supple.plain")

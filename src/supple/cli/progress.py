@@ -1,4 +1,4 @@
-"""The progress bars of runs, comparisons and drawings."""
+"""Progress bars of runs, comparisons and films."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 
 SILENCE = 30.0
-"""Seconds after which a line is due where there is no bar."""
+"""Seconds between progress lines without a progress bar."""
 
 
 class _Bar:
-    """A name, a bar and figures on a terminal; nothing elsewhere. threaded: drawn by a thread of its own,
-    else only when `show` is called."""
+    """Name, progress bar and figures on a terminal; nothing elsewhere.
+
+    Args:
+        name: Name of the task.
+        quiet: Show nothing.
+        threaded: Refresh from a separate thread; otherwise only on calls of `show`.
+    """
 
     def __init__(self, name: str, quiet: bool = False, threaded: bool = True) -> None:
         self._threaded = threaded
@@ -55,9 +60,13 @@ class _Bar:
 
 
 class RunProgress(_Bar):
-    """Shows frame, iteration, imbalance and time left on a terminal; elsewhere one line per frame.
+    """Frame, iteration, relative residual and remaining time on a terminal; one line per frame elsewhere.
 
-    done: frames that were complete before this run.
+    Args:
+        frames: Number of frames.
+        done: Number of frames completed before this run.
+        stop: Termination criteria.
+        quiet: Show nothing.
     """
 
     def __init__(self, frames: int, done: int, stop: Stop, quiet: bool) -> None:
@@ -92,7 +101,7 @@ class RunProgress(_Bar):
             errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._outlook()}")
 
     def _outlook(self) -> str:
-        """After the first frame, how long the others will take, where that is long."""
+        """Estimated remaining time after the first frame, if it is long."""
         left = (self.frames - self.done) * self._seconds
         return f"; {_whole(left)} left, about" if self.done == self._first + 1 and left > SILENCE else ""
 
@@ -106,9 +115,9 @@ class RunProgress(_Bar):
 
 
 class TrialProgress(_Bar):
-    """Shows solver, iteration and imbalance on a terminal; elsewhere one line per solver.
+    """Solver, iteration and relative residual on a terminal; one line per solver elsewhere.
 
-    It draws only when `watch` is called, which is outside the timed region, not from a thread of its own.
+    The bar is drawn within `watch`, outside the timed region, not by a separate thread.
     """
 
     def __init__(self, trials: int, stop: Stop) -> None:
@@ -118,7 +127,7 @@ class TrialProgress(_Bar):
         super().__init__("", threaded=False)
 
     def see(self, trial: Trial) -> None:
-        """A trial is about to begin, or has ended."""
+        """Report start or end of a trial."""
         if trial.report is None and trial.error is None:
             self._label = f"{trial.label} {self.done + 1}/{self.trials}"
             self.show(self._label, 0.0, "setting up")
@@ -137,7 +146,7 @@ class TrialProgress(_Bar):
 
 
 class FilmProgress(_Bar):
-    """Shows how many pictures of a film are drawn and the time left on a terminal; elsewhere one line."""
+    """Number of rendered pictures and remaining time on a terminal; a single line elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         super().__init__("drawing", quiet)
@@ -158,7 +167,7 @@ def _figures(iteration: int, imbalance: float) -> str:
 
 
 def _brief(report: Report) -> str:
-    """converged, 12 iterations, imbalance 8.1e-05, 0.3 s"""
+    """One-line result: converged, 12 iterations, imbalance 8.1e-05, 0.3 s"""
     return (
         f"{report.ending}, {counted(report.iterations, 'iteration')}, "
         f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}"

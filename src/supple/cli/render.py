@@ -1,4 +1,4 @@
-"""supple render: pictures and films of results, without simulating."""
+"""supple render: pictures and films of existing results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def render(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw results again: a picture of the last frame chosen and, of several frames, a film."""
+    """Render existing results: a picture of the last selected frame and a film of several frames."""
     with refusing(json):
         from supple.cli.progress import FilmProgress
         from supple.io.checksums import compact_checksums
@@ -100,7 +100,7 @@ def render(
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Dots across and up from text such as 1920x1080."""
+    """Parse a picture size such as 1920x1080 into width and height in pixels."""
     from supple.view.picture import check_size
 
     parts = text.lower().split("x")
@@ -110,8 +110,10 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:
-    """The numbers of the frames that text such as 10:60, 10:, :60 or 30 asks for; without text all of them,
-    of a single equilibrium only that."""
+    """Frame numbers selected by text such as 10:60, 10:, :60 or 30.
+
+    Without text, all frames; for a single equilibrium, the equilibrium only.
+    """
     lowest, last = run.indices[0], run.indices[-1]
     if text is None:
         return [1] if last == 1 else list(run.indices)

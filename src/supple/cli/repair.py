@@ -1,4 +1,4 @@
-"""Files of a results folder that `supple run --resume` writes again from the scene, without solving."""
+"""Repair of results files that `supple run --resume` can write from the scene, without solving."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 def repair_results(
     job: Job, folder: ResultsFolder, account: dict[str, Any], note: Callable[[str], None]
 ) -> None:
-    """Write what is damaged or missing again of the start, scene.toml, skins.npz, mesh_data.npz and
-    animation.pvd.
+    """Repair missing or damaged files from the scene.
+
+    These are the initial frame, scene.toml, skins.npz, mesh_data.npz and animation.pvd.
 
     Args:
-        job: The scene and its options, which are those that the folder was written with.
-        folder: The results folder, whose frames from 1 on are whole.
-        account: The account of these frames.
-        note: Called with a sentence for each file that is written again.
+        job: Scene and options that the folder was written with.
+        folder: Results folder, whose frames from 1 on are intact.
+        account: Report of these frames.
+        note: Called with a sentence for each repaired file.
     """
     from supple.io import joined, write_data, write_frame, write_pvd, write_skins
     from supple.io.bodies import DATA, SKINS
@@ -60,7 +61,7 @@ def _has_text(path: Path, text: str) -> bool:
 
 
 def _is_damaged(path: Path) -> bool:
-    """True if a file of arrays is there and cannot be read, or differs from its checksum."""
+    """True if an existing array file is unreadable or fails its checksum."""
     from supple.input_files import open_arrays
     from supple.io.checksums import read_checksums
 

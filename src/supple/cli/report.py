@@ -1,4 +1,4 @@
-"""supple report: one HTML page of a results folder, ready to be mailed."""
+"""supple report: a self-contained HTML page of a results folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def report(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write one page with pictures, film, curves, all figures, the scene file, versions and machine.
+    """Write an HTML page with pictures, film, curves, all figures, the scene file, versions and machine.
 
-    It holds everything in itself and needs no other file.
+    The page is self-contained and needs no other file.
     """
     with refusing(json):
         from supple.runs.pages import write_page

@@ -1,4 +1,4 @@
-"""supple run: solve a scene file and write what was found."""
+"""supple run: solve a scene file and write the results."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Solve a scene and write frames, a report, a picture and, of several frames, a film.
+    """Solve a scene and write frames, a report, a picture and, for several frames, a film.
 
-    Exit code 0: done. 1: some frame did not reach its tolerance, ended far from balance or has inverted
-    elements; results are written. 2: bad input, or a file that
-    cannot be read or written. 70: a defect of supple. 71: out of memory. 130: interrupted, 143: terminated by
-    SIGTERM; the same command with --resume goes on.
+    Exit codes: 0 done; 1 some frame did not reach its tolerance, ended far from equilibrium or has inverted
+    elements (results are written); 2 bad input, or a file that cannot be read or written; 70 a defect of
+    supple; 71 out of memory; 130 interrupted; 143 terminated by SIGTERM. After an interruption, the same
+    command with --resume continues.
     """
     with refusing(json):
         from supple.asking import arriving, resolved_stop
@@ -139,7 +139,11 @@ def run(
 def _prepare(
     folder: ResultsFolder, account: dict[str, Any], resume: bool, overwrite: bool
 ) -> SavedFrame | None:
-    """See what is in the folder; the last whole frame of a run to be resumed, which goes into the account."""
+    """Check the results folder and load the complete frames of a run to resume into the account.
+
+    Returns:
+        The last complete frame, or None.
+    """
     from supple.io import ResultsError, read_frame
     from supple.runs.account import complete_frames, set_totals
 
@@ -163,7 +167,7 @@ def _prepare(
 def _perform(
     job: Job, folder: ResultsFolder, account: dict[str, Any], last: SavedFrame | None, quiet: bool
 ) -> SavedRun:
-    """Compute and write the frames that are missing."""
+    """Compute and write the missing frames."""
     import numpy as np
 
     from supple.cli.progress import RunProgress
@@ -186,7 +190,7 @@ def _perform(
             progress.watch(iteration, imbalance, seconds)
 
         for frame in job.solve(last, watch):
-            if not account["frames"]:  # what is replaced stays until there is something better
+            if not account["frames"]:  # keep old results until the first new frame
                 _begin(job, folder, account)
             if not frame_path(folder.path, 0, ".npz").exists():
                 write_frame(folder.path, job.start, rest, job.fields_at_start(frame.model))
@@ -213,7 +217,7 @@ def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
 
 
 def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
-    """Replace old results by the scene, its render surfaces, data of meshes and a report without frames."""
+    """Replace old results by the scene, its render surfaces, mesh data and a report without frames."""
     from supple.io import write_data, write_skins
     from supple.runs.saved import begin_results
 
@@ -226,7 +230,7 @@ def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
 def _illustrate(
     run: SavedRun, appearance: Appearance, picture: bool, film: bool, gif: bool, quiet: bool
 ) -> None:
-    """Draw picture.png of the last frame, film.mp4 and, where a history was kept, its plots."""
+    """Draw the picture of the last frame, the film and, if recorded, the plots of residual histories."""
     from supple.cli.progress import FilmProgress
     from supple.runs.pictures import draw_film, draw_picture, draw_plots
 

@@ -1,4 +1,4 @@
-"""supple schema: the format of scene files, for editors."""
+"""supple schema: JSON schema of scene files, for editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenes that come with supple."""
+"""Bundled scenes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def shipped_scenes() -> dict[str, Path]:
-    """Files by name: in an installed package they are within it, in a repository beside the sources."""
+    """Paths of the bundled scenes by name, in the installed package or in a repository."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "scenes", package.parents[1] / "scenes"):
         found = {path.stem: path for path in sorted(folder.glob("*.toml"))}

@@ -1,4 +1,4 @@
-"""What commands say: results on stdout, all else on stderr, mistakes as sentences."""
+"""Console output of commands: results on stdout, messages on stderr, user errors as sentences."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from supple.asking import Options
 
 DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
-"""Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are what shells give for SIGINT
+"""Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are the shell's codes for SIGINT
 and SIGPIPE."""
 
 TERMINATED = 143
-"""The exit code that shells give for SIGTERM."""
+"""Exit code of shells for SIGTERM."""
 
 STDOUT = "standard output"
 
@@ -40,19 +40,22 @@ ScenePath = Annotated[
 ]
 
 LONGEST_WORD = 1000
-"""Letters of a word in an error; most paths are shorter."""
+"""Maximum number of characters of a word in an error message; most paths are shorter."""
 
 PIPE_WIDTH = 140
-"""Characters across where stdout is no terminal."""
+"""Width in characters of output that is not a terminal."""
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which `kill`, Slurm and Docker send: it ends a command as Ctrl-C does."""
+    """SIGTERM, sent by `kill`, Slurm and Docker; it ends a command like Ctrl-C."""
 
 
 def catch_sigterm() -> None:
-    """Let SIGTERM raise `Terminated` once, so that locks and unfinished files are removed; later ones are
-    ignored. A handler of somebody else, or that SIGTERM is ignored, stays as it is."""
+    """Raise `Terminated` on the first SIGTERM and ignore later ones.
+
+    The exception lets commands remove locks and temporary files. Existing handlers, and an ignored SIGTERM,
+    stay unchanged.
+    """
 
     def terminate(*_: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -64,13 +67,15 @@ def catch_sigterm() -> None:
 
 
 def interruption(error: KeyboardInterrupt) -> tuple[int, str]:
-    """The exit code and the first word of the sentence for Ctrl-C and for SIGTERM."""
+    """Exit code and leading word of the message for Ctrl-C and SIGTERM."""
     return (TERMINATED, "Terminated") if isinstance(error, Terminated) else (INTERRUPTED, "Interrupted")
 
 
 class _Speaker(Console):
-    """A console that prints strings as they are: titles, names and paths may hold brackets and colons.
-    Styles come from `Text` objects and from columns of tables."""
+    """Console that prints strings literally, since titles, names and paths may contain brackets and colons.
+
+    Styles come from `Text` objects and table columns.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
@@ -90,18 +95,18 @@ class _Stdout(_Speaker):
 
 
 def stdout() -> Console:
-    """Where tables go."""
+    """Console for tables."""
     return _Stdout(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def say(text: object) -> None:
-    """One line, or several, of a result on stdout."""
+    """Print a result on stdout."""
     with naming(STDOUT):
         typer.echo(text)
 
 
 def answer(values: dict[str, Any]) -> None:
-    """A result as JSON on stdout, escaped where stdout cannot write all letters."""
+    """Print a result as JSON on stdout, escaped to ASCII if stdout cannot encode all characters."""
     from supple.io.results import to_json
 
     text = to_json(values)
@@ -114,13 +119,16 @@ def answer(values: dict[str, Any]) -> None:
 
 @contextmanager
 def refusing(as_json: bool) -> Iterator[None]:
-    """A mistake of the user ends the command with a sentence and exit code 2, not with a traceback; what else
-    can go wrong has an exit code of its own."""
+    """Turn errors into messages and exit codes.
+
+    User errors end the command with a sentence and exit code 2, without a traceback. Other failures have exit
+    codes of their own.
+    """
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
-    except BrokenPipeError:  # nobody listens any more, as in `supple list | head`
+    except BrokenPipeError:  # closed pipe, as in `supple list | head`
         code, sentence = PIPE_CLOSED, ""
     except (ValueError, OSError) as error:
         code, sentence = REFUSED, _sentence(error)
@@ -138,7 +146,7 @@ def refusing(as_json: bool) -> Iterator[None]:
 
 
 def _end(code: int, sentence: str, as_json: bool) -> NoReturn:
-    """Say why a command ends, as far as somebody listens."""
+    """Print the reason and exit; closed streams are ignored."""
     sentence = shorten_words(sentence, LONGEST_WORD)
     with suppress(OSError):
         if sentence:
@@ -154,7 +162,7 @@ def _end(code: int, sentence: str, as_json: bool) -> NoReturn:
 
 
 def drop_closed_streams() -> None:
-    """Let go of what cannot be written any more, which Python would try again when it ends."""
+    """Redirect closed streams to the null device, since Python flushes them again at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -164,7 +172,7 @@ def drop_closed_streams() -> None:
 
 
 def folder(text: str) -> Path:
-    """A folder named on the command line; an empty name would be the one that the user is in."""
+    """Parse a folder name; an empty name, which would mean the working directory, is rejected."""
     if not text.strip():
         raise typer.BadParameter("the name of the folder is empty; '.' is the one that you are in.")
     return Path(text)
@@ -175,8 +183,7 @@ def note(sentence: str) -> None:
 
 
 class AnnounceCompilation(logging.Handler):
-    """Says once that kernels are being compiled, which takes seconds during which nothing else happens, and
-    what supple warns of."""
+    """Log handler that announces kernel compilation once and prints warnings."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -192,7 +199,7 @@ class AnnounceCompilation(logging.Handler):
 
 @contextmanager
 def hearing(handler: logging.Handler) -> Iterator[None]:
-    """Within it, a handler gets what supple logs."""
+    """Attach a log handler to supple's logger within the context."""
     log = logging.getLogger("supple")
     level = log.level
     log.addHandler(handler)
@@ -212,7 +219,7 @@ _UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds from "2", "2 s", "500 ms", "1.5 min" or "1 h"."""
+    """Parse a duration in seconds: "2", "2 s", "500 ms", "1.5 min" or "1 h"."""
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ms|s|min|h)?\s*", text)
     try:
         if match:
@@ -230,7 +237,7 @@ def given_limits(
     time_budget: str | None,
     distance: float | None = None,
 ) -> Options:
-    """What the command line says of when to stop, without what it does not."""
+    """Termination criteria given on the command line."""
     limits: Options = {"max_iterations": max_iterations}
     if tolerance is not None:
         limits["tolerance"] = tolerance

@@ -1,4 +1,4 @@
-"""The table at the end of a run."""
+"""Summary table of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_summary(account: dict[str, Any], folder: Path) -> None:
 
 
 def _distance(frame: dict[str, Any]) -> dict[str, str]:
-    """How far the body that is farthest off is from its equilibrium, where that was computed."""
+    """Largest relative position error of all bodies, if computed."""
     certificate = frame.get("certificate")
     if not certificate:
         return {}

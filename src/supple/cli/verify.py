@@ -1,4 +1,4 @@
-"""supple verify: whether the files of a results folder are what was written."""
+"""supple verify: integrity of the files in a results folder."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def verify(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare every file of a results folder with its checksum, and name each damaged, missing or unexpected
-    file.
+    """Compare every file of a results folder with its checksum.
 
-    Exit code 0: every file is as it was written. 1: some are not, or the run has no checksums. 2: there is no
-    results folder. Data sets have `supple dataset verify`.
+    Names damaged, missing and unexpected files.
+
+    Exit codes: 0 all files are intact; 1 some are not, or the run has no checksums; 2 there is no results
+    folder. Data sets have `supple dataset verify`.
     """
     with refusing(json):
         from supple.io.verification import summarize_verification, verify_results

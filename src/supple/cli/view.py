@@ -1,4 +1,4 @@
-"""supple view: a scene in the browser, live."""
+"""supple view: a live scene in the browser."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def view(
     play: Annotated[bool, typer.Option("--play", help="Play at once.")] = False,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Show a scene in the browser, deforming while solver, material and pins are changed by hand.
+    """Show a live scene in the browser, with interactive solver, material and pins.
 
     Ctrl+C ends it.
     """

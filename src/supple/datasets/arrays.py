@@ -1,6 +1,8 @@
-"""Zarr version 3, as far as data sets need it: arrays that are one chunk, and arrays of samples in shards
-whose chunks, one for each sample, are as they are in memory. Written and read without zarr, which reads
-them too."""
+"""Reader and writer for the part of Zarr version 3 that data sets use.
+
+Two kinds of arrays are supported: single-chunk arrays, and sharded arrays with one uncompressed chunk per
+sample. The zarr package is not required; it reads the same files.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ from supple.io.replacing import replacing
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 MISSING = 2**64 - 1
-"""Offset and length, in the index of a shard, of a chunk that is not there."""
+"""Offset and length of a missing chunk in the index of a shard."""
 
 
 AGAIN = "`supple dataset verify --discard` and `supple dataset resume` have its shard solved again."
 
 
 def group(attributes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The metadata of a group."""
+    """Metadata of a Zarr group."""
     return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes or {})}
 
 
@@ -38,8 +40,15 @@ def array(
     shard: int | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The metadata of an array: one chunk, or shards of so many samples along its first axis with a chunk for
-    each. What is missing is NaN, or 0 for whole numbers."""
+    """Metadata of a Zarr array. Missing values read as NaN, or 0 for integer types.
+
+    Args:
+        shape: Shape of the array.
+        dtype: Data type.
+        axes: Dimension names.
+        shard: Samples per shard along the first axis, one chunk each; a single chunk if None.
+        attributes: User attributes.
+    """
     inner = list(shape)
     codecs: list[dict[str, Any]] = [_bytes(dtype)]
     if shard is not None:
@@ -70,17 +79,17 @@ def _bytes(dtype: np.dtype) -> dict[str, Any]:
 
 
 def chunk_file(dimensions: int, shard: int = 0) -> str:
-    """The file of a shard, or of the only chunk, within the folder of an array."""
+    """Path of a shard, or of a single chunk, within its array folder."""
     return "/".join(["c", str(shard), *["0"] * (dimensions - 1)]) if dimensions else "c"
 
 
 def write_json(path: Path, values: Any) -> None:
-    """A small file that is there as a whole or not at all, also after a failure of power."""
+    """Write a JSON file atomically, synchronized to disk."""
     write_text(path, json.dumps(values))
 
 
 def write_text(path: Path, text: str) -> None:
-    """As `write_json`, of any text."""
+    """Write a text file atomically, synchronized to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -89,7 +98,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_array(folder: Path, values: np.ndarray, axes: Sequence[str], **attributes: Any) -> dict[str, Any]:
-    """An array as one chunk; returns its metadata."""
+    """Write a single-chunk array; returns its metadata."""
     values = np.asarray(values)
     path = folder / chunk_file(values.ndim)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +110,11 @@ def write_array(folder: Path, values: np.ndarray, axes: Sequence[str], **attribu
 
 
 def read_array(folder: Path) -> np.ndarray:
-    """An array of one chunk."""
+    """Read a single-chunk array.
+
+    Raises:
+        DatasetError: The size of the chunk file does not match the shape.
+    """
     metadata = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
     shape, dtype = tuple(metadata["shape"]), np.dtype(metadata["data_type"])
     path = folder / chunk_file(len(shape))
@@ -112,8 +125,14 @@ def read_array(folder: Path) -> np.ndarray:
 
 
 def write_shard(path: Path, chunks: np.ndarray, places: Sequence[int], size: int) -> None:
-    """A shard of so many chunks: chunks (k, ...) are at these places of it, and all others are missing. It is
-    there as a whole or not at all."""
+    """Write a shard atomically; unlisted slots are marked as missing.
+
+    Args:
+        path: File of the shard.
+        chunks: (k, ...) chunks to write.
+        places: (k,) slot of each chunk within the shard.
+        size: Number of slots.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     each = chunks.nbytes // max(len(chunks), 1)
     index = np.full((size, 2), MISSING, "<u8")
@@ -128,7 +147,11 @@ def write_shard(path: Path, chunks: np.ndarray, places: Sequence[int], size: int
 
 
 class Shard:
-    """A shard in memory, of which the system reads what is asked for."""
+    """Memory-mapped shard; the operating system loads pages on access.
+
+    Raises:
+        DatasetError: The index is missing, fails its checksum or points beyond the end of the file.
+    """
 
     def __init__(self, path: Path, shape: tuple[int, ...], dtype: np.dtype, size: int) -> None:
         self.path, self.shape, self.dtype = path, shape, dtype
@@ -151,7 +174,7 @@ class Shard:
         self._rows = self._plain() if whole.all() else None
 
     def _plain(self) -> np.ndarray | None:
-        """All chunks (size, ...) where each stands behind the one before it, as we write them."""
+        """View (size, ...) of all chunks if contiguous and ordered, otherwise None."""
         size = len(self._index)
         if not np.array_equal(self._index[:, 0], self._each * np.arange(size, dtype=np.uint64)):
             return None
@@ -159,11 +182,11 @@ class Shard:
         return np.frombuffer(self._map, self.dtype, count).reshape(size, *self.shape)
 
     def size_of(self, chunks: int) -> int:
-        """Bytes of a file with so many chunks."""
+        """File size in bytes of a shard with the given number of chunks."""
         return chunks * self._each + 16 * len(self._index) + 4
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
-        """(k, ...) a copy of the chunks of these numbers (k,)."""
+        """Copy (k, ...) of the chunks with numbers (k,)."""
         if self._rows is not None:
             return self._rows[numbers]
         return np.stack([self[number] for number in numbers.tolist()])
@@ -172,7 +195,7 @@ class Shard:
         return bool(self._index[number, 0] != MISSING)
 
     def __getitem__(self, number: int) -> np.ndarray:
-        """The chunk of a number, without a copy and read-only; NaN or 0 where it is missing."""
+        """Read-only view of a chunk; NaN or 0 for missing chunks."""
         if number not in self:
             return np.full(self.shape, np.nan if self.dtype.kind == "f" else 0, self.dtype)
         offset = int(self._index[number, 0])
@@ -193,7 +216,7 @@ def _table() -> list[int]:
 
 
 def crc32c(content: bytes) -> int:
-    """The checksum of Castagnoli, which zarr has behind the index of a shard, a kilobyte or so."""
+    """CRC-32C (Castagnoli) checksum, used by Zarr for shard indices of about a kilobyte."""
     table, value = _table(), 0xFFFFFFFF
     for byte in content:
         value = (value >> 8) ^ table[(value ^ byte) & 0xFF]

@@ -1,5 +1,8 @@
-"""What many samples mean for the model of a scene, by arrays rather than a scene for each: forces are linear
-in values, motions and materials are made of the values of all samples at once."""
+"""Vectorized boundary conditions, loads and materials of many samples of one scene.
+
+External forces are linear in their values and are combined from unit responses. Motions and materials are
+constructed once from the stacked values of all samples.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,24 @@ if TYPE_CHECKING:
     from supple.datasets.source import Source
 
 Columns = Mapping[str, np.ndarray]
-"""(k,) or (k, size) values of each varied quantity, by its label."""
+"""(k,) or (k, size) values of each varied quantity, by label."""
 
 FORCES = {"gravity", "force", "body_force", "traction"}
-"""Tables whose values external forces are linear in."""
+"""Scene tables on whose values external forces depend linearly."""
 
 OF_MOTIONS = {
     "translate": {"offset"}, "rotate": {"angle", "centre"}, "twist": {"angle", "centre"},
     "scale": {"factor", "centre"},
 }  # fmt: skip
-"""Numbers of motions that `Motion` takes as arrays, too."""
+"""Motion parameters for which `Motion` also accepts arrays."""
 
 
 class AtOnce:
-    """Conditions of many samples of a source. able: whether all that varies is of a kind that it knows."""
+    """Vectorized evaluation of sample conditions.
+
+    Attributes:
+        able: True if every varied quantity is of a supported kind.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source, self._base = source, source.file.scene
@@ -50,8 +57,12 @@ class AtOnce:
             self._made_of = [(label, self._group(p), *self._material(p)) for label, p in self._of["material"]]
 
     def conditions(self, columns: Columns) -> list[Conditions] | None:
-        """Of the samples that have these values; None where one of them is out of bounds, and who makes it by
-        itself will say how."""
+        """Evaluate conditions for many sets of values.
+
+        Returns:
+            One entry per sample; None if any value is out of bounds, so that the caller evaluates samples one
+            by one and reports the error.
+        """
         count = len(next(iter(columns.values())))
         if not all((np.abs(values) <= LARGEST).all() for values in columns.values()):
             return None
@@ -66,7 +77,7 @@ class AtOnce:
         return [Conditions(at, force, own, None, np.inf) for at, force, own in each]
 
     def _kind(self, place: Place) -> str:
-        """What a place changes; nothing where that is not known of many at once."""
+        """Kind of quantity at a scene path: "force", "pin", "material", or "" if not supported."""
         table, *inner = place.keys
         if self._source.needs_model(place):
             return ""
@@ -78,7 +89,7 @@ class AtOnce:
         return "material" if table in ("solid", "cloth") and self._is_of_one_material(place) else ""
 
     def _is_of_one_material(self, place: Place) -> bool:
-        """Whether it is a number of a material that one term has to itself, the same for all its elements."""
+        """True for scalar parameters of uniform materials used by a single term."""
         kind, number, *inner = place.keys
         if len(inner) != 3 or place.size != 1 or self._base.varied:
             return False
@@ -89,21 +100,20 @@ class AtOnce:
         return uniform and plain and not evolving(of) and self._group(place) is not None
 
     def _material(self, place: Place) -> tuple[str, type[Material], dict[str, Any]]:
-        """The name of the number that stands at a place, the class of its material, and what the file has."""
+        """Parameter name at a scene path, its material class and the parameters in the scene file."""
         kind, number, made_of, _, name = place.keys
         table = getattr(getattr(self._source.table, str(kind))[number], str(made_of)).chosen[1]
         return str(name), table.kind, table.given()
 
     def _group(self, place: Place) -> int | None:
-        """Which of the elastic terms is that of the body alone."""
+        """Index of the elastic term exclusive to a scene path's body; None if bodies share terms."""
         kind, number = str(place.keys[0]), int(place.keys[1])
         body = self._base.bodies[number if kind == "solid" else len(self._source.table.solid) + number]
         groups = elastic_groups(self._base.bodies)
         return next((k for k, group in enumerate(groups) if group == [body]), None)
 
     def _responses(self) -> tuple[np.ndarray, np.ndarray]:
-        """External forces (n, 3) [N] where all that they are linear in is 0, and (d, 3 n) what they gain with
-        each number that varies."""
+        """External forces (n, 3) [N] at zero values, and unit responses (d, 3 n) of each component."""
         places = dict(self._of["force"])
         nothing = {label: _like(place, np.zeros(place.size)) for label, place in places.items()}
         zero = self._source.conditions(nothing).force
@@ -115,8 +125,10 @@ class AtOnce:
         return zero, np.array(rows).reshape(len(rows), zero.size)
 
     def _forces(self, columns: Columns, count: int) -> np.ndarray:
-        """(k, n, 3) [N], or (n, 3) where they are the same for all. Summed without BLAS, whose bits may
-        depend on its threads."""
+        """External forces (k, n, 3) [N], or (n, 3) if they do not vary.
+
+        Summed without BLAS, whose rounding may depend on the number of threads.
+        """
         places = dict(self._of["force"])
         if not places:
             return self._zero
@@ -126,7 +138,7 @@ class AtOnce:
         return force.reshape(count, *self._zero.shape)
 
     def _pinned(self, columns: Columns) -> np.ndarray | None:
-        """(k, p, 3) [m], or (p, 3) where nothing moves them apart; None where a value is no value for it."""
+        """Prescribed positions (k, p, 3) [m], or (p, 3) if they do not vary; None for an invalid value."""
         varied: dict[int, list[Any]] = {}
         for label, place in self._of["pin"]:
             if label in columns:
@@ -148,8 +160,12 @@ class AtOnce:
             return None
 
     def _materials(self, columns: Columns, count: int) -> list[Any] | None:
-        """A tuple of one for each term that has one, of every sample, or None for those of the model; None
-        where a value is no value for it."""
+        """Materials of every term, per sample.
+
+        Returns:
+            One entry per sample: a tuple of materials, or None if materials do not vary. None as a whole if a
+                value is invalid.
+        """
         varied: dict[int | None, tuple[type[Material], dict[str, Any]]] = {}
         for label, group, name, kind, given in self._made_of:
             if label in columns:
@@ -167,13 +183,13 @@ class AtOnce:
 
 
 def _column(label: str, place: Place, columns: Columns, count: int) -> np.ndarray:
-    """(k, size) values; what the file has where none are given."""
+    """(k, size) values of a quantity; constant quantities repeat the scene value."""
     now = place.now
     return np.reshape(columns.get(label, np.broadcast_to(now, (count, *np.shape(now)))), (count, -1))
 
 
 def _moved(motion: Any, points: np.ndarray) -> np.ndarray:
-    """Where points (p, 3) [m] are in the end; (k, p, 3) of motions of several samples."""
+    """Final positions of points (p, 3) [m]; (k, p, 3) for a motion stacked over samples."""
     return points if motion is None else np.asarray(motion(points, np.inf))
 
 
@@ -182,8 +198,14 @@ def _like(place: Place, values: np.ndarray) -> Any:
 
 
 def _with(motion: Any, name: str, component: Sequence[Any], values: np.ndarray) -> Any:
-    """A motion with other numbers (k, size) for each sample: (k, 1) of an angle, and (k, 1, 3) of a vector,
-    be it for one component of it."""
+    """Copy of a motion with stacked parameters.
+
+    Args:
+        motion: Motion to copy.
+        name: Parameter to replace.
+        component: Index of a vector component, or empty for the full parameter.
+        values: (k, size) values; stored as (k, 1) for an angle and (k, 1, 3) for a vector.
+    """
     after = values
     if name != "angle":
         after = np.array(np.broadcast_to(getattr(motion, name), (len(values), 1, 3)))
@@ -199,7 +221,7 @@ def _made(kind: type[Material], given: dict[str, Any]) -> Material:
 
 
 def _each(material: Material, count: int) -> list[Material]:
-    """Of a material with an entry for every sample: those of each."""
+    """Split a material with parameters stacked over samples into one material per sample."""
 
     def column(value: Any) -> Any:
         if not isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""The data card of a store or of what is exported of one: what it is, how it was made, how to read it."""
+"""Data card of a store or of an export: contents, origin and reading instructions."""
 
 from __future__ import annotations
 
@@ -55,14 +55,25 @@ LEFT_OUT = "Samples that were not are left out."
 
 
 def card(store: Store, name: str | None = None) -> str:
-    """The text of a store; name: what it is called, where its folder has another name still."""
+    """Data card text of a store.
+
+    Args:
+        store: The store.
+        name: Name of the store, if its folder still has another one.
+    """
     reading = STORE.format(name=name or store.path.name, shard=store.shard)
     return _text(store, np.arange(store.count), OTHERS, reading)
 
 
 def card_of_export(store: Store, ids: np.ndarray, reading: str) -> str:
-    """The text of these samples in another format. reading: which files there are and how to open them, from
-    "`scene.toml` is the scene" on, where {quantity} and {label} are names of what there is."""
+    """Text of the data card of exported samples.
+
+    Args:
+        store: Store that the samples come from.
+        ids: (k,) exported samples.
+        reading: Files of the export and how to open them, continuing "`scene.toml` is the scene"; {quantity}
+            and {label} stand for names in the data set.
+    """
     names = {"quantity": store.kinds[0].name, "label": store.facts["varied"][0]["label"]}
     return _text(store, ids, LEFT_OUT, reading.format(**names))
 
@@ -96,7 +107,7 @@ def _ends(values: Any, which: str) -> str:
 
 
 def _size_category(count: int) -> str:
-    """As Hugging Face has them."""
+    """Size category in the terms of Hugging Face."""
     for limit, name in (
         (1_000, "n<1K"),
         (10_000, "1K<n<10K"),

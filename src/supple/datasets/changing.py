@@ -1,4 +1,4 @@
-"""The scene of a file with other entries where something varies."""
+"""Scene with some entries replaced by sampled values."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 
 class Changing:
-    """Makes the entries of a source's scene for values that need no model of their own."""
+    """Replace scene entries for values that do not require a new model."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
 
     def scene(self, values: Values) -> Scene:
-        """The scene of the file with other entries where these values stand: what makes `scene` slow, which
-        reads all of it anew, is the same for all."""
+        """Scene with the given values.
+
+        Only the affected entries are parsed again, which is faster than rebuilding the full scene.
+        """
         tables = self._source.tables_with(values)
         base = self._source.file.scene
         scene = copy(base)
@@ -77,7 +79,7 @@ class Changing:
             raise SceneError(f"{kind}[{number}]: {error}") from None
 
     def _load(self, kind: str, entry: Any, before: Load) -> Load:
-        """What an entry says in place of a load that it was before."""
+        """Create a load from a new entry, keeping selection and ramp of the previous one."""
         alone = copy(self._source.file.scene)
         alone.loads = []
         if kind == "body_force":
@@ -90,8 +92,7 @@ class Changing:
         return alone.loads[0]
 
     def _valid(self, before: Any, table: dict[str, Any], *where: Key) -> Any:
-        """A table of the scene with other values, as valid as it was before; only what varies is looked at,
-        since there are many samples."""
+        """Validate a scene table with sampled values. Only the varied entry is checked, for speed."""
         try:
             return type(before).model_validate(table)
         except ValidationError as error:
@@ -101,8 +102,10 @@ class Changing:
 
 
 def _place_of_load(table: SceneTable, kind: str, number: int) -> int:
-    """Which of the loads of the scene it is: forces are first, then those on bodies, then tractions that do
-    not turn."""
+    """Index of a load entry in the scene's load list.
+
+    Forces come first, then body forces, then tractions that are not follower loads.
+    """
     if kind != "traction":
         return number + (len(table.force) if kind == "body_force" else 0)
     before = sum(not entry.following for entry in table.traction[:number])

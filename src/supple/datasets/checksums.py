@@ -1,9 +1,8 @@
-"""Checksums of all files of a store that are not chunks of samples, whose own are in the accounts of their
-shards.
+"""Checksums of all store files except sample chunks, whose checksums are in the shard manifests.
 
-checksums.json has those of files that are there from the beginning; report/checksums.json those of reports,
-splits and statistics, which are written again as shards are finished. Both, zarr.json and accounts have a
-checksum of themselves.
+checksums.json covers the files written at creation; report/checksums.json covers reports, splits and
+statistics, which are rewritten as shards finish. Both of these files, zarr.json and the manifests contain
+their own checksum.
 """
 
 from __future__ import annotations
@@ -20,28 +19,32 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.files import sha256_of
 
 CHECKSUMS = "checksums.json"
-"""The file of checksums, in a store and in its folder report/."""
+"""Name of the checksum file, in a store and in its folder report/."""
 
 UNKNOWN = "0" * 64
 OWN = re.compile(r'"checksum": "([0-9a-f]{64})"')
-"""Where a JSON file has the checksum of itself: the SHA-256 of its text with zeros in place of that."""
+"""A JSON file's own checksum: SHA-256 of its text with zeros in place of the checksum."""
 
 
 def sealed_text(values: Mapping[str, Any]) -> str:
-    """JSON of values whose first "checksum" is `UNKNOWN`, with the checksum of the text in its place."""
+    """Serialize values as JSON and replace the first "checksum" (`UNKNOWN`) by the checksum of the text."""
     text = json.dumps(values)
     return text.replace(UNKNOWN, _digest(text), 1)
 
 
 def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON file that has a checksum of itself."""
+    """Write a JSON file that contains its own checksum."""
     others = {key: value for key, value in values.items() if key != "checksum"}
     write_text(path, sealed_text({"checksum": UNKNOWN, **others}))
 
 
 def is_sound(text: str, required: bool = True) -> bool:
-    """True when the checksum that a JSON file has of itself is right; required: False for files of earlier
-    versions, which have none."""
+    """True if the checksum stored in a JSON text matches the text.
+
+    Args:
+        text: Content of the file.
+        required: False accepts files of earlier versions, which have no checksum.
+    """
     match = OWN.search(text)
     if match is None:
         return not required
@@ -49,7 +52,11 @@ def is_sound(text: str, required: bool = True) -> bool:
 
 
 def read_sealed(path: Path, required: bool = True) -> dict[str, Any]:
-    """The content of a JSON file; a `DatasetError` says how it is damaged."""
+    """Read a JSON file and verify the checksum stored in it.
+
+    Raises:
+        DatasetError: The file is missing, unreadable, damaged or edited.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         values: dict[str, Any] = json.loads(text)
@@ -63,12 +70,12 @@ def read_sealed(path: Path, required: bool = True) -> dict[str, Any]:
 
 
 def checksums_of(folder: Path, names: list[str]) -> dict[str, str]:
-    """SHA-256 of files, by their names in a folder."""
+    """SHA-256 checksums by file name."""
     return {name: sha256_of(folder / name) for name in sorted(names)}
 
 
 def wrong_files(folder: Path, checksums: Mapping[str, str]) -> Iterator[str]:
-    """Sentences about files of a folder that are missing or do not have these checksums."""
+    """Yield a sentence per missing or damaged file of a folder."""
     for name, checksum in checksums.items():
         path = folder / name
         try:

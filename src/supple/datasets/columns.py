@@ -1,4 +1,4 @@
-"""Tables of users: CSV, NPZ and Parquet files with a column for each varied quantity."""
+"""User tables: CSV, NPZ and Parquet files with one column per varied quantity."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ from supple.datasets.places import AXES
 
 
 def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """The columns of a file by label; those of a vector may be one column for each component, `name.x` or
-    `name.0`."""
+    """Read table columns by label.
+
+    Args:
+        path: CSV, NPZ or Parquet file.
+        sizes: Number of components of each quantity. A vector may be split into component columns `name.x` or
+            `name.0`.
+
+    Raises:
+        DatasetError: The file is of another type or is not a readable table of numbers.
+    """
     kind = path.suffix.lower()
     readers = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}
     if kind not in readers:
@@ -33,7 +41,7 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
 
 
 def _csv(path: Path) -> dict[str, Any]:
-    with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets mark it
+    with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets write a byte order mark
         rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise DatasetError(f"{path} needs a line of names and at least one line of values.")

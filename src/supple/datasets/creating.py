@@ -1,4 +1,4 @@
-"""Empty stores: all that is known before anything is solved, written at once or not at all."""
+"""Creation of empty stores: everything known before the first solve, written atomically."""
 
 from __future__ import annotations
 
@@ -27,23 +27,41 @@ from supple.io.replacing import unfinished
 from supple.naming import naming
 
 PATHS = ("scene", "table")
-"""Keys of a spec whose values are paths."""
+"""Spec keys whose values are paths."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a store is of."""
+    """Contents of a new store.
+
+    Attributes:
+        identity: Hash of spec, scene and design.
+        origin: Hash shared by all stores that extend one another.
+        files: Files named by the scene.
+        spec: Spec as JSON values.
+        title: Title of the data set.
+        scene: Scene text with paths relative to the store.
+        source: Scene with its original paths.
+        columns: (count, size) values of each varied quantity.
+        drawn: (count,) number of each sample in drawing order.
+        paths: Scene paths of each varied quantity.
+        logarithmic: Labels of quantities sampled evenly in their logarithm.
+        kinds: Stored quantities.
+        dtype: Storage type of the samples.
+        shard: Samples per shard.
+        constants: Arrays shared by all samples, with their axes.
+        bodies: Names of the bodies.
+        pins: Names of the pins.
+        grown: Sample counts before each extension.
+    """
 
     identity: str
     origin: str
-    """What is the same of all stores that grow from one another."""
     files: list[NamedFile]
     spec: dict[str, Any]
     title: str
     scene: str
-    """Text of the scene file, with the paths that files have in the store."""
     source: Source
-    """The scene as its own file has it."""
     columns: dict[str, np.ndarray]
     drawn: np.ndarray
     paths: dict[str, list[str]]
@@ -55,12 +73,14 @@ class Facts:
     bodies: list[str]
     pins: list[str]
     grown: list[int]
-    """How many samples it had before each time that it grew."""
 
 
 def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> Store:
-    """Make an empty store with its whole design, at once or not at all; where one of the same identity is
-    there already, that is it."""
+    """Create an empty store with its full design, atomically.
+
+    Returns:
+        The new store, or the existing store with the same identity.
+    """
     if path.exists():
         return same(path, facts)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +99,11 @@ def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> St
 
 
 def same(path: Path, facts: Facts) -> Store:
-    """The store at a path, which must be that of the same spec, scene and design."""
+    """Open an existing store with the same spec, scene and design.
+
+    Raises:
+        DatasetError: The store has another identity.
+    """
     if path.is_dir() and not any(path.iterdir()):
         path.rmdir()
         return create(path, facts)
@@ -101,7 +125,7 @@ def _or_grow(store: Store, facts: Facts) -> str:
 
 
 def difference(store: Store, facts: Facts) -> str:
-    """What of a spec differs, as far as that can be said in a few words."""
+    """Short description of differences between a new spec and a store's spec."""
     old, new = store.spec, facts.spec
     keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
     if set(keys) - {"count"}:
@@ -114,14 +138,21 @@ def difference(store: Store, facts: Facts) -> str:
 
 
 def other_files(store: Store, now: dict[str, str]) -> str:
-    """Which files that its scene names have changed since a store was begun; nothing where none has."""
+    """Message about scene files modified since store creation; empty without changes."""
     before = store.facts.get("files", now)
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return f"its scene is of other files now: {', '.join(changed)}" if changed else ""
 
 
 def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
-    """All of a store that there is before anything is solved; called: the name that it will have."""
+    """Write all store files that precede the first solve.
+
+    Args:
+        path: Folder to write to.
+        facts: Contents of the store.
+        command: Command line to record; sys.argv if None.
+        called: Final name of the store.
+    """
     count = len(facts.drawn)
     nodes: dict[str, Any] = {}
     (path / ACCOUNTS).mkdir(parents=True)
@@ -148,7 +179,7 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
 
 
 def write_card(path: Path, called: str) -> None:
-    """Write the data card of a new store, and then the checksums of all of its files."""
+    """Write data card and file checksums of a new store."""
     write_text(path / "README.md", card(Store(path), called))
     every = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
     names = [name for name in every if name not in ("zarr.json", CHECKSUMS)]
@@ -194,7 +225,7 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
 
 
 def _write_design(path: Path, facts: Facts) -> None:
-    """All values as a table to look at: id, the number in which it was drawn, then every quantity."""
+    """Write the design as a CSV table: sample id, number in drawing order, value of each quantity."""
     names = ["id", "drawn"]
     for label, values in facts.columns.items():
         names += [label] if values.shape[1] == 1 else [f"{label}.{k}" for k in range(values.shape[1])]

@@ -1,4 +1,4 @@
-"""dataset(): from a spec to a store of equilibria."""
+"""Entry point `dataset()`: from a spec to a store of equilibria."""
 
 from __future__ import annotations
 
@@ -28,19 +28,32 @@ def dataset(
     retry_failed: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> Dataset:
-    """Make a data set of equilibria, or go on with one, and open it.
+    """Compute or resume a data set of equilibria and open it.
 
-    spec: a TOML file, see docs/datasets.md, or a dictionary of what would be in one, in which `function` may
-    be a function. path: the folder of the store, results/NAME.zarr unless given. What is finished there is
-    not solved again, and a store of another spec is refused unless `overwrite`. grow: a store of the same
-    spec with fewer samples gets the others; those that it has keep their ids. shards: "i/N" for every
-    N-th shard from the i-th on, for job arrays. workers: processes, as many as there are cores unless
-    given. ray: True for a Ray cluster that is started here, or the address of one. allow_code: run the Python
-    that a spec names with `function = "module:name"`; such a spec is a program, and is refused otherwise. A
-    function that is passed itself needs no permission. retry_failed: solve samples again that crashed or did
-    not reach their tolerance; all others stay. watch: called as watch(done, samples).
+    Finished shards are not solved again. Worker processes import the calling script: protect its code by `if
+    __name__ == "__main__":`.
 
-    Workers are processes that import the calling script anew: protect it by `if __name__ == "__main__":`.
+    Args:
+        spec: Path of a TOML file (see docs/datasets.md), or a dictionary with the same content, in which
+            `function` may be a Python function.
+        path: Folder of the store; results/NAME.zarr by default.
+        shards: "i/N" solves every N-th shard from the i-th on, for job arrays.
+        workers: Number of worker processes; one per core by default.
+        ray: True starts a local Ray cluster; a string is the address of a running one.
+        overwrite: Replace a store of another spec.
+        grow: Extend a store of the same spec to the sample count of this one. Existing samples keep their
+            ids.
+        allow_code: Permit a spec to import and run Python named by `function = "module:name"`. A function
+            object needs no permission.
+        retry_failed: Solve samples again that crashed or did not reach their tolerance.
+        watch: Called as watch(done, samples).
+
+    Returns:
+        The opened data set.
+
+    Raises:
+        SpecError: The spec is invalid; the message lists all mistakes.
+        DatasetError: The store belongs to another spec, or cannot be used as requested.
     """
     from supple.datasets.opened import open_dataset
 

@@ -1,4 +1,4 @@
-"""Designs: which values every sample has. The whole design is drawn before anything is solved."""
+"""Designs: the parameter values of every sample, drawn completely before the first solve."""
 
 from __future__ import annotations
 
@@ -20,13 +20,22 @@ from supple.datasets.tables import VaryTable
 from supple.scene.paths import located
 
 Columns = dict[str, np.ndarray]
-"""(count, size) float64 values of each quantity by its label."""
+"""(count, size) float64 values of each quantity, by label."""
 
 
 def draw(spec: Spec, counts: Sequence[int] = ()) -> Columns:
-    """The design of a spec; refuses values that are not finite. counts: how many samples there were each time
-    before the set grew. Random and Sobol points go on where they ended; of a Latin hypercube, those that came
-    later are one of their own."""
+    """Draw the design of a spec.
+
+    Random and Sobol sequences continue when a data set grows; each extension of a Latin hypercube is a Latin
+    hypercube of its own.
+
+    Args:
+        spec: The spec.
+        counts: Sample counts before each extension.
+
+    Raises:
+        DatasetError: A value is not finite, or a table or function does not provide the expected columns.
+    """
     table = spec.table
     if table.design == "grid":
         columns = _grid(table.vary)
@@ -59,12 +68,12 @@ def _unit(design: str, count: int, size: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     if design == "random":
         return rng.random((count, size))
-    power = int(np.ceil(np.log2(max(count, 1))))  # of which the first ones are as even as they can be
+    power = int(np.ceil(np.log2(max(count, 1))))  # leading points of a full power of two are even
     return np.asarray(qmc.Sobol(size, rng=rng).random_base2(power))[:count]
 
 
 def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.ndarray:
-    """(count, size) points of a Latin hypercube for each part of a set that grew."""
+    """(count, size) points of one Latin hypercube per extension of the data set."""
     from scipy.stats import qmc
 
     ends = [0, *(before for before in counts if before < count), count]
@@ -77,7 +86,7 @@ def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.n
 
 
 def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:
-    """Points of the unit cube in the ranges of quantities, or among their values."""
+    """Map unit cube points to ranges or listed values of quantities."""
     columns, first = {}, 0
     for vary in varied:
         size = sizes[vary.label]
@@ -102,7 +111,7 @@ def _between(vary: VaryTable, t: np.ndarray) -> np.ndarray:
 
 
 def _grid(varied: list[VaryTable]) -> Columns:
-    """All combinations; the last quantity changes fastest."""
+    """Full factorial design; the last quantity changes fastest."""
     axes = [_axis(vary) for vary in varied]
     rows = list(product(*(range(len(axis)) for axis in axes)))
     numbers = np.array(rows, int).reshape(len(rows), len(axes))
@@ -118,13 +127,13 @@ def _axis(vary: VaryTable) -> np.ndarray:
 
 
 def _function(text: str, spec: Spec) -> Function:
-    """module:name, where the module may stand beside the spec."""
+    """Import the design function "module:name"; the module may lie in the folder of the spec."""
     module, _, name = text.partition(":")
     folder = str(spec.folder.resolve())
     sys.path.insert(0, folder)
     try:
         found = getattr(import_module(module), name or "design")
-    except Exception as error:  # whatever a module does
+    except Exception as error:  # importing a user's module may raise anything
         raise DatasetError(
             f"{spec.path}: function: {text!r} is no function that can be imported "
             f"({type(error).__name__}: {error}); write "
@@ -138,7 +147,7 @@ def _function(text: str, spec: Spec) -> Function:
 
 
 def _called(function: Function, count: int, seed: int) -> Any:
-    """What a function of the user's gives; what goes wrong in it is said with the line that did."""
+    """Call a design function of the user; errors name the line that raised them."""
     try:
         return function(count, np.random.default_rng(seed))
     except Exception as error:
@@ -151,7 +160,7 @@ def _called(function: Function, count: int, seed: int) -> Any:
 
 
 def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None) -> Columns:
-    """Columns that a user gives, checked."""
+    """Validate columns provided by the user."""
     if not isinstance(found, Mapping):
         raise DatasetError(
             f"{whose} must give a dictionary with an array for each of {listed(sizes)}; got {shown(found)}."

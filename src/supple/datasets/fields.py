@@ -1,4 +1,4 @@
-"""Fields of meshes that differ from sample to sample: `solid.NAME.field.FIELD`, a number for each cell."""
+"""Mesh fields that vary between samples: `solid.NAME.field.FIELD`, one number per cell."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ FIELD = "field"
 
 
 def field_place(source: Source, text: str) -> Place | None:
-    """The place of a field of a body's mesh, if a name is that of one; a ValueError says what there is
-    instead."""
+    """Parse the scene path of a mesh field; None for other paths.
+
+    Raises:
+        ValueError: The scene has no such body or field; the message names the closest match.
+    """
     match = re.fullmatch(r"(solid|cloth)[.\[]([^.\[\]]+)\]?\.field\.(.+)", text)
     if match is None:
         return None
@@ -41,8 +44,10 @@ def is_field(place: Place) -> bool:
 
 
 def meshes_with(source: Source, values: Values, table: SceneTable, folder: Path) -> dict[Any, Any]:
-    """Meshes that were made before, by their tables, those whose fields vary with these values in them.
-    Bodies that have one mesh have its fields together."""
+    """Meshes by their tables, with varied fields replaced by sampled values.
+
+    Bodies that share a mesh share its fields.
+    """
     known = source.meshes
     found = dict(known)
     for place, value in _fields(source, values):

@@ -1,5 +1,4 @@
-"""Files that a scene names: their checksums, their copies in a store, and the scene file that names the
-copies."""
+"""Files named by a scene: checksums, copies in a store, and the scene text that names the copies."""
 
 from __future__ import annotations
 
@@ -19,16 +18,16 @@ from supple.scene.errors import SceneError
 from supple.scene.paths import located
 
 SHOWN = ("title", "name", "view", "output", "render")
-"""Keys of tables that make no difference to what is solved."""
+"""Scene keys that do not affect the solution."""
 
 FABRICS = "$SUPPLE_DATA/{}.json", "$SUPPLE_DATA/hylc/materials/{}.json"
-"""Where fabrics are that are called by their names."""
+"""Locations of fabrics given by name."""
 
 FILE_KEYS = ("file", "files", "fabric")
-"""Keys of a scene file whose values are paths."""
+"""Scene keys whose values are paths."""
 
 COPIES = "files"
-"""The folder of a store that has copies of the files that its scene names."""
+"""Folder of a store with copies of the files named by its scene."""
 
 LITERAL = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*')
 """Strings and comments of TOML."""
@@ -36,8 +35,14 @@ LITERAL = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A file that a scene names: text is the value in the scene file; name, what the copy in a store is
-    called; paths, the file itself and those that belong to it; digest, the SHA-256 of all of them."""
+    """File named by a scene.
+
+    Attributes:
+        text: Value in the scene file.
+        name: Name of the copy in a store.
+        paths: The file and its companion files.
+        digest: SHA-256 of all of them.
+    """
 
     text: str
     name: str
@@ -46,7 +51,7 @@ class NamedFile:
 
     @property
     def copies(self) -> list[str]:
-        """Names of the copies of all paths."""
+        """File names of all copies."""
         return [str(Path(self.name).with_suffix(path.suffix)) for path in self.paths]
 
 
@@ -56,7 +61,12 @@ def sha256_of(path: Path) -> str:
 
 
 def files_of(tables: Any, folder: Path) -> dict[str, str]:
-    """SHA-256 of every file that the tables of a scene name relative to a folder, by the text that does."""
+    """SHA-256 checksums of files named by scene tables, by scene value.
+
+    Args:
+        tables: Tables of the scene.
+        folder: Folder that paths are relative to.
+    """
     found = {}
     for key, text in _texts(tables, SHOWN):
         path = _path_of(key, text, folder)
@@ -66,8 +76,10 @@ def files_of(tables: Any, folder: Path) -> dict[str, str]:
 
 
 def named_files(tables: Any, folder: Path) -> list[NamedFile]:
-    """All files that the tables of a scene name relative to a folder, sorted by the text that names them.
-    Copies of different files have different names."""
+    """List the files named by scene tables, sorted by their values in the scene.
+
+    Copies of different files get different names.
+    """
     found: list[NamedFile] = []
     for text, key in sorted({text: key for key, text in _texts(tables, ()) if key in FILE_KEYS}.items()):
         path = _path_of(key, text, folder)
@@ -80,7 +92,7 @@ def named_files(tables: Any, folder: Path) -> list[NamedFile]:
 
 
 def _path_of(key: str, text: str, folder: Path) -> Path | None:
-    """The file that a text of a scene names; None where it names none, as most texts do."""
+    """Resolve a scene value to an existing file; None for other values."""
     for place in [text, *(at.format(text) for at in FABRICS if key == "fabric")]:
         with suppress(SceneError, OSError, ValueError):
             if (path := located(folder, place)).is_file():
@@ -89,14 +101,14 @@ def _path_of(key: str, text: str, folder: Path) -> Path | None:
 
 
 def _with_partner(path: Path) -> tuple[Path, ...]:
-    """A file and those that are read with it: TetGen's meshes are pairs of files."""
+    """A file and its companion files: TetGen meshes are pairs of files."""
     pair = {".node": ".ele", ".ele": ".node"}.get(path.suffix)
     partner = None if pair is None else path.with_suffix(pair)
     return (path,) if partner is None or not partner.is_file() else (path, partner)
 
 
 def _free_name(path: Path, digest: str, others: Sequence[NamedFile]) -> str:
-    """The name of a file, with a number where another file has it already."""
+    """File name for a copy, numbered on name collisions."""
     stem = {Path(other.name).stem.lower(): other.digest for other in others}
     name, number = path.name, 1
     while stem.get(Path(name).stem.lower(), digest) != digest:
@@ -106,7 +118,11 @@ def _free_name(path: Path, digest: str, others: Sequence[NamedFile]) -> str:
 
 
 def copy_files(files: Sequence[NamedFile], folder: Path) -> None:
-    """Copy files to a folder; one that has changed since its checksum was computed is refused."""
+    """Copy files to a folder.
+
+    Raises:
+        DatasetError: A file has changed since its checksum was computed.
+    """
     for file in files:
         folder.mkdir(parents=True, exist_ok=True)
         copies = [folder / name for name in file.copies]
@@ -117,7 +133,7 @@ def copy_files(files: Sequence[NamedFile], folder: Path) -> None:
 
 
 def scene_with_copies(text: str, files: Sequence[NamedFile]) -> str:
-    """The text of a scene file, all else unchanged, in which files/NAME replaces the paths of files."""
+    """Scene text with file paths replaced by files/NAME; all other text is unchanged."""
     names = {file.text: f"{COPIES}/{file.name}" for file in files}
     tables, at = tomllib.loads(text), 0
     while (match := LITERAL.search(text, at)) is not None:
@@ -132,7 +148,7 @@ def scene_with_copies(text: str, files: Sequence[NamedFile]) -> str:
 
 
 def _only_paths_differ(old: Any, new: Any, names: Mapping[str, str], key: str = "") -> bool:
-    """True when nested tables differ by the paths of files alone."""
+    """True if nested tables differ only by file paths."""
     if isinstance(old, dict) and isinstance(new, dict):
         return list(old) == list(new) and all(_only_paths_differ(old[k], new[k], names, k) for k in old)
     if isinstance(old, list) and isinstance(new, list):
@@ -143,14 +159,14 @@ def _only_paths_differ(old: Any, new: Any, names: Mapping[str, str], key: str = 
 
 
 def without_folder(text: str) -> str:
-    """A path, or an argument of a command that ends in one, without the folders of an absolute path."""
+    """Strip folders from an absolute path or a command argument ending in one."""
     before, equals, path = text.rpartition("=")
     absolute = path.startswith(("/", "~", "$")) or re.match(r"[A-Za-z]:[\\/]|\\\\", path)
     return before + equals + re.split(r"[\\/]", path.rstrip("\\/"))[-1] if absolute else text
 
 
 def _texts(here: Any, left_out: Sequence[str], key: str = "") -> Iterator[tuple[str, str]]:
-    """All texts of nested tables, each with the key that it has."""
+    """Yield all strings of nested tables with their keys."""
     if isinstance(here, str):
         yield key, here
     elif isinstance(here, dict):

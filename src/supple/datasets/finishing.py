@@ -1,4 +1,4 @@
-"""What follows from the accounts of all finished shards: reports, statistics and splits as arrays."""
+"""Summary arrays of the finished shards: reports, statistics and splits."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.store import COLUMNS, GOOD, OUTCOMES, Store, sums_of
 
 REPORT = "report/zarr.json"
-"""Says of which shards reports, splits and statistics are."""
+"""File that lists the shards covered by reports, splits and statistics."""
 
 UNFINISHED = json.dumps(group({"shards": None}))
-"""What it says while these are being written."""
+"""Content of that file while the summaries are being written."""
 
 AGAIN = 3
-"""How often they are written where other processes finish shards, or write them, at the same time."""
+"""Maximum number of write attempts while other processes finish shards or write summaries."""
 
 
 def reports(store: Store) -> dict[str, np.ndarray]:
-    """Every column of the report, (count,), with the outcome "missing" where a shard is not finished."""
+    """Report columns (count,) of all samples; the outcome is "missing" for unfinished shards."""
     if is_told(store):
         return {name: read_array(store.path / "report" / name) for name in COLUMNS}
     return _gathered(store, store.finished())
 
 
 def is_told(store: Store) -> bool:
-    """Whether reports, splits and statistics are there, of all shards that are finished."""
+    """True if reports, splits and statistics exist and cover all finished shards."""
     try:
         said = json.loads((store.path / REPORT).read_text(encoding="utf-8"))
         return bool(said["attributes"]["shards"] == store.finished())
-    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged
+    except (OSError, ValueError, KeyError, TypeError):  # missing or damaged
         return False
 
 
@@ -59,15 +59,17 @@ def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
 
 
 def good_samples(columns: dict[str, np.ndarray]) -> np.ndarray:
-    """(count,) which samples have reached their tolerance, without inverted elements."""
+    """(count,) mask of samples that reached their tolerance without inverted elements."""
     reached = np.isin(columns["outcome"], [OUTCOMES.index(name) for name in GOOD])
     return reached & (columns["inverted"] == 0)
 
 
 def finish(store: Store) -> None:
-    """Write reports, splits and statistics of what is finished; each file is replaced as a whole, and the
-    list of shards that they are of is written last. Where other processes have finished shards meanwhile, or
-    wrote the same files, all are written again."""
+    """Write reports, splits and statistics of the finished shards.
+
+    Each file is replaced atomically; the list of covered shards is written last. Writing is repeated if other
+    processes finished shards or wrote the same files meanwhile.
+    """
     for _ in range(AGAIN):
         finished = store.finished()
         _finish(store, finished)
@@ -108,14 +110,16 @@ def _finish(store: Store, finished: list[int]) -> None:
 
 
 def _files(name: str, nodes: Mapping[str, Any]) -> list[str]:
-    """Those of an array or a group of a store."""
+    """File names of a Zarr array or group."""
     chunks = [f"{name}/{chunk_file(len(nodes[name]['shape']))}"] if "shape" in nodes[name] else []
     return [f"{name}/zarr.json", *chunks]
 
 
 def wrong_reports(store: Store) -> Iterator[str]:
-    """Sentences about reports, splits and statistics that are damaged or missing; none where they are being
-    written, or were not written to the end."""
+    """Yield a sentence for each damaged or missing report, split or statistics file.
+
+    Yields nothing while these files are being written, or after an interrupted write.
+    """
     before = _state(store)
     problems = list(_wrong_reports(store))
     if _state(store) == before:
@@ -135,7 +139,7 @@ def _wrong_reports(store: Store) -> Iterator[str]:
 
 
 def report_files(store: Store) -> set[str]:
-    """Names of the files that `finish` has written."""
+    """Names of the files written by `finish`."""
     try:
         files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
     except DatasetError:
@@ -144,13 +148,13 @@ def report_files(store: Store) -> set[str]:
 
 
 def _state(store: Store) -> tuple[str | None, ...]:
-    """The two files that every `finish` changes; None for one that is not there."""
+    """Contents of two files that every `finish` changes; None for missing files."""
     paths = (store.path / REPORT, store.path / "report" / CHECKSUMS)
     return tuple(path.read_text(errors="replace") if path.exists() else None for path in paths)
 
 
 def _tell_root(store: Store, nodes: dict[str, Any]) -> None:
-    """Let the consolidated metadata of the root know of new arrays."""
+    """Add new arrays to the consolidated metadata of the root group."""
     path = store.path / "zarr.json"
     root = json.loads(path.read_text(encoding="utf-8"))
     before = dict(root["consolidated_metadata"]["metadata"])
@@ -161,15 +165,17 @@ def _tell_root(store: Store, nodes: dict[str, Any]) -> None:
 
 
 def part_of_statistics(store: Store, good: np.ndarray) -> str:
-    """Of which samples the statistics are: "train", or "all" where no good sample is in that part."""
+    """Statistics cover the split "train", or "all" without good training samples."""
     return "train" if len(store.parts_of(good)["train"]) else "all"
 
 
 def statistics(
     store: Store, finished: list[int], columns: dict[str, np.ndarray]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """mean, std, rms, min and max of every quantity and of the inputs over the good samples for training, for
-    each coordinate; over all good samples where none of them is for training."""
+    """Per-coordinate mean, std, rms, min and max of every quantity and input.
+
+    Covers the good training samples, or all good samples if none is in the training part.
+    """
     found: dict[str, dict[str, np.ndarray]] = {}
     good = np.flatnonzero(good_samples(columns))
     part = part_of_statistics(store, good)
@@ -201,8 +207,10 @@ def statistics(
 
 
 def _sums_of_shard(store: Store, shard: int, ids: np.ndarray, part: str) -> dict[str, list[dict[str, Any]]]:
-    """Sums of each quantity over the samples of a part, or of all parts; from the samples themselves where an
-    earlier version has written the account."""
+    """Partial sums per quantity over one split or all splits of a shard.
+
+    Stores of earlier versions lack these sums in their manifests; they are recomputed from the samples.
+    """
     by_part = store.account(shard).get("sums_by_part")
     if by_part is not None:
         return {

@@ -1,4 +1,4 @@
-"""A store that gets more samples: those that it has keep their ids, and so their parts."""
+"""Extension of a store by further samples; existing samples keep their ids and splits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from supple.io.replacing import replacing_folder
 
 
 def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
-    """The store of facts that go on from those of a store. It is made beside it and takes its place as a
-    whole; a shard that was not full, or not finished, goes on where it was. Workers that publish what they
-    began before are refused."""
+    """Extend a store to the design of new facts.
+
+    The extended store is built next to the original and replaces it atomically. Partial and unfinished shards
+    resume from their journals. Workers of the original store cannot publish into the extended one.
+    """
     _refuse_others(store, facts)
     whole = store.count // store.shard
     with replacing_folder(store.path) as folder:
@@ -41,7 +43,7 @@ def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
 
 
 def _refuse_others(store: Store, facts: Facts) -> None:
-    """Only the number of samples may differ, and those that there were must be the same."""
+    """Check that only the sample count differs and that the existing samples are unchanged."""
     if store.facts.get("origin") != facts.origin:
         why = difference(store, facts) if "origin" in store.facts else "an earlier supple has begun it"
         raise DatasetError(f"{store.path} cannot grow into this spec: {why}. Only count may be different.")
@@ -56,7 +58,7 @@ def _refuse_others(store: Store, facts: Facts) -> None:
 
 
 def _take_over(store: Store, new: Store, shard: int) -> None:
-    """Finished files are never written to again, so that both stores may have them."""
+    """Link a finished shard into the new store; finished files are never modified."""
     for kind in store.kinds:
         own = new.file(kind.name, shard)
         own.parent.mkdir(parents=True, exist_ok=True)
@@ -68,21 +70,21 @@ def _take_over(store: Store, new: Store, shard: int) -> None:
 
 
 def _link(old: Path, new: Path) -> None:
-    with suppress(OSError):  # not all file systems have links
+    with suppress(OSError):  # not all file systems support hard links
         os.link(old, new)
         return
     shutil.copy2(old, new)
 
 
 def _go_on(store: Store, new: Store, shard: int) -> None:
-    """What there is of a shard that is not finished."""
+    """Copy the journal of an unfinished shard."""
     journal = Journal(new.journal_file(shard), new.facts["identity"])
     for sample, row in Journal(store.journal_file(shard), store.facts["identity"]).read().items():
         journal.add(sample, row)
 
 
 def _write_journal(store: Store, new: Store, shard: int) -> None:
-    """Of the last shard, what it has: its next samples begin from there."""
+    """Write finished samples of a partially filled shard to a journal, to resume from."""
     journal = Journal(new.journal_file(shard), new.facts["identity"])
     for sample, row in finished_rows(store, shard):
         journal.add(sample, row)

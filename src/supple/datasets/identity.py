@@ -1,4 +1,4 @@
-"""Which stores are of the same spec, scene and design."""
+"""Hashes that identify the spec, scene and design of a store."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from supple.datasets.tables import WORDS
 
 
 def origin_of(spec: Mapping[str, Any], source: Source) -> str:
-    """Hash of everything that determines sample values, excluding the sample count and the design. spec: as
-    JSON has it."""
+    """Hash of everything that determines sample values, excluding the sample count and the design.
+
+    Args:
+        spec: Spec as JSON values.
+        source: Scene of the data set.
+    """
     said = {key: value for key, value in spec.items() if key not in WORDS}
     said |= {"count": None, "files": source.files}
     found = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
@@ -27,7 +31,7 @@ def origin_of(spec: Mapping[str, Any], source: Source) -> str:
 
 
 def identity_of(origin: str, count: int | None, columns: Mapping[str, np.ndarray]) -> str:
-    """Hash of an origin and of all values (count, size) of the design."""
+    """Hash of origin and design values (count, size)."""
     found = hashlib.sha256(json.dumps([origin, count]).encode())
     for values in columns.values():
         found.update(np.ascontiguousarray(values).tobytes())

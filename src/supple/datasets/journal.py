@@ -1,5 +1,7 @@
-"""What a worker has done of a shard that it has not finished: a file to which every sample is added, so that
-whoever takes the shard up after the worker's end goes on where it was."""
+"""Journal of an unfinished shard.
+
+Each solved sample is appended, so that another worker can resume the shard after an interruption.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,20 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.store import Store, plain
 
 HEAD = struct.Struct("<II")
-"""Length and checksum of what follows."""
+"""Length and checksum of the entry that follows."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One sample. figures: of its report; quantities: as they are stored, None where it did not converge;
-    positions (n, 3) float64: where the next ones may begin; sentence: why it has none; check: what came of
-    solving it twice."""
+    """One sample.
+
+    Attributes:
+        figures: Columns of its report.
+        quantities: Quantities in storage precision; None if it did not converge.
+        positions: (n, 3) float64 positions [m], used to predict initial positions of later samples.
+        sentence: Reason for a missing result.
+        check: Comparison of warm start and cold start, if both were solved.
+    """
 
     figures: dict[str, Any]
     quantities: dict[str, np.ndarray] | None
@@ -38,13 +46,13 @@ class Row:
 
 
 class Journal:
-    """The journal of a shard. What cannot be written is left away: it would only have saved time."""
+    """Journal of a shard. Write errors are ignored: the journal only saves time."""
 
     def __init__(self, path: Path, identity: str) -> None:
         self._path, self._identity = path, identity
 
     def read(self) -> dict[int, Row]:
-        """The samples that are there as a whole."""
+        """Read all complete entries; truncates the file after the last one."""
         found: dict[int, Row] = {}
         try:
             content = self._path.read_bytes()
@@ -61,25 +69,29 @@ class Journal:
                 break
             found[sample] = row
             at += HEAD.size + length
-        if at < len(content):  # the end of who wrote it cut it short
+        if at < len(content):  # incomplete entry of an interrupted process
             with suppress(OSError):
                 os.truncate(self._path, at)
         return found
 
     def add(self, sample: int, row: Row) -> None:
+        """Append a sample."""
         entry = _entry(sample, row, self._identity)
         with suppress(OSError), self._path.open("ab", buffering=0) as file:
             file.write(HEAD.pack(len(entry), zlib.crc32(entry)) + entry)
 
     def close(self) -> None:
-        """The shard is finished."""
+        """Delete the journal of a finished shard."""
         with suppress(OSError):
             self._path.unlink()
 
 
 def finished_rows(store: Store, shard: int) -> Iterator[tuple[int, Row]]:
-    """The samples of a finished shard, each with its number, as its journal had them; a `DatasetError` where
-    one is damaged."""
+    """Yield sample numbers and journal entries of a finished shard.
+
+    Raises:
+        DatasetError: A sample is damaged.
+    """
     account = store.account(shard)
     found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
     checks = {check["sample"]: check for check in account["checks"]}
@@ -109,7 +121,7 @@ def _refuse_damaged(path: Path, sample: int, values: np.ndarray, checksum: int |
 
 
 def _entry(sample: int, row: Row, identity: str) -> bytes:
-    """A line of JSON that says what follows it, and then the numbers of all arrays."""
+    """Serialize a sample: one line of JSON with array types and shapes, then the raw array data."""
     arrays = {f"q_{name}": values for name, values in (row.quantities or {}).items()}
     if row.positions is not None:
         arrays["positions"] = row.positions
@@ -128,7 +140,7 @@ def _row(entry: bytes, identity: str) -> tuple[int, Row | None]:
     end = entry.find(b"\n")
     try:
         said = json.loads(entry[:end])
-    except ValueError:  # of an earlier version of supple
+    except ValueError:  # written by an earlier version of supple
         return 0, None
     if said["identity"] != identity:
         return 0, None

@@ -1,4 +1,4 @@
-"""From a spec to an empty store: the design is drawn and stored as a whole before anything is solved."""
+"""Store creation from a spec: draws and writes the full design before the first solve."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from supple.io.replacing import put_back, replacing_folder
 from supple.model import Model
 
 SHARD, LARGER, MANY = {"cpu": 64, "cuda": 1024}, 256, 10_000
-"""Samples in a shard, unless the spec says; on the CPU more from so many samples on, since the more a shard
-has, the better those before a sample predict it."""
+"""Default number of samples per shard: 64 on the CPU, 1024 on a CUDA device, and 256 on the CPU for sets of
+at least 10,000 samples. Larger shards give better predictions of initial positions."""
 
 
 def make_store(
@@ -33,8 +33,15 @@ def make_store(
     command: Sequence[str] | None = None,
     grow: bool = False,
 ) -> Store:
-    """The store of a spec at a path, made where there is none. overwrite: delete a data set that is there;
-    grow: let one with fewer samples have as many as the spec has."""
+    """Create, open, replace or extend the store of a spec.
+
+    Args:
+        spec: The spec.
+        path: Folder of the store.
+        overwrite: Replace an existing data set.
+        command: Command line to record; sys.argv if None.
+        grow: Extend an existing store to the sample count of the spec.
+    """
     put_back(path)
     if not path.exists() or not (overwrite or grow):
         return _made(spec, path, command)
@@ -50,7 +57,7 @@ def _made(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
 
 
 def _anew(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
-    """What is there stays until all that is known of the new set is written."""
+    """Replace a data set; the previous one stays until the new files are written."""
     if any(path.iterdir()) and not (path / "zarr.json").exists():
         raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
     facts = facts_of(spec)
@@ -67,8 +74,12 @@ def _grown(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
 
 
 def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
-    """What a store of a spec is of, its design included. counts: how many samples it had each time before it
-    grew; those that came then have ids behind those that were there."""
+    """Determine store contents from a spec, including the design.
+
+    Args:
+        spec: The spec.
+        counts: Sample counts before each extension. Later samples have ids after the earlier ones.
+    """
     table, source, model = spec.table, spec.source, spec.source.model
     columns = draw(spec, counts)
     logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
@@ -107,7 +118,7 @@ def _folder_name(label: str) -> str:
 
 
 def _constants(model: Model) -> dict[str, tuple[np.ndarray, tuple[str, ...]]]:
-    """What all samples share: points at rest, cells, the surface, edges, masses, and what is pinned."""
+    """Shared arrays of all samples: rest points, cells, surface, edges, masses, bodies, pinned vertices."""
     cells = model.cells.astype(np.int32)
     body = np.concatenate(
         [np.full(b.vertices.stop - b.vertices.start, k, np.int32) for k, b in enumerate(model.bodies)]
@@ -127,7 +138,7 @@ def _constants(model: Model) -> dict[str, tuple[np.ndarray, tuple[str, ...]]]:
 
 
 def _edges(cells: np.ndarray) -> np.ndarray:
-    """(k, 2) every edge of the cells once; a corner of -1 is none."""
+    """(k, 2) unique edges of the cells; corners of -1 are skipped."""
     corners = cells.shape[1]
     pairs = [cells[:, [a, b]] for a in range(corners) for b in range(a + 1, corners)]
     every = np.sort(np.concatenate(pairs), axis=1)

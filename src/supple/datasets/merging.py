@@ -1,4 +1,4 @@
-"""One store from several of the same spec, whose shards were solved in different places."""
+"""Merging of stores with equal specs and shards solved in different locations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,15 @@ from supple.io.replacing import replacing, replacing_folder
 
 
 def merge(target: Path, sources: list[Path]) -> Store:
-    """Put the finished shards of all sources into the target, which is made where it is not there. Shards
-    that it has already stay; those that are damaged are refused."""
+    """Copy the finished shards of all sources into the target store.
+
+    Args:
+        target: Folder of the target, created if it does not exist. Its finished shards are kept.
+        sources: Folders of the source stores.
+
+    Raises:
+        DatasetError: A source is damaged, edited, or of another spec, scene or design.
+    """
     opened = [Store(source) for source in sources]
     if not target.exists():
         _copy_empty(opened[0], target)
@@ -42,7 +49,7 @@ def merge(target: Path, sources: list[Path]) -> Store:
 
 
 def _copy_empty(source: Store, target: Path) -> None:
-    """All of a store but its samples, if it is as it was written."""
+    """Copy an unmodified store without samples."""
     refuse_changed(source)
     target.parent.mkdir(parents=True, exist_ok=True)
     ignore = shutil.ignore_patterns(".unfinished_*", "c")

@@ -1,4 +1,4 @@
-"""Shards as tasks of a Ray cluster, which replaces workers that die."""
+"""Shards as tasks of a Ray cluster, which restarts failed workers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from supple.datasets.store import Store
 
 Watch = Callable[[Sequence[int]], None]
 _SHARDS: dict[str, Any] = {}
-"""What a worker keeps from one task to the next: problems are built once."""
+"""Shard solver cached between tasks of a worker process, so that its problem is built once."""
 
 
 def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch, store: Store) -> None:
-    """Have shards of a store solved by a cluster: one that is there, at an address, or one that is started
-    here. Its machines must see the store under the same path."""
+    """Solve shards of a store on a Ray cluster, whose machines must mount the store under the same path.
+
+    Args:
+        path: Folder of the store.
+        shards: Shards to solve.
+        address: Address of a running cluster; None starts a local one.
+        watch: Called with the ids of finished samples.
+        store: The store.
+
+    Raises:
+        DatasetError: Ray is not installed, the cluster is lost, or a shard repeatedly crashes its worker.
+    """
     try:
         import ray
     except ImportError:
@@ -42,7 +52,7 @@ def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch
 
 
 def _environment() -> dict[str, str]:
-    """What workers need of this process's environment."""
+    """Environment variables to pass to workers."""
     own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     return SINGLE | own
 
@@ -60,13 +70,13 @@ def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store
                 _result(ray, task, shard, path)
                 watch(store.ids(shard))
     finally:
-        with suppress(ray.exceptions.RayError, OSError, RuntimeError):  # a cluster that is gone
+        with suppress(ray.exceptions.RayError, OSError, RuntimeError):  # the cluster may be lost
             for task in waiting:
                 ray.cancel(task, force=True)
 
 
 def _cluster_gone(path: Path, error: Exception) -> DatasetError:
-    """Errors of Ray that are neither of a task nor of its worker: of a node, its raylet or the head."""
+    """Error message for a lost node, raylet or head node; all finished shards are kept."""
     said = " ".join(str(error).split()) or "Ray says nothing else"
     return DatasetError(
         f"{path}: the Ray cluster, or the node of a task, is gone ({type(error).__name__}: {said[:300]}). "
@@ -90,7 +100,7 @@ def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
 
 
 def solve_shard(path: str, shard: int) -> int:
-    """What a task does: nothing where another one has finished it."""
+    """Ray task: solve a shard unless already finished."""
     from supple.datasets.shards import Shards
 
     if path not in _SHARDS:

@@ -1,4 +1,4 @@
-"""A data set, opened: arrays that are read when they are asked for."""
+"""Reader of data sets; arrays are loaded on access."""
 
 from __future__ import annotations
 
@@ -21,17 +21,33 @@ if TYPE_CHECKING:
     from supple.scene import SceneFile
 
 OPEN_SHARDS = 512
-"""Shards that are mapped at a time; the one that was used longest ago is let go."""
+"""Maximum number of memory-mapped shards per quantity; the least recently used one is closed."""
 
 
 def open_dataset(path: Any) -> Dataset:
-    """The data set in a folder, finished or not. Nothing is read yet but what it is of."""
+    """Open a data set, finished or not. Arrays are read on access.
+
+    Args:
+        path: Folder of the store.
+
+    Raises:
+        DatasetError: The folder is not a readable data set.
+    """
     return Dataset(Store(a_path(path, "the folder of a data set")))
 
 
 class Samples:
-    """One quantity of all samples, (count, ...): `[i]` is that of a sample, read-only and without a copy;
-    `[i:j]` and `[ids]` are stacked. A sample that was not solved, or not to its tolerance, is NaN."""
+    """One quantity of all samples as a lazy array (count, ...).
+
+    `[i]` is a read-only view of one sample; `[i:j]` and `[ids]` are stacked copies. Samples without a result
+    are NaN.
+
+    Attributes:
+        name: Name of the quantity.
+        shape: (count, ...) shape.
+        dtype: Data type.
+        dims: Dimension names.
+    """
 
     def __init__(self, store: Store, name: str) -> None:
         self._store, self.name = store, name
@@ -53,7 +69,7 @@ class Samples:
         return self._several(ids.astype(np.int64))
 
     def _several(self, ids: np.ndarray) -> np.ndarray:
-        """(k, ...) of samples (k,), shard by shard."""
+        """Stacked samples (k, ...), read shard by shard."""
         ids = np.where(ids < 0, ids + len(self), ids)
         if len(ids) and not (ids.min() >= 0 and ids.max() < len(self)):
             wrong = ids[(ids < 0) | (ids >= len(self))][0]
@@ -79,7 +95,7 @@ class Samples:
         return found[place]
 
     def _shard(self, number: int) -> Shard | None:
-        """A shard; None where it is not finished: files without an account do not count."""
+        """Memory-mapped shard; None without a manifest, which marks unfinished shards."""
         if number in self._open:
             self._open.move_to_end(number)
             return self._open[number]
@@ -104,7 +120,7 @@ class Samples:
 
 
 class Displaced(Samples):
-    """Positions less those at rest."""
+    """Displacements [m]: positions minus rest positions."""
 
     def __init__(self, store: Store, rest: np.ndarray) -> None:
         super().__init__(store, "positions")
@@ -120,10 +136,10 @@ class Displaced(Samples):
 
 
 class Dataset(Mapping[str, Any]):
-    """A data set: `data["positions"][0]`, `data["gravity.y"]`, `data["imbalance"]`.
+    """Data set of equilibria: `data["positions"][0]`, `data["gravity.y"]`, `data["imbalance"]`.
 
-    Its names are those of the stored quantities, of the varied ones (`inputs`), of the columns of the report
-    and of what all samples share (`rest`: points, cells, surface, edges, mass, body, pinned).
+    Names are the stored quantities, the varied quantities (`inputs`), the columns of the report, and the
+    arrays shared by all samples (`rest`: points, cells, surface, edges, mass, body, pinned).
     """
 
     def __init__(self, store: Store) -> None:
@@ -133,50 +149,62 @@ class Dataset(Mapping[str, Any]):
 
     @property
     def count(self) -> int:
-        """Samples of the design, solved or not."""
+        """Total number of samples, solved or unsolved."""
         return self.store.count
 
     @property
     def inputs(self) -> dict[str, np.ndarray]:
-        """(count,) or (count, size) the values of each varied quantity."""
+        """Values (count,) or (count, size) of each varied quantity."""
         return self.store.inputs
 
     @property
     def input_matrix(self) -> np.ndarray:
-        """(count, d) all varied quantities side by side, in the order of `inputs`."""
+        """(count, d) values of all varied quantities, concatenated in the order of `inputs`."""
         return np.column_stack([*self.inputs.values()])
 
     @cached_property
     def report(self) -> dict[str, np.ndarray]:
-        """(count,) of each figure: outcome (see `outcomes`), imbalance, distance, energy [J], iterations,
-        seconds, inverted, retries, warm, stable."""
+        """Report columns (count,) by name.
+
+        The columns are outcome (a code, see `outcomes`), imbalance, distance, energy [J], iterations,
+        seconds, inverted, retries, warm and stable.
+        """
         return reports(self.store)
 
     @property
     def outcomes(self) -> np.ndarray:
-        """(count,) what became of every sample, in words."""
+        """(count,) sample outcomes as words."""
         return np.array(OUTCOMES)[self.report["outcome"]]
 
     @cached_property
     def ids(self) -> np.ndarray:
-        """Of the samples that have reached their tolerance: all others have a report and no positions."""
+        """Ids of converged samples; all other samples have a report but no positions."""
         return np.flatnonzero(good_samples(self.report))
 
     @cached_property
     def rest(self) -> dict[str, np.ndarray]:
-        """What all samples share."""
+        """Arrays shared by all samples, by name."""
         folder = self.path / "rest"
         return {file.parent.name: read_array(file.parent) for file in sorted(folder.glob("*/zarr.json"))}
 
     @cached_property
     def stats(self) -> dict[str, dict[str, np.ndarray]]:
-        """mean, std, rms, min and max of every quantity and input, for each coordinate, over the good samples
-        for training: no others have a part in what networks see. Over all good ones where none is for
-        training."""
+        """Per-coordinate mean, std, rms, min and max of every quantity and input.
+
+        Computed from the good training samples only, so that no validation or test data enters the
+        normalization; from all good samples if none is in the training part.
+        """
         return statistics(self.store, self.store.finished(), self.report)
 
     def split(self, name: str) -> np.ndarray:
-        """Ids of the samples for "train", "valid" or "test"; they stay in their part when the set grows."""
+        """Ids of the good samples in a split. Samples keep their split when the data set grows.
+
+        Args:
+            name: "train", "valid" or "test".
+
+        Raises:
+            DatasetError: There is no such split.
+        """
         parts = self.store.parts_of(self.ids)
         if name not in parts:
             raise DatasetError(f"there is no part {name!r}; {closest(name, parts)}")
@@ -205,7 +233,11 @@ class Dataset(Mapping[str, Any]):
         return len(list(iter(self)))
 
     def sample(self, number: int) -> dict[str, Any]:
-        """Everything about one sample."""
+        """All quantities, inputs and report values of one sample.
+
+        Args:
+            number: Sample id.
+        """
         found = {kind.name: self[kind.name][number] for kind in self.store.kinds}
         found |= {label: column[number] for label, column in self.inputs.items()}
         return (
@@ -221,30 +253,47 @@ class Dataset(Mapping[str, Any]):
         output: str | Sequence[str] = "displacements",
         normalise: bool = True,
     ) -> Pairs:
-        """Inputs and outputs of samples, as float32: what a `torch.utils.data.DataLoader` takes as it is.
+        """Input-output pairs as float32, usable as a map-style dataset by `torch.utils.data.DataLoader`.
 
         Args:
-            split: "train", "valid" or "test"; all good samples unless given.
-            inputs: Names of varied quantities; all unless given.
-            output: The name of a stored quantity, or several, of which every sample has a dictionary.
-            normalise: Subtract means and divide by standard deviations, which are those of the good samples
-                for training for every split, so that nothing of the others leaks into them.
+            split: "train", "valid" or "test"; all good samples by default.
+            inputs: Names of varied quantities; all by default.
+            output: Name of a stored quantity, or a list of names, which gives a dictionary per sample.
+            normalise: Subtract means and divide by standard deviations. Both come from the good training
+                samples for every split, so that no validation or test data enters the normalization.
+
+        Raises:
+            DatasetError: A name is not in the data set.
         """
         ids = self.ids if split is None else self.split(split)
         return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalise)
 
     def stream(self, batch: int = 64, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
-        """`pairs` as a `torch.utils.data.IterableDataset` of batches, shuffled by shards and within them,
-        for `DataLoader(..., batch_size=None)` with any number of workers; options as for `pairs`. Needs
-        torch."""
+        """Batches of `pairs` as a `torch.utils.data.IterableDataset`; requires torch.
+
+        Use it with `DataLoader(..., batch_size=None)` and any number of workers.
+
+        Args:
+            batch: Samples per batch.
+            shuffle: Shuffle the order of shards and the samples within groups of shards.
+            seed: Seed of the shuffling.
+            **options: Options of `pairs`.
+        """
         batch, shuffle = whole_number("batch", batch), flag("shuffle", shuffle)
         from supple.datasets.torch_data import Stream
 
         return Stream(self.pairs(**options), batch, shuffle, seed)
 
     def graph(self, number: int | None = None) -> dict[str, np.ndarray]:
-        """For PyTorch Geometric: edge_index (2, 2 k), both ways, pos (n, 3) at rest, and of a sample x
-        (d,), its inputs, and y (n, 3), its displacements."""
+        """Mesh graph for PyTorch Geometric.
+
+        Args:
+            number: Sample id; None returns the rest mesh only.
+
+        Returns:
+            edge_index (2, 2 k) with both directions of every edge, pos (n, 3) rest positions [m], and for a
+            sample x (d,) inputs and y (n, 3) displacements [m].
+        """
         edges = self.rest["edges"].astype(np.int64)
         both = np.concatenate([edges, edges[:, ::-1]]).T
         found = {"edge_index": both.copy(), "pos": self.rest["points"].astype(np.float32)}
@@ -254,7 +303,7 @@ class Dataset(Mapping[str, Any]):
         return found | {"x": self.input_matrix[sample].astype(np.float32), "y": self["displacements"][sample]}
 
     def to_xarray(self) -> Any:
-        """An `xarray.Dataset` of everything, read into memory. Needs xarray."""
+        """Load the full data set into an `xarray.Dataset`; requires xarray."""
         try:
             import xarray
         except ImportError:
@@ -265,7 +314,7 @@ class Dataset(Mapping[str, Any]):
         return xarray.Dataset(found, attrs={"title": self.title})
 
     def scene(self) -> SceneFile:
-        """The scene that the samples are of, as its file has it."""
+        """Load the scene with its original, unvaried values."""
         from supple.scene import load_scene
 
         return load_scene(self.path / "scene.toml", self.store.scene_folder)

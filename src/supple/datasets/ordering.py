@@ -1,4 +1,4 @@
-"""A path through the points of a design on which neighbours are near each other."""
+"""Sample order: a path through the design that visits nearby points consecutively."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from itertools import pairwise
 import numpy as np
 
 BLOCK = 4096
-"""Samples that are ordered together: the time grows with the square of it."""
+"""Number of samples ordered together; the cost grows quadratically."""
 
 
 def coordinates(columns: Mapping[str, np.ndarray], logarithmic: set[str]) -> np.ndarray:
-    """(count, d) the values of all quantities, each from 0 to 1 over the design."""
+    """(count, d) quantity values, scaled to [0, 1] over the design.
+
+    Args:
+        columns: (count, size) values of each quantity.
+        logarithmic: Labels of quantities to scale by their logarithm.
+    """
     parts = []
     for label, values in columns.items():
         x = np.log(values) if label in logarithmic and (values > 0).all() else values
@@ -22,9 +27,11 @@ def coordinates(columns: Mapping[str, np.ndarray], logarithmic: set[str]) -> np.
 
 
 def path_through(points: np.ndarray) -> np.ndarray:
-    """(count,) numbers of points (count, d) in an order in which each is followed by the nearest one that is
-    left, block by block; the first is the one nearest to the lowest corner, or to the end of the last
-    block."""
+    """Greedy nearest-neighbor order (count,) of points (count, d), block by block.
+
+    Each block starts at the point nearest to the end of the previous one; the first starts at the point
+    nearest to the origin.
+    """
     order: list[int] = []
     at = np.zeros(points.shape[1])
     for first in range(0, len(points), BLOCK):
@@ -41,8 +48,15 @@ def path_through(points: np.ndarray) -> np.ndarray:
 def path_in_parts(
     columns: Mapping[str, np.ndarray], logarithmic: set[str], counts: Sequence[int]
 ) -> np.ndarray:
-    """(count,) numbers of samples along a path, where they came in parts: first so many, then until there
-    were so many, and then all. What comes later does not change the order of those before."""
+    """(count,) sample order along a path, separate for each data set extension.
+
+    Extensions do not change the order of earlier samples.
+
+    Args:
+        columns: (count, size) values of each quantity.
+        logarithmic: Labels of quantities to scale by their logarithm.
+        counts: Sample counts before each extension.
+    """
     count = len(next(iter(columns.values())))
     ends = [0, *(before for before in counts if before < count), count]
     parts = []
@@ -53,8 +67,10 @@ def path_in_parts(
 
 
 def drawn_share(ids: np.ndarray, seed: int, purpose: int) -> np.ndarray:
-    """(count,) numbers from 0 to below 1 that depend on the id of a sample, the seed and the purpose
-    alone, so that they stay when the set grows: SplitMix64 of the three."""
+    """(count,) pseudorandom numbers in [0, 1): SplitMix64 of sample id, seed and purpose.
+
+    They do not depend on the sample count, so they stay the same when the data set grows.
+    """
     with np.errstate(over="ignore"):
         mixed = np.uint64((seed * 0x9E3779B97F4A7C15 + purpose * 0xD1B54A32D192ED03) % 2**64)
         z = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + mixed
@@ -65,11 +81,17 @@ def drawn_share(ids: np.ndarray, seed: int, purpose: int) -> np.ndarray:
 
 
 SPLIT, CHECK = 1, 2
-"""Purposes of shares: which part a sample belongs to, and whether it is solved twice."""
+"""Purposes of random numbers: assignment to a split, and selection for the cold-start check."""
 
 
 def split_of(ids: np.ndarray, seed: int, parts: Mapping[str, float]) -> dict[str, np.ndarray]:
-    """The ids that belong to each part."""
+    """Ids that belong to each split.
+
+    Args:
+        ids: Sample ids.
+        seed: Seed of the data set.
+        parts: Fraction of each split.
+    """
     share = drawn_share(ids, seed, SPLIT)
     ends = np.cumsum([0.0, *parts.values()])
     ends[-1] = 1.0

@@ -1,4 +1,4 @@
-"""The page of a data set: how its samples went, and what the extreme ones look like."""
+"""Report page of a data set: outcomes, histograms and pictures of extreme samples."""
 
 from __future__ import annotations
 
@@ -24,11 +24,19 @@ HISTOGRAMS = {
     "seconds": ("seconds", True),
     "iterations": ("iterations", False),
 }
-"""What a column is called, and whether its axis is logarithmic."""
+"""Axis label of each column, and True for a logarithmic axis."""
 
 
 def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
-    """Write the page of a data set, report.html beside its store unless another file is named."""
+    """Write the report page of a data set.
+
+    Args:
+        folder: Folder of the store.
+        path: File to write; by default NAME.html next to the store.
+
+    Returns:
+        The path and the page.
+    """
     data = open_dataset(folder)
     path = page_file(folder.with_suffix(".html") if path is None else path)
     page = page_of(data)
@@ -116,7 +124,7 @@ def _histograms(data: Dataset) -> list[Figure]:
 
 
 def _extremes(data: Dataset) -> list[Figure]:
-    """Those with the least and the greatest energy, and the one that moves furthest; each once."""
+    """Pictures of the samples with lowest energy, highest energy and largest displacement."""
     if not len(data.ids) or "positions" not in data:
         return []
     energy, displaced = data.report["energy"][data.ids], data["displacements"]

@@ -1,4 +1,4 @@
-"""Inputs and outputs of samples, as networks are trained on them."""
+"""Input-output pairs of samples for training neural networks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
 
 class Pairs(Sequence[tuple[np.ndarray, Any]]):
-    """(x (d,), y) float32 of samples, `ids`. It has what a map-style dataset of PyTorch must have, and
-    does not need PyTorch.
+    """Pairs (x (d,), y) of float32 arrays; a map-style dataset for PyTorch that does not require PyTorch.
 
-    With several outputs y, and with it y_mean and y_std, is a dictionary by their names, of which the loader
-    of PyTorch makes a dictionary of batches. x_mean, x_std, y_mean, y_std: what they were normalised by, 0
-    and 1 where they were not; of inputs that the design has evenly in their logarithm, that of the logarithm.
-    They come from the good samples for training alone, whichever samples these are of; from all good ones
-    where none is for training."""
+    For several outputs, y, y_mean and y_std are dictionaries by output name, which PyTorch's loader collates
+    to dictionaries of batches. Means and standard deviations come from the good training samples, independent
+    of the selected ids, or from all good samples if none is in the training part. Inputs sampled evenly in
+    their logarithm are normalized in their logarithm.
+
+    Attributes:
+        ids: (k,) sample ids.
+        names: Names of the inputs.
+        output: Name or names of the outputs.
+        x_mean, x_std: (d,) mean and standard deviation of the inputs; 0 and 1 without normalization.
+        y_mean, y_std: Per-coordinate mean and standard deviation of the outputs; 0 and 1 without
+            normalization.
+    """
 
     def __init__(
         self,
@@ -51,21 +58,21 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
 
     @property
     def y_mean(self) -> Any:
-        """Mean of each coordinate of an output; of several by their names."""
+        """Per-coordinate output mean; a dictionary for several outputs."""
         return self._told({name: mean for name, (mean, _) in self._moments.items()})
 
     @property
     def y_std(self) -> Any:
-        """Standard deviation of each coordinate of an output; of several by their names."""
+        """Per-coordinate output standard deviation; a dictionary for several outputs."""
         return self._told({name: deviation for name, (_, deviation) in self._moments.items()})
 
     def _told(self, by_name: dict[str, Any]) -> Any:
-        """What each output has, alone where one was asked for by its name."""
+        """The single value if one output was requested by name, otherwise the dictionary."""
         return by_name[self.output] if isinstance(self.output, str) else by_name
 
     @property
     def shard(self) -> int:
-        """Samples in a shard of the store."""
+        """Samples per shard of the store."""
         return next(iter(self._y.values()))._store.shard
 
     def __len__(self) -> int:
@@ -76,11 +83,11 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         return self._x[sample], self._outputs(sample)
 
     def __getitems__(self, numbers: list[int]) -> list[tuple[np.ndarray, Any]]:
-        """Several at once, as the loader of PyTorch asks for them."""
+        """List of several pairs, the batched access of PyTorch's loader."""
         return [self[number] for number in numbers]
 
     def batch(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
-        """x (k, d) and y (k, ...)."""
+        """Stacked x (k, d) and y (k, ...) of the pairs with the given numbers."""
         ids = self.ids[numbers]
         return self._x[ids], self._outputs(ids)
 
@@ -96,14 +103,14 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         return found
 
     def restored(self, y: Any) -> Any:
-        """Outputs of a network in their own units; of several outputs a dictionary by their names."""
+        """Convert normalized network outputs to physical units; a dictionary for several outputs."""
         if isinstance(self.output, str):
             return y * self.y_std + self.y_mean
         return {name: y[name] * self._moments[name][1] + self._moments[name][0] for name in y}
 
 
 def _names(output: Any) -> list[str]:
-    """Names of outputs, one or several."""
+    """List of output names."""
     names = [output] if isinstance(output, str) else list(each(output, "output is a name or several"))
     if not names or not all(isinstance(name, str) for name in names):
         raise DatasetError(
@@ -113,7 +120,7 @@ def _names(output: Any) -> list[str]:
 
 
 def _stored(data: Dataset, name: str) -> Any:
-    """What every sample has of a name."""
+    """Lazy array of a stored per-sample output."""
     known = [kind.name for kind in data.store.kinds]
     try:
         found = data[name]
@@ -125,13 +132,16 @@ def _stored(data: Dataset, name: str) -> Any:
 
 
 def _for_training(data: Dataset) -> np.ndarray:
-    """Ids of the good samples for training, or of all good ones where none of them is."""
+    """Ids of good training samples, otherwise of all good samples."""
     train = data.split("train")
     return train if len(train) else data.ids
 
 
 def _output_moments(data: Dataset, name: str, stored: Any, train: np.ndarray) -> tuple[Any, Any]:
-    """Of each coordinate, from the statistics where they are stored, else from some samples for training."""
+    """Per-coordinate mean and standard deviation of an output.
+
+    Uses the stored statistics if available, otherwise a subset of the training samples.
+    """
     if not len(train):
         return 0.0, 1.0
     known = name if name == "displacements" else stored.name
@@ -152,5 +162,5 @@ def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _not_zero(deviation: np.ndarray) -> np.ndarray:
-    """What does not vary is left as it is."""
+    """Replace zero deviations by 1, which leaves constants unscaled."""
     return np.where(deviation > 0, deviation, 1.0)

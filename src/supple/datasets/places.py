@@ -1,5 +1,7 @@
-"""Where numbers stand in a scene file: `gravity.y`, `solid.bar.material.young`,
-`pin.end.motion.rotate.angle`."""
+"""Scene paths, the addresses of numbers in a scene file.
+
+Examples are `gravity.y`, `solid.bar.material.young` and `pin.end.motion.rotate.angle`.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,19 @@ VARYING = (
     "spring",
     "contact",
 )
-"""Tables of a scene that may differ from sample to sample; the others say how it is solved and shown."""
+"""Scene tables that may vary between samples; all others configure solving and display."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """keys lead from the top of a scene file to a number or a list of numbers; now: what stands there;
-    around: the list that it is in, where it is one of its numbers."""
+    """Number, or list of numbers, in a scene file.
+
+    Attributes:
+        text: Scene path as given by the user.
+        keys: Keys from the root of the scene file to the value.
+        now: Value in the scene file.
+        around: Enclosing list, if the value is one of its numbers.
+    """
 
     text: str
     keys: tuple[Key, ...]
@@ -49,13 +57,12 @@ class Place:
 
     @property
     def size(self) -> int:
-        """How many numbers it takes."""
+        """Number of components."""
         return len(self.now) if isinstance(self.now, list) else 1
 
     @property
     def rebuilds(self) -> bool:
-        """Whether another value needs the model of the scene to be built anew, rather than other pins, forces
-        and materials of the same one."""
+        """True if another value requires a new model, not only other pins, forces or materials."""
         table, *_, last = self.keys if len(self.keys) > 1 else (*self.keys, "")
         inner = {str(key) for key in self.keys[2:]}
         if table in ("gravity", "force", "body_force", "traction"):
@@ -66,7 +73,7 @@ class Place:
         return not (table == "pin" and str(self.keys[2]) == "motion")
 
     def put(self, tables: dict[str, Any], value: Any) -> dict[str, Any]:
-        """The tables of a scene with this value here; what is not on the way is shared with those given."""
+        """Copy of the scene tables with a value replaced; unaffected tables are shared."""
         return self._put(tables, self.keys, value)
 
     def _put(self, here: Any, keys: tuple[Key, ...], value: Any) -> Any:
@@ -84,7 +91,11 @@ class Place:
 
 
 def find(table: BaseModel, text: str) -> Place:
-    """The place of a name in the valid tables of a scene; a ValueError says what there is instead."""
+    """Resolve a scene path in validated scene tables.
+
+    Raises:
+        ValueError: The path does not lead to a number; the message names the closest match.
+    """
     parts = re.findall(r"[^.\[\]]+", text)
     if not parts or parts[0] not in VARYING:
         first = parts[0] if parts else ""
@@ -110,7 +121,7 @@ def find(table: BaseModel, text: str) -> Place:
 
 
 def _numbers(found: Any, text: str) -> Any:
-    """What stands somewhere, if it is a number or a list of numbers."""
+    """Check that a scene value consists of floating-point numbers."""
     several = found if isinstance(found, list) else [found]
     if several and all(isinstance(v, float) for v in several):
         return found
@@ -124,7 +135,7 @@ def _numbers(found: Any, text: str) -> Any:
 
 
 def _given(table: BaseModel) -> dict[str, Any]:
-    """What a table has, by its names; one of a measured material has all parameters of that."""
+    """Values set in a table by name; a preset material lists all of its parameters."""
     found = {name: getattr(table, name) for name in type(table).model_fields}
     if isinstance(table, MeasuredTable):
         found |= table.given()
@@ -132,8 +143,13 @@ def _given(table: BaseModel) -> dict[str, Any]:
 
 
 def _step(here: Any, part: str, entries: str) -> tuple[Key, ...] | None:
-    """The keys that a part of a name stands for; None where there is nothing of that name. entries: what the
-    list is called whose entries have names."""
+    """Keys for one component of a scene path; None for unknown names.
+
+    Args:
+        here: Table or list to search.
+        part: Component of the path.
+        entries: Name of the list, for default names of its entries.
+    """
     if isinstance(here, BaseModel):
         if part in _given(here):
             return (part,)
@@ -157,7 +173,7 @@ def _step(here: Any, part: str, entries: str) -> tuple[Key, ...] | None:
 
 
 def _known(here: Any, entries: str = "") -> list[str]:
-    """The names that there are at a place."""
+    """Names available in a table or list."""
     if isinstance(here, Choice):
         kind, inner = here.chosen
         return [kind, *_known(inner)]

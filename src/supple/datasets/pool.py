@@ -1,4 +1,4 @@
-"""Processes that solve shards side by side; those that die are replaced."""
+"""Pool of worker processes that solve shards in parallel; crashed workers are replaced."""
 
 from __future__ import annotations
 
@@ -17,31 +17,50 @@ from typing import Any
 from supple.datasets.errors import DatasetError
 
 TRIES = 3
-"""How often a shard may end its worker before that is taken for the shard's fault."""
+"""Number of worker crashes at one sample after which the shard is considered faulty."""
 
 STARTS = 10
-"""How many workers in a row may end before they begin with anything."""
+"""Number of consecutive worker crashes during startup after which the run is aborted."""
 
 SINGLE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Small problems are solved side by side: what each does must not start threads of its own."""
+"""Environment that disables the thread pools of numerical libraries, since parallelism is over samples."""
 
 Watch = Callable[[Sequence[int]], None]
-"""Called with the ids of samples that are done, and with none when all of a shard are."""
+"""Called with the ids of finished samples; with an empty sequence at the end of a shard."""
 
 
 @dataclass
 class _Worker:
+    """Worker process.
+
+    Attributes:
+        process: The process.
+        pipe: Connection to it.
+        shard: Shard that it is solving.
+        done: Finished samples of that shard.
+        ready: True once it has built its problem.
+    """
+
     process: SpawnProcess
     pipe: connection.Connection
     shard: int | None = None
     done: int = 0
-    """Samples of its shard."""
     ready: bool = False
-    """Whether it has built what it needs."""
 
 
 def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watch: Watch) -> None:
-    """Have all of these shards of a store solved and published, by so many workers of so many threads."""
+    """Solve and publish shards with a worker pool.
+
+    Args:
+        path: Folder of the store.
+        shards: Shards to solve.
+        workers: Number of worker processes.
+        threads: Threads per worker.
+        watch: Called with the ids of finished samples.
+
+    Raises:
+        DatasetError: A shard repeatedly crashes its worker, or workers fail to start.
+    """
     left, deaths = deque(shards), _Deaths(path)
     pool: list[_Worker] = []
     try:
@@ -51,7 +70,7 @@ def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watc
             for worker in pool:
                 if worker.shard is None and left:
                     worker.shard = left.popleft()
-                    with suppress(OSError):  # it has died; its end is seen below
+                    with suppress(OSError):  # it has died; handled below
                         worker.pipe.send(worker.shard)
             waiting: list[Any] = [thing for w in pool for thing in (w.pipe, w.process.sentinel)]
             ready = connection.wait(waiting)
@@ -66,7 +85,7 @@ def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watc
 
 
 def _needs_more(pool: list[_Worker], left: deque[int]) -> bool:
-    """Whether a further worker would have something to do."""
+    """True if unsolved shards outnumber idle workers."""
     return sum(worker.shard is None for worker in pool) < len(left)
 
 
@@ -82,7 +101,7 @@ def _started(path: Path, threads: int, workers: int) -> _Worker:
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Any:
-    """What processes that are started within it find in their environment."""
+    """Set environment variables for processes started within the context."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -93,7 +112,7 @@ def _environment(values: dict[str, str]) -> Any:
 
 
 def _heard(worker: _Worker, watch: Watch) -> bool:
-    """Listen to what a worker says; False where it is dead."""
+    """Process worker messages; False for dead workers."""
     try:
         while worker.pipe.poll():
             kind, what = worker.pipe.recv()
@@ -113,8 +132,11 @@ def _heard(worker: _Worker, watch: Watch) -> bool:
 
 
 class _Deaths:
-    """Of workers: a shard that ends several at the same sample is at fault, for what was done before is in
-    its journal; and where one after the other ends before it begins, something else is."""
+    """Counter of worker crashes.
+
+    A shard that crashes several workers at the same sample is faulty, since earlier samples are in its
+    journal. Consecutive crashes during startup indicate an error outside the shards.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._starts = path, 0
@@ -142,7 +164,7 @@ class _Deaths:
 
 
 def _ending(code: int | None) -> str:
-    """exit code 3, or SIGKILL, which the system sends when memory runs out."""
+    """Exit code or signal of a process, with an out-of-memory hint for SIGKILL."""
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         return f"{name}, which the system sends when memory runs out" if name == "SIGKILL" else name
@@ -158,9 +180,8 @@ def _end(worker: _Worker) -> None:
 
 
 def _work(pipe: connection.Connection, path: Path, threads: int, workers: int) -> None:
-    """Solve the shards that come through a pipe until it is closed, also by the end of who holds the other
-    end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it ends it
+    """Worker main loop: solve the shards received through a pipe until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process stops it
     try:
         from supple.datasets.shards import Shards
         from supple.datasets.store import Store
@@ -179,7 +200,7 @@ def _work(pipe: connection.Connection, path: Path, threads: int, workers: int) -
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """The error itself where it can be pickled and is one that is said in a sentence, else its text."""
+    """Picklable form of an error: same message for user and system errors, otherwise the traceback."""
     if isinstance(error, OSError):
         return OSError(error.errno, error.strerror, error.filename)
     if isinstance(error, ValueError | MemoryError):

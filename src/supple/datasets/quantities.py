@@ -1,4 +1,4 @@
-"""What can be stored of a sample."""
+"""Storable quantities of samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORT = {
     "contact": "contact_force",
     "F": "deformation_gradient",
 }
-"""Short names of some."""
+"""Short names of quantities."""
 
 KNOWN = {**OWN, **QUANTITIES, **{short: f"the same as {name}" for short, name in SHORT.items()}}
 
@@ -34,7 +34,7 @@ TRIPLES = ("principal_stresses", "principal_stretches")
 
 @dataclass(frozen=True)
 class Kind:
-    """The shape of a quantity of one sample, and what its axes are."""
+    """Name, shape and axes of a stored quantity of one sample."""
 
     name: str
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class Kind:
 
 
 def kinds_of(names: list[str], model: Model) -> list[Kind]:
-    """The quantities of these names for a model, each once."""
+    """Stored quantities of a model for the given names, without duplicates."""
     return [_kind(name, model) for name in dict.fromkeys(SHORT.get(name, name) for name in names)]
 
 
@@ -66,9 +66,15 @@ def _kind(name: str, model: Model) -> Kind:
 
 
 class Measured:
-    """The quantities of one sample: positions (n, 3) [m] of a model under forces (n, 3) [N], with other
-    materials where these vary; remembered: what its state says of contacts that stick. What needs an
-    evaluation has it made once."""
+    """Quantities of one sample, evaluated lazily.
+
+    Args:
+        model: The model.
+        positions: (n, 3) positions [m].
+        force: (n, 3) external forces [N].
+        materials: Materials of the sample, if they vary.
+        remembered: History variables, such as the friction state of contacts.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Samples without a result, which are to be solved again."""
+"""Release of failed samples for another attempt."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from supple.datasets.store import Store
 
 
 def release_failed(store: Store, shards: Iterable[int]) -> int:
-    """Let shards with failed samples count as not finished, and return how many samples failed.
+    """Mark shards with failed samples as unfinished and return the number of failed samples.
 
-    All other samples of these shards go into their journals, so that they are not solved again. Reports count
-    as unfinished from then on. An account is deleted last: a process that is killed meanwhile loses nothing.
+    All other samples of these shards are written to their journals and are not solved again. Reports count as
+    unfinished from then on. Manifests are deleted last, so that an interrupted call loses nothing.
     """
     count = 0
     for shard in shards:
         if not (failures := store.account(shard)["failures"]):
             continue
         journal = Journal(store.journal_file(shard), store.facts["identity"])
-        journal.close()  # of an attempt that was killed
+        journal.close()  # left by an interrupted attempt
         for sample, row in finished_rows(store, shard):
             if str(sample) not in failures:
                 journal.add(sample, row)

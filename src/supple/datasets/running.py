@@ -1,4 +1,4 @@
-"""Solving what is left of a data set: in this process, in several, or on a Ray cluster."""
+"""Solving the unfinished shards of a data set: in worker processes or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from supple.datasets.wholeness import refuse_changed
 from supple.kernels import default_threads
 
 SMALL = 20_000
-"""Vertices up to which one thread for each sample is faster than several."""
+"""Number of vertices up to which one thread per sample is faster than several."""
 
 ON_DEVICE = 6
-"""Processes for one CUDA device, at most: while it solves for one of them, the others prepare samples and
-write them."""
+"""Maximum number of processes per CUDA device: while one solves, the others prepare and write samples."""
 
 Watch = Callable[[int, int], None]
-"""Called with the number of samples that are done of those that this call solves."""
+"""Called with the number of finished samples and the number of samples of this call."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """Every which of how many shards a process does: those whose number modulo `of` is `index`."""
+    """Part of the shards assigned to a process: shard numbers equal to `index` modulo `of`."""
 
     index: int = 0
     of: int = 1
@@ -40,8 +39,12 @@ class Share:
 
 
 def parse_share(text: Any, grow: bool = False, overwrite: bool = False) -> Share:
-    """0/16 to 15/16, or a `Share` itself; None is all. A set that is to grow, or to begin anew, does so once,
-    not in every job of an array."""
+    """Parse a share "i/N" such as 3/16; None selects all shards.
+
+    Raises:
+        DatasetError: The text is invalid, or a share is combined with growing or overwriting, which must
+            happen once and not in every job of an array.
+    """
     if overwrite and text is not None:
         raise DatasetError(
             "a set is not overwritten in shares: each call would delete what the others have solved. Begin "
@@ -70,8 +73,16 @@ def run_store(
     watch: Watch | None = None,
     retry_failed: bool = False,
 ) -> None:
-    """Solve those shards of a store that are not finished, and bring reports, splits and statistics up to
-    date. retry_failed: solve samples again that have no result."""
+    """Solve the unfinished shards of a store, then update reports, splits and statistics.
+
+    Args:
+        store: The store.
+        share: Shards assigned to this process.
+        workers: Number of worker processes; chosen by device and problem size if None.
+        ray: True for a local Ray cluster, or the address of a running one.
+        watch: Called with finished and total samples of this call.
+        retry_failed: Solve failed samples again.
+    """
     refuse_changed(store)
     store.clear_abandoned()
     if retry_failed:
@@ -99,8 +110,10 @@ def run_store(
 
 
 def _workers(store: Store, asked: int | None, shards: int) -> tuple[int, int]:
-    """How many processes, and how many threads each: for a CUDA device a few, and on the CPU as many of one
-    thread as there are cores, where samples are small."""
+    """Choose process count and threads per process.
+
+    A CUDA device gets a few processes; the CPU gets one single-threaded process per core for small problems.
+    """
     cores = default_threads()
     if asked is None and store.spec["solve"]["device"] == "cuda":
         asked = min(ON_DEVICE, max(1, cores // 2))

@@ -1,4 +1,4 @@
-"""One shard: its samples solved in a fixed order, and published together."""
+"""One shard: its samples solved in a fixed order and published together."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ from supple.datasets.starting import Neighbours
 from supple.datasets.store import COLUMNS, Store
 
 EVERY = 4
-"""Of samples that are solved together, so many-th begin at the scene's own start; the others are predicted
-from these."""
+"""Stride of the samples in a batched shard that start from the scene's initial positions; the others are
+predicted from these."""
 
 AT_ONCE, MOST_VERTICES = 32, 1_000_000
-"""Samples whose pins, forces and materials are found at once where they are solved one by one, and the
-vertices that they may have together."""
+"""Number of samples whose pins, forces and materials are evaluated together when samples are solved one by
+one, and the limit on their total number of vertices."""
 
 SAME_ENERGY = 1e-3
-"""Part by which energies of the same equilibrium may differ from one start to another."""
+"""Relative energy difference up to which two solves from different initial positions are the same
+equilibrium."""
 
 Progress = Callable[[Sequence[int]], None]
-"""Called with the ids of samples that are done."""
+"""Called with the ids of finished samples."""
 
 
 class Shards:
-    """Solves whole shards of a store. A sample depends on those before it in its shard, and on nothing else:
-    what a worker did before makes no difference."""
+    """Solver of full shards of a store.
+
+    A sample depends only on earlier samples of its shard, not on other work of the same process.
+    """
 
     def __init__(self, store: Store, threads: int | None = 1, beside: int = 1) -> None:
         with _naming_what_failed(f"{store.path}: none of its samples can be solved"):
@@ -51,11 +54,11 @@ class Shards:
         self._points = coordinates(columns, logarithmic)
 
     def values(self, sample: int) -> dict[str, Any]:
-        """What a sample has for each varied quantity."""
+        """Sample values by quantity label."""
         return {label: column[sample].tolist() for label, column in self.store.inputs.items()}
 
     def run(self, shard: int, progress: Progress | None = None) -> None:
-        """Solve and publish a shard; what a journal has of it is not solved again."""
+        """Solve and publish a shard, skipping samples already in its journal."""
         began = perf_counter()
         ids = self.store.ids(shard)
         journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
@@ -86,7 +89,7 @@ class Shards:
         self.store.publish(shard, samples, report, further)
 
     def _row(self, solved: Solved, check: dict[str, Any] | None = None) -> Row:
-        """What is kept of a sample."""
+        """Journal entry of a solved sample."""
         if not solved.ok or solved.measured is None:
             return Row(solved.figures(), None, None, solved.sentence, check)
         dtype, measured = self.store.dtype, solved.measured
@@ -98,8 +101,11 @@ class Shards:
         return Row(solved.figures(), kept, solved.measured.positions, "", check)
 
     def _together(self, ids: range) -> list[Row]:
-        """Every few samples from the scene's own start, then the others from what these predict, and some of
-        these from the scene's own start, too."""
+        """Solve the shard in batches.
+
+        The first batch starts from the scene's initial positions, the second from predictions made by the
+        first. A random subset is also solved from the scene's initial positions as a check.
+        """
         every = np.arange(ids.start, ids.stop)
         first = self._solved_first(len(every))
         found = dict(zip(every[first], self._from(every[first], None), strict=True))
@@ -118,15 +124,18 @@ class Shards:
         return rows
 
     def _solved_first(self, count: int) -> np.ndarray:
-        """(count,) which samples of a shard are solved before the others: every few along the path, or all
-        where there are too few to predict from."""
+        """(count,) mask of the samples in the first batch.
+
+        These are every `EVERY`-th sample along the path, or all samples if the shard is too small for
+        predictions.
+        """
         first = np.ones(count, bool)
         if self._start != "cold" and count >= 2 * EVERY * (self._points.shape[1] + 2):
             first[np.arange(count) % EVERY != 0] = False
         return first
 
     def _predicted(self, found: Mapping[int, Solved], samples: np.ndarray) -> np.ndarray | None:
-        """Positions (k, n, 3) [m] of samples, from those of others; None where they are too few."""
+        """Predicted positions (k, n, 3) [m] of samples; None with too few solved samples."""
         neighbours = Neighbours(len(found))
         for sample, solved in found.items():
             if solved.ok and solved.measured is not None:
@@ -134,14 +143,13 @@ class Shards:
         return neighbours.predicted_at(self._points[samples]) if len(samples) else None
 
     def _from(self, samples: np.ndarray, starts: np.ndarray | None) -> list[Solved]:
-        """The equilibria of samples, the first of them from positions (k, n, 3), all others from the scene's
-        own start."""
+        """Solve samples: the first k from positions (k, n, 3), the others from the scene's own."""
         begun = [] if starts is None else list(starts)
         begun += [None] * (len(samples) - len(begun))
         return list(self.sampler.solve_all([self.values(int(sample)) for sample in samples], begun))
 
     def _checked(self, ids: range) -> np.ndarray:
-        """(k,) which samples are solved from the scene's own start, too."""
+        """(k,) mask of samples that are also solved from the scene's initial positions."""
         return drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
 
     def _one_by_one(self, ids: range, journal: Journal, told: Progress) -> Iterator[Row]:
@@ -157,8 +165,7 @@ class Shards:
             yield row
 
     def _meanings(self, ids: range) -> Iterator[Meaning | None]:
-        """What the values of samples mean, some at once, always the same ones; None where each needs a model
-        of its own."""
+        """Evaluate conditions in fixed-size groups; None if samples need their own models."""
         some = max(1, min(AT_ONCE, MOST_VERTICES // self.sampler.model.vertices))
         for first in range(0, len(ids), some):
             every = [self.values(sample) for sample in ids[first : first + some]]
@@ -172,7 +179,7 @@ class Shards:
         return self._row(found, check)
 
     def _starts(self, neighbours: Neighbours, point: np.ndarray) -> list[np.ndarray | None]:
-        """Where to begin, the best first and the scene's own start last."""
+        """Initial positions to try in order: prediction, nearest sample, the scene's own."""
         if self._start == "cold":
             return [None]
         nearest = neighbours.nearest(point)
@@ -182,8 +189,7 @@ class Shards:
 
 @contextmanager
 def _naming_what_failed(what: str) -> Iterator[None]:
-    """Errors within it say what cannot be done because of them; those of data sets and of the system say so
-    themselves."""
+    """Add the failed operation to unexpected errors; data set and system errors pass unchanged."""
     try:
         yield
     except (DatasetError, *SYSTEM_ERRORS):
@@ -195,12 +201,15 @@ def _naming_what_failed(what: str) -> Iterator[None]:
 
 
 def _nobody(samples: Sequence[int]) -> None:
-    """Who is told of samples where nobody wants to know."""
+    """Progress callback that does nothing."""
 
 
 def _compared(sample: int, found: Solved, cold: Solved) -> tuple[Solved, dict[str, Any] | None]:
-    """What was found, or what was found from the scene's own start where the energy is lower there; and what
-    each of them took."""
+    """Compare a warm start with a cold start.
+
+    Returns:
+        The solution to keep, which is the cold one if its energy is lower, and the measurements of both.
+    """
     warm, other = found.report, cold.report
     if not cold.ok or warm is None or other is None:
         return found, None

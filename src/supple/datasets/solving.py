@@ -1,4 +1,4 @@
-"""Equilibria of one scene with many values, one after the other: what is the same for all is built once."""
+"""Equilibria of one scene for many parameter values, with shared problem data built once."""
 
 from __future__ import annotations
 
@@ -32,15 +32,24 @@ from supple.solvers.newton_steps.certificate import prepare
 from supple.solving import make_problem, solve
 
 SYSTEM_ERRORS = MemoryError, OSError, DeviceError
-"""Errors that are of no sample: all others would end with them, too."""
+"""System errors, which would fail for every sample and abort the run."""
 
 Meaning = Conditions | SceneError
-"""What values mean for the model of a scene, or what is wrong with them."""
+"""Conditions for the scene's model, or the error in the given values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """One sample: its quantities, its report, and the sentence that says why there are none."""
+    """Result of one sample.
+
+    Attributes:
+        measured: Quantities of the sample; None without a result.
+        report: Report of the solve.
+        sentence: Reason for a missing result.
+        retries: Number of repeated attempts.
+        warm: True if the solve started from other samples.
+        crashed: True if an unexpected error ended the solve.
+    """
 
     measured: Measured | None
     report: Report | None
@@ -48,21 +57,20 @@ class Solved:
     retries: int = 0
     warm: bool = False
     crashed: bool = False
-    """True where an error that is none of the scene ended the solve."""
 
     @property
     def ok(self) -> bool:
-        """True for an equilibrium that reached its tolerance, without inverted elements."""
+        """True for an equilibrium that reached its tolerance without inverted elements."""
         return self.report is not None and self.report.outcome is Outcome.CONVERGED and self.report.ok
 
     def is_nearer_than(self, other: Solved) -> bool:
-        """True when its forces are nearer to balance."""
+        """True if this result has the smaller relative residual."""
         if self.report is None or other.report is None:
             return self.report is not None
         return bool(self.report.imbalance < other.report.imbalance)
 
     def figures(self) -> dict[str, Any]:
-        """Its row of the report."""
+        """Report row of the sample."""
         found = {"retries": self.retries, "warm": int(self.warm)}
         if self.report is None:
             nothing = dict.fromkeys(("imbalance", "distance", "energy", "seconds"), np.nan)
@@ -83,8 +91,11 @@ class Solved:
 
 
 def crash(error: Exception) -> Solved:
-    """A sample that an unexpected error ended, with the place where that was raised. Errors of the system are
-    raised again."""
+    """Result of a crashed sample, with error message and source location.
+
+    Raises:
+        Exception: Errors of the system or the GPU are raised again.
+    """
     of_card = type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda"))
     if of_card or isinstance(error, SYSTEM_ERRORS):
         raise error
@@ -100,7 +111,11 @@ def crash(error: Exception) -> Solved:
 
 
 def scene_of_store(store: Store) -> Source:
-    """The scene of a store with what varies in it, if it is the one that the store was made of."""
+    """Load scene and varied quantities of a store.
+
+    Raises:
+        DatasetError: The scene differs from the scene that the store was created with.
+    """
     refuse_changed(store)
     folder = store.scene_folder
     try:
@@ -127,7 +142,7 @@ def scene_of_store(store: Store) -> Source:
 
 
 def _refuse_another_scene(store: Store, source: Source) -> None:
-    """What checksums do in later stores, by the identity that the store has."""
+    """Verify the scene of a store without checksums by identity hash."""
     if changed := other_files(store, source.files):
         raise DatasetError(
             f"{store.path}: {changed}. Put back what was in {store.scene_folder} when it was begun."
@@ -142,8 +157,13 @@ def _refuse_another_scene(store: Store, source: Source) -> None:
 
 
 class Sampler:
-    """Solves samples of a store. threads: of each solve; small problems are faster side by side. beside: how
-    many workers there are on the same device."""
+    """Equilibrium solver for samples of a store.
+
+    Args:
+        store: The store.
+        threads: Threads per solve. Small problems run faster in parallel processes.
+        beside: Number of workers on the same device.
+    """
 
     def __init__(self, store: Store, threads: int | None = 1, beside: int = 1) -> None:
         self.source = scene_of_store(store)
@@ -171,19 +191,26 @@ class Sampler:
         self._near = self.asked.solver.near_the_end()
 
     def meanings(self, every: Sequence[Values]) -> Sequence[Meaning | None]:
-        """What each of several values means, for `solve`; None where it needs a model of its own."""
+        """Precompute conditions for `solve`; None if samples need their own models."""
         if self.source.rebuilds:
             return [None] * len(every)
-        with suppress(Exception):  # each is tried by itself later
+        with suppress(Exception):  # samples are retried one by one later
             return self.source.conditions_of(every)
         return [None] * len(every)
 
     def solve(
         self, values: Values, starts: Sequence[np.ndarray | None], meaning: Meaning | None = None
     ) -> Solved:
-        """The equilibrium with these values, from the first of these positions (n, 3) from which one is
-        found; None is the scene's own start. Where there is none, loads and motions grow in steps. meaning:
-        what `meanings` says of the values, where that is known."""
+        """Solve one sample.
+
+        The initial positions are tried in order. If all attempts fail, loads and motions are applied in
+        steps.
+
+        Args:
+            values: Value of each varied quantity.
+            starts: (n, 3) initial positions to try [m]; None stands for the scene's own.
+            meaning: Conditions from `meanings`, if already computed.
+        """
         try:
             model, conditions = self._under(values, meaning)
         except SceneError as error:
@@ -207,8 +234,12 @@ class Sampler:
         return self._grown(values, conditions, replace(best, retries=len(starts)))
 
     def solve_all(self, every: Sequence[Values], starts: Sequence[np.ndarray | None]) -> Iterator[Solved]:
-        """Several equilibria, as many at once as the device can, from these positions (n, 3); None is the
-        scene's own start."""
+        """Solve several samples, batched up to device capacity.
+
+        Args:
+            every: Values of each sample.
+            starts: (n, 3) initial positions of each sample [m]; None stands for the scene's own.
+        """
         found = self._conditions(every)
         sound = (
             replace(c, start=self.cold if start is None else start)
@@ -230,7 +261,7 @@ class Sampler:
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
 
     def _conditions(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError | Solved]:
-        """What each of several values means, what is wrong with it, or how it crashed."""
+        """Conditions or error for each set of values."""
         with suppress(Exception):
             return self.source.conditions_of(every) if every else []
         return [self._own_conditions(values) for values in every]
@@ -242,7 +273,7 @@ class Sampler:
             return crash(error)
 
     def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report] | Solved]:
-        """States and reports of conditions; where a batch crashes, each of them is solved alone."""
+        """Yield positions and reports; samples of a crashed batch are solved one by one."""
         if self._batches is None:
             self._batches = Batches(self.model, self.asked, share=1 / self._beside)
         while chunk := self._batches.next_of(every):
@@ -270,17 +301,17 @@ class Sampler:
     def _attempted(
         self, model: Model, conditions: Conditions, number: int, warm: bool, solver: Solver | None
     ) -> Solved:
-        """What a solve ends with, also where that is an error."""
+        """Solve and evaluate; unexpected errors become a crashed result."""
         try:
             report, problem = self._solved(model, conditions, solver)
             measured = self._measured(model, problem, conditions)
         except Exception as error:
-            self._problem = None  # its arrays may be half written
+            self._problem = None  # its arrays may be partially written
             return replace(crash(error), retries=number, warm=warm)
         return Solved(measured, report, report.sentence, number, warm)
 
     def _measured(self, model: Model, problem: Problem, conditions: Conditions) -> Measured:
-        """The quantities of a solved problem, with what follows its vertices, such as contacts, as it is."""
+        """Quantities of a solved problem, including dynamic terms such as contacts in their current state."""
         remembered = {}
         if model.followers:
             model = latest(model, problem.model)
@@ -303,8 +334,11 @@ class Sampler:
         return report, problem
 
     def _prepared(self, conditions: Conditions) -> Problem:
-        """The one problem of all samples. What its solvers prepare is prepared for the scene as its file has
-        it, whichever sample comes first, so that no sample depends on those of other shards."""
+        """Shared problem of all samples.
+
+        Solver preparation uses the values in the scene file, independent of the first sample, so that samples
+        do not depend on other shards.
+        """
         problem = make_problem(self.model, True, self.asked.compute)
         problem.keeps_prepared = True
         if problem.dtype == np.float64 and not problem.contacts:
@@ -316,7 +350,7 @@ class Sampler:
         )
 
     def _grown(self, values: Values, conditions: Conditions, before: Solved) -> Solved:
-        """What `equilibrium` finds where a solve from nowhere near has failed, or what there was before."""
+        """Solve with load steps after failed attempts; returns the previous result if this fails as well."""
         asked = self.asked
         try:
             model = self.source.own_model(values)

@@ -1,4 +1,4 @@
-"""The scene of a data set with other numbers in it."""
+"""Scene of a data set with varied values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,20 @@ from supple.scene.schema import scene_table
 from supple.scene.variations import conditions_in
 
 Values = Mapping[str, Any]
-"""A number or a list of numbers for each varied quantity, by its label."""
+"""Number or list of numbers of each varied quantity, by label."""
 
 
 class Source:
-    """A scene file, and the same scene for any values of what varies in it. places: for each label, those
-    that get its value."""
+    """Scene file with replaceable values.
+
+    Attributes:
+        file: The scene file.
+        text: Text of the file.
+        tables: Parsed TOML tables.
+        table: Validated tables.
+        places: Scene paths that receive the value of each label.
+        meshes: Meshes by their tables.
+    """
 
     def __init__(self, file: SceneFile) -> None:
         self.file = file
@@ -59,44 +67,43 @@ class Source:
 
     @cached_property
     def rebuilds(self) -> bool:
-        """Whether samples need models of their own."""
+        """True if samples need their own models."""
         every = (place for places in self.places.values() for place in places)
         return any(map(self.needs_model, every))
 
     def needs_model(self, place: Place) -> bool:
-        """Whether samples that differ there need models of their own; tractions that turn with their surface
-        are terms of the model, and no forces of its conditions."""
+        """True if a value at this path requires a new model. Follower tractions are terms of the model."""
         turns = place.keys[0] == "traction" and self.table.traction[int(place.keys[1])].following
         return place.rebuilds or turns
 
     @cached_property
     def _of_bodies(self) -> list[Key]:
-        """The last key of every place that is one of a body."""
+        """Last key of every varied path within a body."""
         every = (place.keys for places in self.places.values() for place in places)
         return [keys[-1] for keys in every if keys[0] in ("solid", "cloth")]
 
     @cached_property
     def _of_materials(self) -> bool:
-        """Whether parameters of materials vary."""
+        """True if material parameters vary."""
         return any(key != "density" for key in self._of_bodies)
 
     @cached_property
     def weighs(self) -> bool:
-        """Whether densities vary, and with them masses."""
+        """True if densities, and therefore masses, vary."""
         return "density" in self._of_bodies
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """Of each file that decides what the scene is, by the text that names it: the SHA-256."""
+        """SHA-256 checksums of files that determine the scene, by scene value."""
         return files_of(self.tables, self.file.folder)
 
     @cached_property
     def model(self) -> Model:
-        """Of the scene as its file has it."""
+        """Model built from the unmodified scene file."""
         return build_model(self.file.scene, quasistatic=True)
 
     def tables_with(self, values: Values) -> dict[str, Any]:
-        """The tables of the file with these values in them."""
+        """Scene tables with the given values."""
         tables = self.tables
         for name, value in values.items():
             for place in self.places[name]:
@@ -104,7 +111,11 @@ class Source:
         return tables
 
     def scene(self, values: Values, label: str = "") -> Scene:
-        """The scene with these values; a SceneError names what is wrong with them."""
+        """Scene with the given values.
+
+        Raises:
+            SceneError: The values are invalid.
+        """
         tables = self.tables_with(values)
         mistakes = Mistakes(Path(label or self.file.path.name))
         try:
@@ -126,8 +137,7 @@ class Source:
         return scene
 
     def conditions_of(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError]:
-        """What each of several values means, or what is wrong with it, where they do not need models of their
-        own."""
+        """Conditions or error for each set of values; requires a shared model."""
         if self._at_once.able:
             columns = {label: np.array([values[label] for values in every]) for label in every[0]}
             found = self._at_once.conditions(columns)
@@ -140,7 +150,7 @@ class Source:
         return AtOnce(self)
 
     def conditions(self, values: Values) -> Conditions:
-        """What these values mean for the model of the scene, where they do not need one of their own."""
+        """Conditions of the shared model for the given values."""
         mass = None if self.weighs else self.model.mass
         found = conditions_in(Changing(self).scene(values), self.holding, mass)
         if not self._of_materials:
@@ -158,14 +168,18 @@ class Source:
 
     @cached_property
     def entries(self) -> list[tuple[str, int]]:
-        """The [[entries]] in which something varies."""
+        """Tables and indices of the scene entries that contain varied values."""
         every = (place.keys for places in self.places.values() for place in places)
         return list(
             dict.fromkeys((str(keys[0]), -1 if keys[0] == "gravity" else int(keys[1])) for keys in every)
         )
 
     def own_model(self, values: Values) -> Model:
-        """The model of the scene with these values, of as many vertices as that of the file."""
+        """Build a separate model for given values.
+
+        Raises:
+            SceneError: The mesh has other vertices or cells than the mesh of the scene file.
+        """
         model = build_model(self.scene(values), quasistatic=True)
         if model.vertices != self.model.vertices or not np.array_equal(model.cells, self.model.cells):
             raise SceneError(
@@ -175,7 +189,11 @@ class Source:
         return model
 
     def check(self, values: Values) -> None:
-        """Refuse values with which the scene has no solution, or another mesh."""
+        """Check that values give a solvable scene with the same mesh.
+
+        Raises:
+            SceneError: They do not.
+        """
         scene = self.scene(values)
         check_scene(scene, quasistatic=True)
         if self.rebuilds:
@@ -190,7 +208,10 @@ def _attempt(source: Source, values: Values) -> Conditions | SceneError:
 
 
 def rubs(source: Source) -> bool:
-    """Whether anything has friction, or may have: what sticks depends on where a solve begins."""
+    """True if the scene has friction or friction varies.
+
+    Sticking contacts make the solution depend on the initial positions.
+    """
     scene, every = source.file.scene, (place for places in source.places.values() for place in places)
     contact = contact_of(scene.contact)
     return (

@@ -1,4 +1,4 @@
-"""Specs: what a data set consists of, from TOML or a dictionary, with all mistakes at once."""
+"""Specs of data sets, read from TOML or a dictionary; all mistakes are reported together."""
 
 from __future__ import annotations
 
@@ -25,19 +25,27 @@ from supple.scene.toml_files import read_toml
 
 Function = Callable[[int, np.random.Generator], Any]
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
-"""What a quantity may be called: it becomes the name of a folder."""
+"""Valid names of quantities, which become folder names."""
 
 REFUSED = (
     "this spec is a program: it imports and runs {name!r}. If you trust it, say so: --allow-code of `supple "
     "dataset run`, or allow_code=True of supple.dataset(); a Python function itself needs no permission."
 )
-"""Why a spec that names Python code is not run without being asked to."""
+"""Message for a spec that names Python code without permission to run it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """table: what the spec says; source: its scene; sizes: how many numbers each varied quantity has; folder:
-    what paths in it are relative to; function: a design of the caller's."""
+    """Validated spec of a data set.
+
+    Attributes:
+        table: Content of the spec.
+        source: Scene of the data set.
+        sizes: Number of components of each varied quantity.
+        path: File of the spec.
+        folder: Folder that paths in the spec are relative to.
+        function: Design function passed by the caller.
+    """
 
     table: SpecTable
     source: Source
@@ -52,18 +60,20 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """What its store is called unless said otherwise."""
+        """Default name of the store."""
         return self.path.stem
 
 
 def load_spec(spec: Any, function: Function | None = None, allow_code: bool = False) -> Spec:
-    """Read a spec: the path of a TOML file, or a dictionary of what would be in one, with paths relative to
-    the working folder. All mistakes are in one `SpecError`.
+    """Read and validate a spec from a TOML file or dictionary.
 
     Args:
-        spec: Path, dictionary, or a spec that has been read.
-        function: A design of the caller's.
-        allow_code: Accept a design that names Python to import, `function = "module:name"`.
+        spec: Path, dictionary (paths relative to the working folder), or a spec that is returned unchanged.
+        function: Design function passed by the caller.
+        allow_code: Permit a design that names Python to import, `function = "module:name"`.
+
+    Raises:
+        SpecError: The spec is invalid; the message lists all mistakes.
     """
     if isinstance(spec, Spec):
         return spec
@@ -102,7 +112,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
 
 
 def _source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | None:
-    """The scene, also where other fields are wrong, so that its mistakes are said at once with theirs."""
+    """Load the scene even if other fields are invalid, to report all mistakes together."""
     named = raw.get("scene")
     if not isinstance(named, str | os.PathLike):
         return None
@@ -117,7 +127,7 @@ def _source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | N
 def _checked(
     table: SpecTable, source: Source, folder: Path, function: Function | None, mistakes: Mistakes
 ) -> dict[str, int]:
-    """The size of each quantity."""
+    """Validate all quantities and return their sizes."""
     sizes: dict[str, int] = {}
     for number, vary in enumerate(table.vary):
         at, label = f"vary[{number}]", vary.label
@@ -184,7 +194,7 @@ def _check_design(table: SpecTable, folder: Path, function: Function | None, mis
 
 
 def _check_ends(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
-    """Refuse ranges that lead a quantity out of what the scene allows."""
+    """Report range ends and listed values that the scene does not accept."""
     for number, vary in enumerate(table.vary):
         key = "range" if vary.range is not None else "values"
         for value in vary.range or vary.values or ():

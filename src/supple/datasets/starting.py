@@ -1,19 +1,18 @@
-"""Where a solve begins: at what the samples that were solved before it in its shard say."""
+"""Initial positions, predicted from earlier samples of the same shard."""
 
 from __future__ import annotations
 
 import numpy as np
 
 NEAREST = 64
-"""Samples that a prediction is made from."""
+"""Maximum number of samples used for a prediction."""
 
 FAR_OFF = 50
-"""Weights whose magnitudes add up to more than this extrapolate too far."""
+"""Limit on the sum of absolute interpolation weights; larger sums indicate extrapolation."""
 
 
 class Neighbours:
-    """The solved samples of a shard, of which there are so many at most: where they are in the design, (d,)
-    each, and their positions (n, 3) [m]."""
+    """Solved samples of a shard, with design points (d,) and positions (n, 3) [m]."""
 
     def __init__(self, most: int = 64) -> None:
         self._most, self._count = most, 0
@@ -27,22 +26,23 @@ class Neighbours:
         self._count += 1
 
     def _distances(self, point: np.ndarray) -> np.ndarray:
-        """(k,) squared, of all that there are."""
+        """(k,) squared distances of all samples to a point."""
         away: np.ndarray = ((self._points[: self._count] - point) ** 2).sum(axis=1)
         return away
 
     def nearest(self, point: np.ndarray) -> np.ndarray | None:
-        """Positions of the nearest one; None where there is none yet."""
+        """Positions (n, 3) [m] of the nearest sample, or None without samples."""
         if not self._count:
             return None
         return self._positions[int(self._distances(point).argmin())].reshape(-1, 3)
 
     def predicted(self, point: np.ndarray) -> np.ndarray | None:
-        """Positions (n, 3) [m] at a point, interpolated from the nearest ones; None where they are too few.
+        """Positions (n, 3) [m] at a point, interpolated from nearby samples; None for too few samples.
 
-        s(p) = Σ wₖ |p - pₖ|³ + c · (1, p), which has the values given and is exact where they are linear. It
-        is a sum of what is known with weights that add up to 1, the same for all vertices. Summed without
-        BLAS: what it gives may depend on its number of threads, and with it the bits of a sample.
+        Cubic radial basis functions with a linear tail, s(p) = Σ wₖ |p - pₖ|³ + c · (1, p), interpolate the
+        samples and reproduce linear functions. The result is a weighted sum of known positions with weights
+        that add up to 1, the same for all vertices. It is summed without BLAS, whose rounding may depend on
+        the number of threads.
         """
         if self._count < len(point) + 2:
             return None
@@ -53,8 +53,11 @@ class Neighbours:
         return np.einsum("k,kn->n", weights[0], self._positions[chosen]).reshape(-1, 3)
 
     def predicted_at(self, points: np.ndarray) -> np.ndarray | None:
-        """Positions (m, n, 3) [m] at several points, interpolated from all that there are, or those of the
-        nearest one where that would be far off; None where there are too few."""
+        """Positions (m, n, 3) [m] at several points, interpolated from all samples.
+
+        Falls back to the nearest sample where interpolation would extrapolate too far; None if there are too
+        few samples.
+        """
         if self._count < points.shape[1] + 2:
             return None
         weights, sound = _weights(self._points[: self._count], points)
@@ -65,12 +68,12 @@ class Neighbours:
 
 
 def _weights(p: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(m, k) how much each of the points p (k, d) counts for others (m, d), and whether that is sound."""
+    """Interpolation weights (m, k) of sample points p (k, d) at points (m, d), and a validity mask (m,)."""
     k, m = len(p), len(points)
     middle = points.mean(axis=0)
     scale = max(float(np.abs(p - middle).max()), 1e-12)
     p, x = (p - middle) / scale, (points - middle) / scale
-    moving = np.ptp(p, axis=0) > 1e-9  # what is the same for all says nothing
+    moving = np.ptp(p, axis=0) > 1e-9  # ignore constant coordinates
     tail = np.column_stack([np.ones(k), p[:, moving]])
     size = tail.shape[1]
     system, right = np.zeros((k + size, k + size)), np.ones((k + size, m))

@@ -1,4 +1,4 @@
-"""How far a data set has come."""
+"""Progress of a data set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from supple.datasets.store import OUTCOMES, Store
 
 
 def status(store: Store) -> dict[str, Any]:
-    """Samples by outcome, shards, seconds, retries, and what warm starts gained where that was looked at."""
+    """Progress figures: samples by outcome, shards, times, retries, and the measured gain of warm starts."""
     columns, finished = reports(store), store.finished()
     outcome = columns["outcome"]
     counts = {name: int((outcome == k).sum()) for k, name in enumerate(OUTCOMES) if (outcome == k).any()}
@@ -45,7 +45,7 @@ def _largest(values: np.ndarray) -> float | None:
 
 
 def gain(checks: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """What warm starts saved on the samples that were solved from the scene's own start too."""
+    """Gain of warm starts, measured on samples that were also solved from a cold start."""
     if not checks:
         return None
     total = {

@@ -1,4 +1,4 @@
-"""A data set on disk: a Zarr hierarchy, and for each finished shard an account that it is."""
+"""Data set on disk: a Zarr hierarchy with one manifest per finished shard."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from supple.datasets.quantities import Kind
 from supple.io.replacing import is_abandoned, left_beside, put_back
 
 SCHEMA = 2
-"""Of the layout; a reader refuses stores of a later one. The first had neither checksums of all files nor
-copies of the files that its scene names."""
+"""Layout version; stores of later versions are rejected. Version 1 had no checksums of all files and no
+copies of the files named by the scene."""
 
 ACCOUNTS = "shards"
-"""The folder of the accounts, each written when all of its shard is on disk."""
+"""Folder of the shard manifests, each written after all data of its shard."""
 
 OUTCOMES = (
     "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
     "failed", "invalid", "crashed", "unbounded", "passed",
 )  # fmt: skip
-"""What became of a sample; the first is what an array has where nothing was written."""
+"""Outcomes of a sample; the first one, code 0, is the fill value."""
 
 GOOD = ("converged",)
 
@@ -38,7 +38,7 @@ FACTS = (
     "identity", "title", "count", "shard", "precision", "quantities", "varied", "bodies", "pins", "vertices",
     "spec", "folder", "created", "machine", "versions",
 )  # fmt: skip
-"""What zarr.json says of every store."""
+"""Attributes of zarr.json in every store."""
 
 COLUMNS: dict[str, Any] = {
     "outcome": np.uint8,
@@ -52,12 +52,22 @@ COLUMNS: dict[str, Any] = {
     "warm": np.uint8,
     "stable": np.uint8,
 }
-"""The report of every sample; warm: whether it began at others rather than at the scene's own start; stable:
-whether its energy rises in every direction, as far as that was computed."""
+"""Report columns of every sample. warm: 1 if the solve started from other samples rather than from the
+scene's initial positions. stable: 1 if the energy increases in every direction, as far as this was computed.
+"""
 
 
 class Store:
-    """A store that is there."""
+    """An existing store.
+
+    Attributes:
+        path: Folder of the store.
+        facts: Attributes of zarr.json.
+
+    Raises:
+        DatasetError: The folder has no data set, or one of a later version.
+        DamagedError: zarr.json is damaged.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,9 +81,9 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
         self.has_checksums = int(self.facts["schema"]) > 1
-        """False for stores of earlier versions, which have checksums of samples alone."""
+        """False for stores of earlier versions, which have checksums of samples only."""
         self.is_sound = is_sound(text, required=self.has_checksums)
-        """True when zarr.json is as it was written."""
+        """True if zarr.json matches its checksum."""
         if missing := [name for name in FACTS if name not in self.facts]:
             raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
         if later:
@@ -84,8 +94,10 @@ class Store:
 
     @property
     def scene_folder(self) -> Path:
-        """What paths in scene.toml are relative to: the store itself; in stores of earlier versions, the
-        folder of the scene file that they were made from."""
+        """Folder that paths in scene.toml are relative to.
+
+        This is the store itself; in stores of earlier versions, the folder of the original scene file.
+        """
         return self.path if self.has_checksums else self.path.parent / self.facts["folder"]
 
     @property
@@ -94,12 +106,12 @@ class Store:
 
     @property
     def grown(self) -> list[int]:
-        """How many samples it had before each time that it grew."""
+        """Sample counts before each extension."""
         return list(self.facts.get("grown", []))
 
     @property
     def shard(self) -> int:
-        """Samples in a shard."""
+        """Samples per shard."""
         return int(self.facts["shard"])
 
     @property
@@ -107,7 +119,7 @@ class Store:
         return -(-self.count // self.shard)
 
     def ids(self, shard: int) -> range:
-        """The samples of a shard."""
+        """Sample ids of a shard."""
         return range(shard * self.shard, min(self.count, (shard + 1) * self.shard))
 
     @property
@@ -124,16 +136,16 @@ class Store:
 
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
-        """(count,) or (count, size) values of each varied quantity, in the order of the ids."""
+        """Values (count,) or (count, size) of varied quantities, in id order."""
         labels = [varied["label"] for varied in self.facts["varied"]]
         return {label: read_array(self.path / "inputs" / label) for label in labels}
 
     def parts_of(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        """The ids that belong to train, valid and test."""
+        """Ids that belong to the train, valid and test splits."""
         return split_of(ids, self.spec["seed"], self.spec["splits"])
 
     def file(self, name: str, shard: int) -> Path:
-        """Where the samples of a shard have a quantity."""
+        """Shard file of a quantity."""
         kind = next(kind for kind in self.kinds if kind.name == name)
         return self.path / "samples" / name / chunk_file(len(kind.shape) + 1, shard)
 
@@ -141,11 +153,11 @@ class Store:
         return self.path / ACCOUNTS / f"{shard:06d}.json"
 
     def journal_file(self, shard: int) -> Path:
-        """What is done of a shard that is not finished."""
+        """Journal of an unfinished shard."""
         return self.path / ACCOUNTS / f"{shard:06d}.journal"
 
     def finished(self) -> list[int]:
-        """Numbers of the shards whose account is there, in order."""
+        """Sorted numbers of shards with a manifest."""
         names = {file.name for file in (self.path / ACCOUNTS).glob("*.json")}
         return [shard for shard in range(self.shards) if self.account_file(shard).name in names]
 
@@ -164,7 +176,17 @@ class Store:
         report: Mapping[str, Sequence[Any]],
         further: Mapping[str, Any],
     ) -> None:
-        """Write all of a shard, its account last: what is not complete is never taken for finished."""
+        """Write shard data, then the manifest; incomplete shards never count as finished.
+
+        Args:
+            shard: Number of the shard.
+            samples: Quantities of each sample; None for failed samples.
+            report: Report columns.
+            further: Additional entries of the manifest.
+
+        Raises:
+            DatasetError: The store was extended or replaced since it was opened.
+        """
         self._refuse_another()
         checksums, sums, ids = {}, {}, np.array(self.ids(shard))
         for name, chunks in samples.items():
@@ -184,15 +206,14 @@ class Store:
         )
 
     def _refuse_another(self) -> None:
-        """Nothing is written where the set has grown or was replaced since this one was opened."""
+        """Refuse to write to a store extended or replaced since opening."""
         if Store(self.path).facts["identity"] != self.facts["identity"]:
             raise DatasetError(
                 f"{self.path} has grown or was replaced while this was solved; start again to go on with it."
             )
 
     def clear_abandoned(self) -> None:
-        """Delete what those who were killed have left unfinished, in the store and beside it, and what it
-        replaced."""
+        """Delete temporary files and replaced folders of killed processes, in the store and next to it."""
         beside = left_beside(self.path, "unfinished", "replaced") if self.path.exists() else []
         for path in [*self.path.rglob(".unfinished_*"), *beside]:
             if is_abandoned(path):
@@ -200,18 +221,21 @@ class Store:
 
 
 def plain(value: Any) -> Any:
-    """A number that JSON has; NaN and infinity become text."""
+    """JSON-compatible number; NaN and infinity become text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
 
 
 BLOCK = 32
-"""Samples that are summed up together: about what a processor's cache holds."""
+"""Number of samples summed per block, chosen to fit in the processor cache."""
 
 
 def sums_of(chunks: np.ndarray) -> dict[str, Any]:
-    """Of chunks (k, ...), for each number of their last axis, as far as it is one of coordinates: count, sum,
-    sum of squares, least and greatest. Summed over samples first, along which memory is read as it lies."""
+    """Per-coordinate count, sum, sum of squares, minimum and maximum of chunks (k, ...).
+
+    Coordinates are the last axis; chunks with at most one axis per sample are scalar. Samples are summed
+    first, in memory order.
+    """
     if not len(chunks):
         return {"count": 0}
     wide = chunks.shape[-1] if chunks.ndim > 2 else 1

@@ -1,4 +1,4 @@
-"""The tables of a spec. Field names, defaults and descriptions here are the format's definition."""
+"""Tables of a spec. Field names, defaults and descriptions define the file format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from supple.scene.tables.base import Count, Index, Number, Table
 
 DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")
 WORDS = ("title", "description", "licence", "scene", "table", "function")
-"""Keys of a spec that say what something is called, or where it stands."""
+"""Spec keys that are names or paths and do not affect sample values."""
 
 Part = Annotated[Number, Field(gt=0, lt=1)]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -34,7 +34,7 @@ Values = Annotated[list[Value], Field(min_length=1)]
 
 
 class VaryTable(Table):
-    """One quantity of the scene that differs from sample to sample."""
+    """Varied quantity: scene path and range or values."""
 
     path: StrictStr | Annotated[list[StrictStr], Field(min_length=1)] = Field(
         description="Where it stands in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; a "
@@ -84,7 +84,7 @@ class VaryTable(Table):
 
 
 class SolveTable(Table):
-    """How each equilibrium is found; what is not given is as the scene file says."""
+    """Solver settings; unset values come from the scene file."""
 
     tolerance: Part | None = Field(None, description="The imbalance of forces to reach, e.g. 1e-4.")
     distance: Part | Literal[False] | None = Field(
@@ -112,7 +112,7 @@ class SolveTable(Table):
 
 
 class StoreTable(Table):
-    """What is stored of every sample."""
+    """Stored quantities and storage format."""
 
     quantities: Annotated[list[StrictStr], Field(min_length=1)] = Field(
         ["positions"],
@@ -128,8 +128,7 @@ class StoreTable(Table):
 
 
 class SplitTable(Table):
-    """Parts of the samples for training, validation and test; a sample stays in its part when the set
-    grows."""
+    """Fractions of training, validation and test samples; samples keep their split when the set grows."""
 
     train: Share = Field(0.8, description="The part for training.")
     valid: Share = Field(0.1, description="The part for validation.")
@@ -144,7 +143,7 @@ class SplitTable(Table):
 
 
 class SpecTable(Table):
-    """A data set of equilibria: a scene, what varies in it and how, how many, and what to store."""
+    """Data set of equilibria: scene, varied quantities, design, number of samples and stored quantities."""
 
     others_call: ClassVar[dict[str, str]] = {
         "samples": "count",

@@ -1,4 +1,4 @@
-"""Streams of batches for PyTorch, which this file imports: nobody else does."""
+"""Batch streams for PyTorch; no other data set module imports it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from supple.datasets.pairs import Pairs
 
 
 class Stream(IterableDataset):  # type: ignore[misc]
-    """Batches (x (k, d), y (k, ...)) of all pairs, once per epoch. Shuffled: shards in a random order, and
-    the samples of a few of them among each other, so that files are read from one end to the other."""
+    """Iterable of batches (x (k, d), y (k, ...)) over all pairs, once per epoch.
+
+    Shuffling randomizes the order of shards and mixes the samples within groups of `MIXED` shards, so that
+    files are read group by group.
+    """
 
     MIXED = 8
-    """Shards whose samples are shuffled together."""
+    """Number of shards whose samples are shuffled together."""
 
     def __init__(self, pairs: Pairs, batch: int, shuffle: bool, seed: int) -> None:
         self.pairs, self.batch, self.shuffle, self.seed, self.epoch = pairs, batch, shuffle, seed, 0
@@ -44,7 +47,7 @@ class Stream(IterableDataset):  # type: ignore[misc]
 
 
 def _tensors(y: Any) -> Any:
-    """Tensors of one output, or of several by their names."""
+    """Convert arrays to tensors; several outputs form a dictionary."""
     if isinstance(y, dict):
         return {name: torch.from_numpy(values) for name, values in y.items()}
     return torch.from_numpy(y)

@@ -1,4 +1,4 @@
-"""Whether a store is what it says: every checksum, and a few samples solved again."""
+"""Store verification: compares checksums and solves a few samples again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from supple.stop import DEFAULT_DISTANCE
 from supple.words import counted
 
 MARGIN = 4.0
-"""How many times the distance that a solve may be off two solves may differ."""
+"""Largest difference between two solves, as a multiple of the position tolerance of one."""
 
 
 @dataclass
@@ -28,14 +28,14 @@ class Verdict:
     """Result of `verify`.
 
     Attributes:
-        chunks: Chunks of samples that were read.
-        problems: Sentences about files that are damaged, missing or not of the store, and samples that are
-            other ones when they are solved again.
+        chunks: Number of sample chunks read.
+        problems: Sentences about damaged, missing or foreign files, and about samples that differ when solved
+            again.
         damaged: Shards with problems.
         solved: Differences of the samples that were solved again.
-        missing: Samples that are not solved yet.
-        up_to_date: True where reports, splits and statistics are of all samples that are solved.
-        notes: Sentences about what is not finished or cannot be checked.
+        missing: Number of samples that are not solved yet.
+        up_to_date: True if reports, splits and statistics cover all solved samples.
+        notes: Sentences about unfinished or unverifiable parts.
     """
 
     chunks: int = 0
@@ -48,31 +48,31 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """True where nothing is damaged."""
+        """True if nothing is damaged."""
         return not self.problems
 
     @property
     def complete(self) -> bool:
-        """True where nothing is damaged, and all samples, reports, splits and statistics are there."""
+        """True if nothing is damaged and all samples, reports, splits and statistics are present."""
         return self.good and not self.missing and self.up_to_date
 
 
 def verify(
     store: Store, again: int = 5, seed: int = 0, watch: Callable[[int, int], None] | None = None
 ) -> Verdict:
-    """Compare every file of a store, and every chunk of its samples, with its checksum.
+    """Verify the checksums of all files and sample chunks in a store.
 
-    Where nothing is damaged some samples are solved again from the scene's own start, and positions and
-    energies compared.
+    If nothing is damaged, some samples are solved again from the scene's initial positions, and their
+    positions are compared with the stored ones.
 
     Args:
         store: A store, finished or not.
-        again: Samples to solve again, chosen at random.
-        seed: Seed of that choice.
-        watch: Called with the number of shards that were read, and of all that are finished.
+        again: Number of random samples to solve again.
+        seed: Seed of their selection.
+        watch: Called with the numbers of verified and of finished shards.
     """
     verdict, finished = Verdict(), store.finished()
-    if not store.is_sound:  # what it says of all others is not to be trusted
+    if not store.is_sound:  # its checksums of other files cannot be trusted
         verdict.problems += wrong_constants(store)
         return verdict
     verdict.problems += wrong_constants(store)
@@ -95,7 +95,7 @@ def verify(
 
 
 def _note_unfinished(store: Store, verdict: Verdict) -> None:
-    """Say which samples are missing, and which files have no checksums."""
+    """Add notes about missing samples, outdated summaries and files without checksums."""
     finished = store.finished()
     left = [shard for shard in range(store.shards) if shard not in set(finished)]
     verdict.missing = sum(len(store.ids(shard)) for shard in left)
@@ -120,7 +120,7 @@ def _note_unfinished(store: Store, verdict: Verdict) -> None:
 
 
 def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
-    """What is wrong with a shard."""
+    """Yield a sentence per problem found in a shard."""
     try:
         account = store.account(shard)
     except DatasetError as error:
@@ -186,8 +186,14 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
 
 
 def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdict:
-    """Verify the store in a folder, and let its damaged shards count as not finished. A store that cannot be
-    opened because of damage has that as its problem."""
+    """Verify the store in a folder.
+
+    Args:
+        path: Folder of the store. A store that is too damaged to open gives a verdict with that problem.
+        again: Number of random samples to solve again.
+        seed: Seed of their selection.
+        discarding: Mark damaged shards as unfinished.
+    """
     try:
         store = Store(path)
     except DamagedError as error:
@@ -199,13 +205,19 @@ def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdic
 
 
 def discard(store: Store, shards: list[int]) -> None:
-    """Let shards count as not finished, so that they are solved again."""
+    """Mark shards as unfinished; the next run solves them again."""
     for shard in shards:
         store.account_file(shard).unlink(missing_ok=True)
 
 
 def said(verdict: Verdict, path: Path, discarded: bool) -> str:
-    """In a line; discarded: whether damaged shards count as not finished from now on."""
+    """One-line summary of a verdict.
+
+    Args:
+        verdict: The verdict.
+        path: Folder of the store.
+        discarded: True if damaged shards were marked as unfinished.
+    """
     if verdict.damaged:
         return f"{counted(len(verdict.problems), 'problem')}, {_what_to_do(verdict.damaged, path, discarded)}"
     text = (

@@ -1,4 +1,4 @@
-"""Whether all files of a store are there, as they were written, and no others."""
+"""Integrity of a store's file set: missing, modified and foreign files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from supple.datasets.store import Store
 CARD = "README.md"
 
 TEMPORARY = (".unfinished_", ".nfs")
-"""Beginnings of names of files that are being written, or that somebody still reads."""
+"""File name prefixes of files that are being written, or are still open on a network file system."""
 
 
 def wrong_constants(store: Store) -> Iterator[str]:
-    """Sentences about files that are there from the beginning, and have changed since or are missing."""
+    """Yield a sentence per missing or modified file among those written at creation."""
     if not store.is_sound:
         yield f"{store.path / 'zarr.json'} is damaged or was edited: its checksum is wrong."
     if store.has_checksums:
@@ -27,13 +27,17 @@ def wrong_constants(store: Store) -> Iterator[str]:
 
 
 def _constants(store: Store) -> dict[str, str]:
-    """Checksums of these files, by their names."""
+    """Checksums of the files written at creation, by name."""
     found: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
     return found
 
 
 def refuse_changed(store: Store) -> None:
-    """Refuse to solve samples of another scene, spec or design than those that a store has."""
+    """Refuse to solve samples of a store whose scene, spec or design has changed.
+
+    Raises:
+        DatasetError: A file written at creation is missing or has changed.
+    """
     card = store.path / CARD
     problems = [sentence for sentence in wrong_constants(store) if not sentence.startswith(f"{card} ")]
     if problems:
@@ -45,10 +49,10 @@ def refuse_changed(store: Store) -> None:
 
 
 def extra_files(store: Store) -> Iterator[str]:
-    """Sentences about files that are not of a store."""
+    """Yield a sentence per foreign file in a store."""
     try:
         known = {*_constants(store), CHECKSUMS, "zarr.json"}
-    except DatasetError:  # which is said by others
+    except DatasetError:  # reported elsewhere
         return
     for shard in range(store.shards):
         own = (store.account_file(shard), store.journal_file(shard))

@@ -1,4 +1,4 @@
-"""A scene that deforms while it is changed by hand: the session, and the page that shows it."""
+"""Interactive simulation: a session that deforms a scene in real time, and its web page."""
 
 from supple.live.pins import Placement
 from supple.live.session import Session

@@ -1,4 +1,4 @@
-"""Where the page is served."""
+"""Network address of the page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import ipaddress
 import socket
 
 TRIES = 100
-"""Ports in a row that are tried: more pages than anybody has open."""
+"""Number of consecutive ports to try."""
 
 
 def free_port(host: str, port: int) -> int:
-    """The port, or the next one that is free; ValueError where this machine cannot serve there."""
+    """Find a free port, starting at the given one.
+
+    Raises:
+        ValueError: The host cannot be served from this machine, or no port is free.
+    """
     if not 1 <= port <= 65535:
         raise ValueError(f"a port lies between 1 and 65535, got {port}")
     for candidate in range(port, min(port + TRIES, 65536)):
@@ -27,7 +31,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """True for loopback addresses, which only this machine can reach."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

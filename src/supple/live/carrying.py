@@ -1,4 +1,4 @@
-"""Obstacles of a live scene, which hands may shift."""
+"""Obstacles of a live scene with interactive offsets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from supple.scene.obstacles import obstacles_of
 
 
 class Carried:
-    """The obstacles of a scene, each shifted by its offset (3,) [m] from where its motion has it."""
+    """Obstacles of a scene, displaced from their prescribed motions by hand.
+
+    Attributes:
+        names: Names of the obstacles.
+        offsets: (o, 3) offset of each obstacle [m].
+    """
 
     def __init__(self, scene: Scene) -> None:
         self._own = obstacles_of(scene)
@@ -23,7 +28,7 @@ class Carried:
         self.offsets = np.zeros((len(self.names), 3))
 
     def poses(self, time: float) -> np.ndarray:
-        """(r, 12) the frames of all shapes at a time [s]."""
+        """Frames (r, 12) of all shapes at a time [s], including offsets."""
         if self._own is None:
             return np.empty((0, 12))
         frames = self._own.poses(time).copy()
@@ -31,5 +36,5 @@ class Carried:
         return frames
 
     def of(self, obstacles: Obstacles | None) -> Obstacles | None:
-        """Those of a model, where they are carried to."""
+        """Copy of obstacles with displaced poses."""
         return None if obstacles is None else replace(obstacles, poses=self.poses)

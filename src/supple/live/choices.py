@@ -1,4 +1,4 @@
-"""Groups of controls on the page: each shows a part of the settings and reads it back."""
+"""Control groups of the page, each bound to part of the settings."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ from supple.solvers import SOLVERS, Solver
 KINDS = ("quasistatic", "dynamic")
 
 MOST_SWEEPS = 50
-"""End of the slider of sweeps per update."""
+"""Upper end of the slider for sweeps per update."""
 
 
 class NumberField:
-    """A number that is typed, such as 1e5. What was not touched is read back exactly, and what says the value
-    already is left as it was typed."""
+    """Text field for a number, such as 1e5.
+
+    Untouched fields return the exact value. Text that already represents the value is left unchanged.
+    """
 
     def __init__(self, gui: Any, label: str, hint: str) -> None:
         self._label = label
@@ -51,7 +53,7 @@ class NumberField:
 
 
 class SolverChoice:
-    """One solver with its options."""
+    """Solver controls: method, acceleration and options."""
 
     def __init__(self, gui: Any) -> None:
         self.method = gui.add_dropdown("Solver", tuple(SOLVERS))
@@ -69,7 +71,7 @@ class SolverChoice:
             self.options.value = options_text(solver)
 
     def _says(self, solver: Solver) -> bool:
-        """Whether what is typed means this solver, however it is written."""
+        """True if the entered text describes the given solver, in any notation."""
         try:
             return self._made() == solver
         except ValueError:
@@ -79,7 +81,7 @@ class SolverChoice:
         return make_solver(self.method.value, self.acceleration.value, self.options.value)
 
     def read(self, before: Solver) -> Solver:
-        """Another method starts with its own options."""
+        """Solver from the controls; a different method starts with its default options."""
         method = self.method.value
         if method != before.name:
             return SOLVERS[method]()
@@ -87,7 +89,7 @@ class SolverChoice:
 
 
 class SolverFolder:
-    """The solver, how much it does per update, and the one beside it."""
+    """Controls for solver, sweeps per update, precision, tolerance and a second solver."""
 
     def __init__(self, gui: Any) -> None:
         with gui.add_folder("Solver"):
@@ -130,7 +132,7 @@ class SolverFolder:
 
 
 class ParameterControl:
-    """One declared parameter of materials: a slider where it has a usual range, else a text."""
+    """Control of a material parameter: a slider for parameters with a usual range, else a text field."""
 
     def __init__(self, gui: Any, parameter: Parameter) -> None:
         self.parameter = parameter
@@ -159,7 +161,7 @@ class ParameterControl:
         self._shown = self.control.value
 
     def read(self) -> dict[str, Any]:
-        """What was typed or chosen since it was shown, by name; nothing where nothing was."""
+        """Value entered since the last display, by name; empty if unchanged."""
         if self.control.value == self._shown:
             return {}
         value = self.control.value
@@ -169,7 +171,7 @@ class ParameterControl:
 
 
 class MaterialFolder:
-    """The material of one of the bodies."""
+    """Material controls for a selected body."""
 
     def __init__(
         self, gui: Any, bodies: list[str], materials: Mapping[str, type[Material]] = MATERIALS
@@ -191,7 +193,7 @@ class MaterialFolder:
     def show(self, settings: Settings) -> None:
         material = settings.materials[self.number]
         name = material_name(material)
-        if name not in self.name.options:  # one with rest shapes, or of a user's own
+        if name not in self.name.options:  # prestrained or user-defined material
             self.name.options = (*self.name.options, name)
         self.name.value = name
         given = as_given(material)
@@ -210,7 +212,7 @@ class MaterialFolder:
 
 
 def _numbers(text: str, parameter: Parameter) -> Any:
-    """The numbers of a direction or tensor that a user typed."""
+    """Parse the components of a direction or tensor."""
     words = text.replace(",", " ").split()
     values = [typed_number(word, parameter.description) for word in words]
     shape = SHAPES[parameter.kind]
@@ -220,7 +222,7 @@ def _numbers(text: str, parameter: Parameter) -> Any:
 
 
 class TimeFolder:
-    """With inertia or without, and the time step."""
+    """Controls of inertia and time step."""
 
     def __init__(self, gui: Any) -> None:
         with gui.add_folder("Time"):
@@ -237,7 +239,7 @@ class TimeFolder:
 
 
 def _says(text: str, value: Any) -> bool:
-    """Whether a text means a number, however it is written."""
+    """True if a text represents a number, in any notation."""
     try:
         return bool(np.all(float(text) == value))
     except ValueError:
@@ -245,7 +247,7 @@ def _says(text: str, value: Any) -> bool:
 
 
 def _say(values: Any) -> str:
-    """A number, the range of several, or the numbers of a direction or tensor."""
+    """Number, value range, or direction and tensor components as text."""
     if isinstance(values, tuple) or np.shape(values) == (3, 3):
         return ", ".join(f"{value:.6g}" for value in np.ravel(values))
     if np.ndim(values) > 1:

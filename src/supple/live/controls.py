@@ -1,4 +1,4 @@
-"""The settings of the page: folders of controls, bound to a session."""
+"""Settings controls of the page, connected to a session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from supple.materials import MATERIALS, Material
 Folder = SolverFolder | MaterialFolder | TimeFolder | WindFolder
 
 PATIENCE = 0.7
-"""Seconds without a keystroke after which what was typed counts."""
+"""Seconds without a keystroke after which typed text is applied."""
 
 
 class Controls:
-    """`changed` is called with new settings and returns the number of the session's command, `refused` with a
-    sentence about values that make none."""
+    """Settings panel of the page.
+
+    Args:
+        gui: User interface of viser.
+        settings: Initial settings.
+        bodies: Names of the bodies.
+        changed: Called with new settings; returns the number of the session's command.
+        refused: Called with a sentence about invalid values.
+        materials: Selectable materials by name.
+    """
 
     def __init__(
         self,
@@ -53,8 +61,11 @@ class Controls:
                 folder.show(settings)
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Show settings that came from elsewhere, such as those that a session went back to. A session that
-        has not yet obeyed what was chosen here shows old ones."""
+        """Show settings changed outside of this panel, for example after a rollback.
+
+        Snapshots that precede the last command of this panel are ignored, since they contain outdated
+        settings.
+        """
         with self._lock:
             if self._timer.is_alive() or snapshot.obeyed < self._ordered:
                 return
@@ -74,7 +85,7 @@ class Controls:
             self.show(settings)
 
     def _apply_soon(self) -> None:
-        """Apply once nobody types any more."""
+        """Apply the controls after a pause in typing."""
         self._timer.cancel()
         self._timer = threading.Timer(PATIENCE, self._apply)
         self._timer.daemon = True
@@ -82,9 +93,9 @@ class Controls:
 
 
 def _by_user(action: Callable[[], None]) -> Callable[[Any], Awaitable[None]]:
-    """A callback for what a user does; that the page itself sets a value is no news."""
+    """Callback for user actions; values set by the page itself are ignored."""
 
-    async def updated(event: Any) -> None:  # async callbacks come at once and in their order
+    async def updated(event: Any) -> None:  # async callbacks run immediately and in order
         if event.client is not None:
             action()
 

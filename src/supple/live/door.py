@@ -1,7 +1,8 @@
-"""What viser does not offer: refusing visitors and bad messages, and a title for the browser's tab.
+"""Extensions of viser: access control, rejection of malformed messages, and a title for the browser tab.
 
 viser starts its HTTP and WebSocket server by `websockets.asyncio.server.serve(..., process_request=...)`
-while a ViserServer is made. For that moment `serve` is replaced by one that looks at every request first.
+while a ViserServer is constructed. During construction `serve` is replaced by a version that checks every
+request first.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ log = logging.getLogger("supple")
 TITLE = b"<title>Viser</title>"
 
 UNREADABLE = 1007
-"""Status with which a WebSocket is closed over a message that cannot be read [RFC 6455, section 7.4.1]."""
+"""WebSocket close status for an unreadable message [RFC 6455, section 7.4.1]."""
 
 
 @contextmanager
 def guarded(welcome: Visitors, title: str) -> Iterator[None]:
-    """ViserServers made in this block answer only those who are welcome, with a title for their tab.
+    """Restrict ViserServers created within the context to permitted visitors, and set their tab title.
 
-    RuntimeError where viser went past the door, as it may in another version.
+    Raises:
+        RuntimeError: viser did not use the replaced function, as another version might.
     """
     import websockets.asyncio.server as servers
 
@@ -61,10 +63,10 @@ def _answer(process_request: Callable[..., Any], welcome: Visitors, title: str) 
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
         is_page = request.path.partition("?")[0] in ("/", "/index.html")
         if is_page and "Accept-Encoding" in headers:
-            del headers["Accept-Encoding"]  # so that the title can be read; the page is small as it is
+            del headers["Accept-Encoding"]  # uncompressed, so that the title can be replaced
         try:
             response = process_request(connection, request)
-        except (OSError, ValueError):  # of paths that no file can have: too long, or with a zero byte
+        except (OSError, ValueError):  # invalid paths: too long, or with a zero byte
             return connection.respond(HTTPStatus.NOT_FOUND, "There is no such page.\n")
         if response is not None:
             response.headers["Referrer-Policy"] = "no-referrer"
@@ -78,7 +80,7 @@ def _answer(process_request: Callable[..., Any], welcome: Visitors, title: str) 
 
 
 def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """The handler of a WebSocket, which closes it over a message that cannot be read, with one line."""
+    """WebSocket handler that closes the connection on an unreadable message and logs a single line."""
 
     async def handle(connection: Any) -> None:
         asyncio.get_running_loop().set_exception_handler(_log_unhandled)
@@ -92,7 +94,7 @@ def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[...
 
 
 def _log_unhandled(_: Any, context: dict[str, Any]) -> None:
-    """Log in one line what a task for a message has raised."""
+    """Log message task errors in one line."""
     error = context.get("exception")
     log.warning("a message of a browser failed (%s)", _named(error) if error else context["message"])
 

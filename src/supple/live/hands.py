@@ -1,4 +1,4 @@
-"""What hands do on the page: grabbing the surface, and moving pins and obstacles by their handles."""
+"""Pointer interaction: grabbing the surface, and moving pins and obstacles by handles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from supple.live.stage import Figure
 
 
 class Grabbing:
-    """Dragging the surface with the mouse, and its folder. Each browser tab is a hand of its own."""
+    """Mouse dragging of surfaces, with controls; browser tabs grab independently."""
 
     def __init__(self, gui: Any, session: Session, size: float) -> None:
         self._session = session
@@ -25,9 +25,9 @@ class Grabbing:
             gui.add_button("Release all").on_click(lambda _: session.release_all())
 
     def bind(self, figure: Figure) -> None:
-        """Let the surface of a figure be grabbed."""
+        """Make the surface of a figure draggable."""
 
-        async def dragged(event: Any) -> None:  # async callbacks arrive in their order
+        async def dragged(event: Any) -> None:  # async callbacks run in order
             match event.phase:
                 case "start":
                     self._grab(figure, np.array(event.start_position), event.client_id)
@@ -40,14 +40,14 @@ class Grabbing:
         figure.mesh.on_drag(dragged)
 
     def _grab(self, figure: Figure, point: np.ndarray, hand: int) -> None:
-        """Hold the vertex nearest to a point (3,) [m] of a figure's surface."""
+        """Grab the vertex nearest to a point (3,) [m] on a figure's surface."""
         positions = self._session.snapshot.shapes[figure.number].positions + figure.offset
         nearest = int(np.argmin(np.square(positions - point).sum(axis=1)))
         self._session.grab(nearest, self._radius.value, hand)
 
 
 class PinHandles:
-    """A gizmo for each pin set, which moves and turns it."""
+    """Transform gizmo for each pin set."""
 
     def __init__(self, server: Any, session: Session, size: float) -> None:
         self._session = session
@@ -78,7 +78,7 @@ class PinHandles:
             gizmo.visible = visible
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Bring the gizmos to where the pins are, once what was dragged has been obeyed."""
+        """Move gizmos to current pin positions unless commands are pending."""
         if snapshot.obeyed < self._ordered:
             return
         for i, (gizmo, handle) in enumerate(zip(self._gizmos, snapshot.handles, strict=True)):
@@ -88,7 +88,7 @@ class PinHandles:
 
 
 class ObstacleHandles:
-    """A gizmo for each obstacle that is shown and goes where it is told, which shifts it."""
+    """Translation gizmo for each visible obstacle with prescribed motion."""
 
     def __init__(self, server: Any, session: Session, size: float) -> None:
         self._session, self._ordered = session, 0
@@ -127,7 +127,7 @@ class ObstacleHandles:
             gizmo.visible = visible
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Bring the gizmos back where a reset has put the obstacles."""
+        """Move gizmos to current offsets, for example after a reset."""
         if snapshot.obeyed < self._ordered:
             return
         for number, (gizmo, middle) in self._gizmos.items():

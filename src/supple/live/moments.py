@@ -1,4 +1,4 @@
-"""Moments of a live scene, and which of them one may go back to."""
+"""Saved states of a live scene, and the checks that qualify a state for rollback."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ import numpy as np
 from supple.model import Model
 
 LOST = 100.0
-"""A body that spreads so far has exploded."""
+"""Ratio of body extent to reference size above which a solve has diverged."""
 
 SOUND = 10.0
-"""So far a body may spread at a moment that is worth going back to."""
+"""Largest ratio of body extent to reference size in a state saved for rollback."""
 
 HASTY = 0.2
-"""How far of the scene's size vertices may move in the update before such a moment, against each other."""
+"""Largest vertex displacement relative to the mean displacement in the update before a saved state, as a
+fraction of the scene size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """time [s], the number of updates until then, and by each solver positions (n, 3) [m] and rigid bodies
-    (k, 18), None where the scene has them first."""
+    """Saved state of a simulation.
+
+    Attributes:
+        time: Time [s].
+        updates: Number of updates until then.
+        states: For each solver, positions (n, 3) [m] and rigid bodies (k, 18); None for the initial rigid
+            bodies.
+    """
 
     time: float
     updates: int
@@ -29,20 +36,34 @@ class Moment:
 
 
 def spread(model: Model, positions: np.ndarray, held: np.ndarray) -> float:
-    """The extent of the largest body at positions (n, 3), against that of the scene at rest or of what pins
-    and hands hold apart at points (k, 3) [m], whichever is larger. A body that falls does not spread."""
+    """Largest body extent relative to the reference size; translation does not contribute.
+
+    The reference is the extent of the scene at rest or of the constrained points, whichever is larger.
+
+    Args:
+        model: The model.
+        positions: (n, 3) positions [m].
+        held: (k, 3) constrained points [m].
+    """
     extents = [np.ptp(positions[body.vertices], axis=0).max() for body in model.bodies]
     apart = np.ptp(held, axis=0).max() if len(held) else 0.0
     return float(max(extents) / max(size(model), apart))
 
 
 def is_sound(model: Model, before: np.ndarray, after: np.ndarray, held: np.ndarray) -> bool:
-    """Whether an update from positions before to after (n, 3) left the bodies whole and calm."""
+    """True if bodies kept a plausible size and moved little in an update.
+
+    Args:
+        model: The model.
+        before: (n, 3) positions before the update [m].
+        after: (n, 3) positions after the update [m].
+        held: (k, 3) constrained points [m].
+    """
     moved = after - before
     hurry = np.abs(moved - moved.mean(axis=0)).max() / size(model)
     return bool(hurry <= HASTY and spread(model, after, held) <= SOUND)
 
 
 def size(model: Model) -> float:
-    """The largest extent of the scene at rest [m]."""
+    """Largest extent of the scene at rest [m]."""
     return float(np.ptp(model.rest, axis=0).max())

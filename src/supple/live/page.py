@@ -1,4 +1,4 @@
-"""The live page: a session in the browser, served by viser."""
+"""Web page of a session, served by viser."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from supple.view.style import DARK, LIGHT, Theme
 log = logging.getLogger("supple")
 
 FRAME = 1 / 30
-"""Seconds at least from one update of the page to the next."""
+"""Minimum time between page updates [s]."""
 
 SLOWLY = 0.2
-"""Seconds at least from one update of figures and plots to the next."""
+"""Minimum time between updates of figures and plots [s]."""
 
 WELCOME = (
     "Drag the body with the left mouse button. Drag beside it to turn the view, with the right button to "
@@ -43,16 +43,25 @@ WELCOME = (
 
 
 ACTIONS = ("Play", "Pause", "Step", "Reset")
-"""Buttons, and in lower case the methods of a session that they call. Nothing else can be called by name."""
+"""Button labels; in lower case, the session methods that they call. Other methods cannot be called by name.
+"""
 
 
 class Page:
-    """Shows a session to all browsers that connect, and passes on what users do there."""
+    """Page that displays a session in all connected browsers and forwards user actions."""
 
     def __init__(
         self, session: Session, host: str, port: int, folder: Path, welcome: Visitors | None = None
     ) -> None:
-        """folder: where what users save goes. welcome: who may use the page; without it, who opens it."""
+        """Start serving a session.
+
+        Args:
+            session: The session.
+            host: Host name or address to serve at.
+            port: Port to serve at.
+            folder: Folder for files saved by users.
+            welcome: Access rules; by default the visitors of the host.
+        """
         import viser
 
         self._session, self._folder = session, folder
@@ -64,8 +73,8 @@ class Page:
         title = session.file.title
         welcome = welcome or visitors(host)
         self.query = welcome.query
-        """Query of the page's address, with the token without which nobody is served."""
-        with redirect_stdout(StringIO()), guarded(welcome, title):  # viser greets
+        """Query of the page address, with the token required for access."""
+        with redirect_stdout(StringIO()), guarded(welcome, title):  # suppress the greeting of viser
             self.server: Any = viser.ViserServer(host, port, f"supple · {title}", verbose=False)
         first = session.snapshot
         self._size = float(np.ptp(first.model.rest, axis=0).max())
@@ -81,7 +90,7 @@ class Page:
         self._publisher = threading.Thread(target=self._publish, name="supple page", daemon=True)
         self._publisher.start()
 
-    async def _greet(self, client: Any) -> None:  # async: viser's threads end before its last client leaves
+    async def _greet(self, client: Any) -> None:  # async: viser's threads end before its last client does
         self._anew.set()
 
     async def _part(self, client: Any) -> None:
@@ -97,7 +106,7 @@ class Page:
         gui, session = self.server.gui, self._session
         gui.main_panel.dock_right()
         self._status = gui.add_html("")
-        with gui.add_folder("Run"):  # whose padding keeps the buttons clear of the scroll bar
+        with gui.add_folder("Run"):  # its padding keeps the buttons clear of the scroll bar
             buttons = gui.add_button_group("", ACTIONS)
         buttons.on_click(lambda event: self._run(event.target.value))
         self._plot = ResidualPlot(gui, gui.add_folder("Residual", visible=False))
@@ -142,7 +151,7 @@ class Page:
         self._anew.set()
 
     def colour_by(self, field: str) -> None:
-        """Colour the bodies by one of FIELDS, or PLAIN."""
+        """Color the bodies by a field of FIELDS, or by PLAIN."""
         self._field.value = field
         self._stage.colour_by(field)
         self._anew.set()
@@ -166,7 +175,7 @@ class Page:
         )
 
     def _save_picture(self, client: Any) -> None:
-        """Draw the session as the client sees it; in this thread, so that the session can go on."""
+        """Draw the session from a client's viewpoint, without blocking the session's thread."""
         toward = np.array(client.camera.position) - np.array(client.camera.look_at)
         field = "displacement" if self._field.value == PLAIN else self._field.value
         try:
@@ -182,7 +191,7 @@ class Page:
         self._tell(Notice(kind, text))
 
     def _tell(self, notice: Notice) -> None:
-        """Show a notice in all browsers, and keep it in the panel. It pops up once."""
+        """Show a notice in the panel and as browser pop-ups; repeated notices are ignored."""
         if notice == self._notice:
             return
         self._forget_notice()
@@ -195,14 +204,14 @@ class Page:
             self._popups.append(popup)
 
     def _forget_notice(self) -> None:
-        """Take away what was told last, wherever it is shown."""
+        """Remove the last notice from panel and pop-ups."""
         self._notice, popups, self._popups = None, self._popups, []
         for popup in popups:
             popup.remove()
         self._anew.set()
 
     def _publish(self) -> None:
-        """Bring the page up to date as long as somebody looks at it."""
+        """Update loop of the page; idle without connected browsers."""
         version, pause = -1, 0.0
         while not self._stopped.wait(pause):
             pause = FRAME
@@ -217,7 +226,7 @@ class Page:
                 version, pause = snapshot.version, max(FRAME / 2, FRAME - (time.monotonic() - began))
 
     def _show(self, snapshot: Snapshot, anew: bool) -> None:
-        """Show a snapshot; where that fails the page says so and goes on without colours."""
+        """Show a snapshot; after an error, report it and continue without colors."""
         try:
             with self.server.atomic():
                 self._stage.show(snapshot, self._theme)

@@ -1,4 +1,4 @@
-"""Coloured surfaces for browsers: glTF with a colour for each corner."""
+"""Colored surfaces for browsers: glTF with a color per corner."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from supple.view.surface import Surface
 
 
 def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray, separate: bool = False) -> bytes:
-    """Binary glTF of a surface with corners (c, 3) [m] and colours (c, 3) from 0 to 1, which are not blended
-    where they are to be kept separate."""
+    """Binary glTF of a colored surface.
+
+    Args:
+        surface: The surface.
+        corners: (c, 3) corner positions [m].
+        colours: (c, 3) corner colors in [0, 1].
+        separate: Keep colors separate instead of interpolating between corners.
+    """
     import trimesh
     from trimesh.exchange.gltf import export_glb
 
@@ -32,7 +38,7 @@ def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray, separate
 
 
 def _make_matt(tree: dict[str, Any]) -> None:
-    """Without a material glTF means polished metal."""
+    """Add a matte material; the default material of glTF is polished metal."""
     tree["materials"] = [{"pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.85}}]
     for mesh in tree["meshes"]:
         for primitive in mesh["primitives"]:
@@ -40,15 +46,22 @@ def _make_matt(tree: dict[str, Any]) -> None:
 
 
 class Scale:
-    """The values at the ends of a colour bar, which only grow, so that colours do not flicker. smallest: how
-    far the upper end reaches at least, so that rounding is not seen."""
+    """Color scale whose limits only grow, which avoids flicker.
+
+    Args:
+        field: Displayed field.
+        smallest: Lower bound on the upper limit, which hides rounding errors.
+
+    Attributes:
+        limits: Values at the ends of the color bar; None before the first update.
+    """
 
     def __init__(self, field: Field, smallest: float) -> None:
         self.field, self._smallest = field, smallest
         self.limits: tuple[float, float] | None = None
 
     def colours(self, values: np.ndarray) -> np.ndarray:
-        """(c, 3) from 0 to 1. Values that are all the same say nothing about the ends of the bar."""
+        """Colors (c, 3) in [0, 1] of values; constant values do not change the limits."""
         low, high = self.field.limits(values)
         if len(np.unique(values[np.isfinite(values)])) > 1:
             self.limits = self._grown(low, max(high, self._smallest))

@@ -1,4 +1,4 @@
-"""What the page says in words and figures, beside its controls."""
+"""Text and figures of the page."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from supple.live.painting import Scale
 from supple.live.snapshot import Notice, Shape, Snapshot
 
 DOTS = {True: "#2a9d6f", False: "#8a9099"}
-"""Colours of playing and paused."""
+"""Colors of the playing and paused states."""
 
 REAL_TIME = 0.8
-"""Seconds shown per second above which a motion is as good as in real time."""
+"""Simulated seconds per second above which a motion counts as real time."""
 
 SLOW = 5.0
-"""Updates per second below which the page says how long a step takes."""
+"""Updates per second below which the page shows the time per step."""
 
 NOTICES = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
 
 
 def status(snapshot: Snapshot, notice: Notice | None) -> str:
-    """The state, the figures of each solver, and the last notice, as HTML."""
+    """Status HTML: session state, solver figures and last notice."""
     rate = f" · {snapshot.updates_per_second:.0f} per second" if snapshot.updates_per_second else ""
     dot = f'<span style="color:{DOTS[snapshot.playing]}">●</span>'
     lines = [
@@ -53,7 +53,7 @@ def _figures(shape: Shape) -> str:
 
 
 def _slowness(snapshot: Snapshot) -> list[str]:
-    """A line on a motion that is shown slower than it is: nothing is left out of its steps."""
+    """Line about a motion slower than real time; steps are never skipped."""
     settings, rate = snapshot.settings, snapshot.updates_per_second
     shown = rate * settings.dt
     if settings.quasistatic or not rate or shown > REAL_TIME:
@@ -65,7 +65,7 @@ def _slowness(snapshot: Snapshot) -> list[str]:
 
 
 def legend(scale: Scale | None) -> str:
-    """The colour bar as HTML; empty where no field is shown."""
+    """HTML of the color bar; empty without a field."""
     if scale is None or scale.limits is None:
         return ""
     label, colours = escape(scale.field.label), ", ".join(scale.field.colours)

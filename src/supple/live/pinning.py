@@ -1,4 +1,4 @@
-"""Moving, turning and stretching pin sets by numbers."""
+"""Numerical controls of pin sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.live.snapshot import Handle, Snapshot, placed_handle
 
 
 class PinFolder:
-    """Place, turn and stretch of one pin set, as exact numbers."""
+    """Position, rotation and stretch of a pin set as numbers."""
 
     def __init__(self, gui: Any, session: Session) -> None:
         self._session = session
@@ -38,7 +38,7 @@ class PinFolder:
     def _number(self) -> int:
         return self._names.index(self._set.value)
 
-    async def _moved(self, event: Any) -> None:  # async callbacks come at once and in their order
+    async def _moved(self, event: Any) -> None:  # async callbacks run immediately and in order
         if event.client is None:
             return
         turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
@@ -48,7 +48,7 @@ class PinFolder:
         self._ordered = self._session.place(self._number, placement)
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Show where the set is, unless these numbers say so already or have yet to be obeyed."""
+        """Show the current placement unless already displayed or commands are pending."""
         if not self._names or snapshot.obeyed < self._ordered:
             return
         handle = snapshot.handles[self._number]

@@ -1,4 +1,4 @@
-"""What is held: the pins of a scene, which a hand can move, and what a hand has grabbed."""
+"""Dirichlet conditions of a live scene: pins movable by hand, and grabbed vertices."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from supple.scene.pins import Pin
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """x = position + R S (X - centre): turned by R and stretched by S = diag(stretch) about the middle of the
-    points, which goes to position (3,) [m]."""
+    """Affine placement of points X: x = position + R S (X - center), with stretch S = diag(stretch).
+
+    The center is the mean of the points.
+
+    Attributes:
+        position: (3,) target of the center [m].
+        rotation: Rotation R.
+        stretch: (3,) stretch factors.
+    """
 
     position: np.ndarray
     rotation: Rotation = field(default_factory=Rotation.identity)
@@ -27,8 +34,16 @@ class Placement:
 
 
 class PinSet:
-    """The vertices of one pin of the scene. Its motion moves them until a hand takes them over; what the
-    motion had reached then, at `taken` [s], is what the hand moves."""
+    """Vertices of one pin. The scene's motion moves them until they are placed by hand.
+
+    Attributes:
+        name: Name of the pin.
+        part: Constrained part.
+        vertices: (k,) vertex ids.
+        taken: Time of the first manual placement [s]; None before. The positions reached by the motion at
+            that time are the reference points of the placement.
+        placement: Manual placement.
+    """
 
     def __init__(self, pin: Pin, name: str) -> None:
         self.name, self.part, self.vertices = name, part_of(pin), pin.on.vertices
@@ -36,28 +51,28 @@ class PinSet:
         self.give_back()
 
     def give_back(self) -> None:
-        """Let the scene's motion move it again."""
+        """Discard the manual placement; the scene's motion moves the pin again."""
         self.taken: float | None = None
         self._base = self._rest
         self.placement = Placement(self.middle)
 
     @property
     def middle(self) -> np.ndarray:
-        """(3,) [m], of the points that a hand moves."""
+        """Center (3,) [m] of the reference points."""
         return self._base.mean(axis=0)
 
     def place(self, placement: Placement, time: float) -> None:
-        """Put it somewhere by hand."""
+        """Place the pin by hand at a time [s]."""
         if self.taken is None:
             self._base, self.taken = self._moved(time), time
         self.placement = placement
 
     def targets(self, time: float) -> np.ndarray:
-        """(k, 3) [m]"""
+        """Target positions (k, 3) [m] at a time [s]."""
         return self._moved(time) if self.taken is None else self.placement(self._base, self.middle)
 
     def centre(self, time: float) -> np.ndarray:
-        """Where the handle of the set belongs, (3,) [m]."""
+        """Position (3,) [m] of the handle at a time [s]."""
         return self._moved(time).mean(axis=0) if self.taken is None else self.placement.position
 
     def _moved(self, time: float) -> np.ndarray:
@@ -66,8 +81,13 @@ class PinSet:
 
 @dataclass(eq=False)
 class Grab:
-    """Vertices (k,) that a hand holds; base (k, 3) [m] is where they were; offset (3,) [m] how far they were
-    dragged from there."""
+    """Vertices grabbed by the pointer.
+
+    Attributes:
+        vertices: (k,) vertex ids.
+        base: (k, 3) positions at the start of the grab [m].
+        offset: (3,) drag offset [m].
+    """
 
     vertices: np.ndarray
     base: np.ndarray
@@ -83,7 +103,10 @@ class Grab:
 
 
 class Pins:
-    """All that is held. A hand that grabs what a pin holds along some directions moves it across these."""
+    """All Dirichlet conditions: pin sets and grabs.
+
+    Vertices that a pin constrains along some directions can be grabbed and moved in the remaining ones.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.sets = [PinSet(pin, _name(scene, pin)) for pin in scene.pins]
@@ -95,23 +118,30 @@ class Pins:
 
     @property
     def pinned(self) -> np.ndarray:
-        """(k,) sorted vertex ids."""
+        """(k,) sorted ids of the constrained vertices."""
         return self._holding.vertices
 
     @property
     def directions(self) -> np.ndarray | None:
-        """Along which each of them is held, as in `Model.held`."""
+        """Constrained directions of each vertex, as in `Model.held`."""
         return self._holding.held
 
     @property
     def wholly(self) -> np.ndarray:
-        """Ids of those that are held in all directions."""
+        """Ids of the vertices constrained in all directions."""
         held = self._holding.held
         return self.pinned if held is None else self.pinned[np.all(held == np.eye(3), axis=(1, 2))]
 
     def prescribed(self, time: float, when: str | None = None) -> np.ndarray:
-        """Positions (k, 3) [m] of the pinned vertices. Where hands have led pins to contradict each other the
-        first counts, or, with words for `when`, a ValueError says so."""
+        """Target positions (k, 3) [m] of the constrained vertices.
+
+        Args:
+            time: Time [s].
+            when: Words for the time in an error message. Without it, the first of contradictory pins applies.
+
+        Raises:
+            ValueError: Pins contradict each other, if `when` is given.
+        """
         targets = [s.targets(time) for s in self.sets]
         held = [grab.targets for grab in self.grabs]
         if when is not None and self.sets:
@@ -119,7 +149,15 @@ class Pins:
         return self._holding.positions(targets + held)
 
     def grab(self, vertices: np.ndarray, positions: np.ndarray) -> Grab:
-        """Hold those of the vertices that may move, from positions (n, 3) [m] of all vertices."""
+        """Grab vertices that are not fully constrained.
+
+        Args:
+            vertices: Vertex ids.
+            positions: (n, 3) current positions of all vertices [m].
+
+        Raises:
+            ValueError: All of the vertices are constrained, or no free vertex would remain.
+        """
         free = np.setdiff1d(vertices, self.wholly)
         if not len(free):
             raise ValueError("that part is pinned already; move its pin with the handle instead")
@@ -140,10 +178,10 @@ class Pins:
 
     @property
     def held(self) -> np.ndarray:
-        """Ids of the vertices that a hand holds."""
+        """Ids of the grabbed vertices."""
         return np.concatenate([np.empty(0, np.int64), *(grab.vertices for grab in self.grabs)])
 
 
 def _name(scene: Scene, pin: Pin) -> str:
-    """Name of the pin, with that of its body where there are several."""
+    """Pin name, followed by the body name in scenes with several bodies."""
     return pin.name + (f" of {pin.on.body.name}" if len(scene.bodies) > 1 else "")

@@ -1,4 +1,4 @@
-"""The residual plot of the page."""
+"""Residual plot of the page."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from supple.live.snapshot import Snapshot
 from supple.view.style import Theme
 
 SMALLEST = 1e-16
-"""What stands for zero, which has no logarithm."""
+"""Lower bound of plotted values, since zero has no logarithm."""
 
 
 class ResidualPlot:
-    """The logarithm of the imbalance of each solver against updates."""
+    """Plot of log relative residual against updates, one curve per solver."""
 
     def __init__(self, gui: Any, folder: Any) -> None:
         self._gui, self._folder = gui, folder
@@ -23,7 +23,10 @@ class ResidualPlot:
         self._plot: Any = None
 
     def show(self, snapshot: Snapshot, theme: Theme) -> None:
-        """Bring the plot up to date. A plot that began without values would never show any."""
+        """Update the plot.
+
+        The plot is created with the first values, since an initially empty plot never shows any.
+        """
         labels = tuple(shape.label for shape in snapshot.shapes)
         data = _columns([shape.history for shape in snapshot.shapes])
         kind = labels, theme.name, len(data[0]) > 1
@@ -66,8 +69,10 @@ class ResidualPlot:
 
 
 def _columns(histories: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The updates that all solvers took part in, and log₁₀ of the imbalance of each after these. Where forces
-    were infinite the imbalance counts as 1, its highest value."""
+    """Updates common to all solvers, with log₁₀ of each solver's relative residual.
+
+    Infinite forces count as 1, the largest relative residual.
+    """
     updates = reduce(np.intersect1d, [history[:, 0] for history in histories])
     columns = []
     for history in histories:

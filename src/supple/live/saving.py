@@ -1,4 +1,4 @@
-"""Saving what a live scene has become: as a scene file that shows the same when loaded, and in pictures."""
+"""Export of a live scene: a scene file that reproduces its current state, and pictures."""
 
 from __future__ import annotations
 
@@ -24,10 +24,19 @@ Table = dict[str, Any]
 
 
 def save_scene(simulation: Simulation, folder: Path) -> Path:
-    """Write a scene file and, beside it, the positions and velocities it starts with; returns the scene file.
+    """Write a scene file with the current settings, and an NPZ file with initial positions and velocities.
 
-    Pins stay where they are now, and loads as they are. Settings are the present ones; of two solvers that
-    are compared, the first is saved. Pins that contradict each other cannot be saved.
+    Pins and loads keep their current values. If two solvers are compared, the first one is saved.
+
+    Args:
+        simulation: The simulation.
+        folder: Folder to write to.
+
+    Returns:
+        Path of the scene file.
+
+    Raises:
+        ValueError: The scene has no file, or its pins contradict each other.
     """
     import tomli_w
 
@@ -46,7 +55,19 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
 def save_pictures(
     snapshot: Snapshot, file: SceneFile, folder: Path, field: str, theme: str, toward: np.ndarray
 ) -> list[Path]:
-    """Draw what each solver has found, seen from a direction (3,), into PNG files; returns these."""
+    """Draw the shape of each solver into PNG files.
+
+    Args:
+        snapshot: State to draw.
+        file: Scene of the session.
+        folder: Folder to write to.
+        field: Field that determines the colors.
+        theme: Name of the theme.
+        toward: (3,) direction from the scene to the camera.
+
+    Returns:
+        Paths of the files.
+    """
     from supple.view import picture
     from supple.view.picture import Shape
 
@@ -72,7 +93,7 @@ def save_pictures(
 
 
 def free_path(folder: Path, name: str, suffix: str) -> Path:
-    """twist_live_1.toml, or the next number that is not taken by any file."""
+    """Path with the first unused number: twist_live_1.toml, twist_live_2.toml, ..."""
     number = 1
     while any(folder.glob(f"{name}_live_{number}.*")):
         number += 1
@@ -80,7 +101,12 @@ def free_path(folder: Path, name: str, suffix: str) -> Path:
 
 
 def scene_table(simulation: Simulation, folder: Path) -> Table:
-    """The tables of the scene's file, changed to what they are now, for a file in a folder."""
+    """Tables of the scene file, updated to the current state.
+
+    Args:
+        simulation: The simulation.
+        folder: Folder that file paths become relative to.
+    """
     file, now = simulation.file, simulation.settings
     table = tomllib.loads(file.path.read_text(encoding="utf-8"))
     table |= {
@@ -88,7 +114,7 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         "dt": now.dt,
         "solver": {"method": now.solvers[0].name, **changed_options(now.solvers[0])},
     }
-    table.pop("substeps", None)  # dt is that of a single step
+    table.pop("substeps", None)  # dt is the length of a substep
     bodies = [*table.get("solid", []), *table.get("cloth", [])]
     for solid in bodies:
         for name in ("velocity", "angular_velocity"):
@@ -126,7 +152,10 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
 
 
 def _limits(file: SceneFile, now: Settings) -> Table:
-    """Limits of a solve that the page has set: the tolerance, of motions where it was changed, and sweeps."""
+    """Termination criteria set on the page: tolerance and sweeps per update.
+
+    For motions, the tolerance is included only if it was changed.
+    """
     if not now.quasistatic and now.sweeps:
         return {"tolerance": False, "max_iterations": now.sweeps}
     chosen = now.quasistatic or now.tolerance != file_settings(file).tolerance
@@ -134,7 +163,7 @@ def _limits(file: SceneFile, now: Settings) -> Table:
 
 
 def _parameters(table: Table, material: Material) -> Table:
-    """What a scene file says of a material: what differs by element is as the file has it, a field."""
+    """Scene entries of a material; parameters that vary by element keep the field in the scene file."""
     (written,) = table.values()
     values = as_given(material)
     fields = {name: written[name] for name, v in values.items() if is_per_element(v) and name in written}
@@ -142,7 +171,7 @@ def _parameters(table: Table, material: Material) -> Table:
 
 
 def _rest_shape(material: Grown) -> Table:
-    """What a scene file says of how it has grown: what differs by element is as the file has it."""
+    """Scene entries of prestrain; quantities that vary by element keep the field in the scene file."""
     values = {"swelling": material.swelling, "rest_shape": material.given()["rest_shape"]}
     return {
         name: np.asarray(v).tolist()
@@ -152,14 +181,14 @@ def _rest_shape(material: Grown) -> Table:
 
 
 def _hold(table: Table, name: str, time: float) -> None:
-    """Let a load stay what it is at a time [s]."""
+    """Freeze a ramp at its value at a time [s]."""
     if name in table:
         fraction = float(np.interp(time, table[name]["times"], table[name]["fractions"]))
         table[name] = {"times": [0.0], "fractions": [fraction]}
 
 
 def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table]:
-    """Motions that put a pin where it is now, whatever the time."""
+    """Constant motions that keep a pin at its current position."""
     if pins.taken is None:
         return [_held(motion, time) for motion in motions]
     place, centre, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}
@@ -176,7 +205,7 @@ def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table
 
 
 def _held(motion: Table, time: float) -> Table:
-    """A motion that stays where the given one is at a time [s]."""
+    """Motion frozen at a time [s]."""
     ((kind, options),) = motion.items()
     if kind != "keyframes":
         start, duration = options.get("start", 0.0), options.get("duration", 1.0)
@@ -195,7 +224,7 @@ def _held(motion: Table, time: float) -> Table:
 
 
 def _grabbed_pins(simulation: Simulation) -> list[Table]:
-    """One pin for each vertex that a hand holds: they have been moved differently."""
+    """One pin per grabbed vertex, since their displacements differ."""
     pins, held = [], simulation.pins
     places = dict(zip(held.pinned.tolist(), held.prescribed(simulation.time), strict=True))
     for grab in held.grabs:
@@ -213,7 +242,7 @@ def _grabbed_pins(simulation: Simulation) -> list[Table]:
 
 
 def _moved_paths(value: Any, old: Path, new: Path) -> Any:
-    """Tables with the paths of their files relative to another folder."""
+    """Tables with file paths converted to another folder."""
     if isinstance(value, list):
         return [_moved_paths(item, old, new) for item in value]
     if not isinstance(value, dict):
@@ -225,7 +254,7 @@ def _moved_paths(value: Any, old: Path, new: Path) -> Any:
 
 
 def _moved_path(text: str, old: Path, new: Path) -> str:
-    """The path of a file from another folder; an absolute one that begins with ~ or $NAME stays."""
+    """File path relative to another folder; absolute paths that begin with ~ or $NAME are kept."""
     if text.startswith(("~", "$")) and located(Path(), text).is_absolute():
         return text
     return os.path.relpath(located(old, text).resolve(), new.resolve())

@@ -1,4 +1,4 @@
-"""A scene file on a live page."""
+"""Server of a live page."""
 
 from __future__ import annotations
 
@@ -27,8 +27,21 @@ def serving(
     allowed: Iterable[str] = (),
     device: str = "cpu",
 ) -> Iterator[str]:
-    """Serve a live page of a scene, whose address with its token it gives, while the block runs. What users
-    save goes into the folder. allowed: origins, such as https://example.org, whose pages may use this one."""
+    """Serve a live page within the context; yields its address with access token.
+
+    Args:
+        file: The scene file.
+        host: Host name or address to serve at.
+        port: Port to serve at.
+        folder: Folder for files saved by users.
+        play: Start playing immediately.
+        allowed: Origins, such as https://example.org, whose pages may access this one.
+        device: "cpu" or "cuda".
+
+    Raises:
+        ValueError: viser or tomli_w is not installed.
+        DeviceError: The device is not available.
+    """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the live page needs {' and '.join(missing)}: pip install 'supple[view]'")
@@ -49,7 +62,11 @@ def serving(
 
 
 def _require(device: str) -> None:
-    """Refuse a device that does not answer; DeviceError then."""
+    """Check that the device is available.
+
+    Raises:
+        DeviceError: It is not.
+    """
     check_device(device)
     if device == "cuda":
         from supple.kernels.cuda import require_device
@@ -58,6 +75,6 @@ def _require(device: str) -> None:
 
 
 def _shown(host: str) -> str:
-    """The host as it stands in an address that this machine can open."""
+    """Host in the form used in a local URL."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{host}]" if ":" in host else host

@@ -1,4 +1,7 @@
-"""A simulation in its own thread, which obeys commands and shows snapshots. No web code here."""
+"""Simulation in a separate thread, controlled by commands and observed through snapshots.
+
+This module contains no web code.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +21,23 @@ from supple.scene.files import file_without_path
 from supple.scene.scene import scene_of
 
 LAST = 10.0
-"""Seconds that the last update may take."""
+"""Maximum waiting time for the last update on closing [s]."""
 
 
 class Session:
-    """A scene, or one of a file with its solver, that computes in its own thread.
+    """Interactive simulation in its own thread.
 
-    Commands return their number at once and are obeyed between updates, in their order. What they lead to is
-    in the first `snapshot` with so many obeyed, and in notices for `listen`. Whatever goes wrong becomes a
-    notice; an update that went wrong also makes the session pause.
+    Commands return their number immediately and are executed in order between updates. Their effects appear
+    in the first `snapshot` whose count of executed commands has reached that number. Errors are reported as
+    notices to listeners; a failed update also pauses the session.
     """
 
     def __init__(self, scene: Scene | SceneFile, settings: Settings | None = None) -> None:
         """Prepare a session.
 
         Args:
-            scene: A `Scene`, or what `load_scene` returns, which also says how to solve it.
-            settings: Solver, materials, time step and precision to begin with; those of the scene unless
-                given.
+            scene: A `Scene`, or the result of `load_scene`, which includes solver settings.
+            settings: Initial solver, materials, time step and precision; those of the scene by default.
         """
         self.file = scene if isinstance(scene, SceneFile) else file_without_path(scene_of(scene))
         self._simulation = Simulation(self.file, settings)
@@ -45,24 +47,32 @@ class Session:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The latest."""
+        """Latest snapshot."""
         return self._worker.snapshot
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread after the update that it is at; one that takes long ends with the process."""
+        """Stop the thread after its current update; a very long update ends with the process."""
         self._order(None, urgent=True)
         if self._thread.is_alive():
             self._thread.join(timeout=LAST)
 
     def listen(self, listener: Callable[[Notice], None]) -> None:
-        """Have notices told, from the session's thread."""
+        """Register a function that receives notices, called from the session's thread."""
         self._worker.listeners.append(listener)
 
     def wait(self, version: int, timeout: float) -> Snapshot:
-        """The first snapshot after a version; the present one when that takes too long [s]."""
+        """Wait for a snapshot newer than a version.
+
+        Args:
+            version: Version of a known snapshot.
+            timeout: Maximum waiting time [s].
+
+        Returns:
+            The newer snapshot, or the current one after the timeout.
+        """
         return self._worker.wait(version, timeout)
 
     def play(self) -> int:
@@ -72,46 +82,76 @@ class Session:
         return self._order(lambda: self._worker.set_playing(False), urgent=True)
 
     def step(self) -> int:
-        """Do one update, and pause."""
+        """Perform one update and pause."""
         return self._order(self._worker.step)
 
     def reset(self) -> int:
-        """Back to the start of the scene, paused, with the present settings."""
+        """Pause and return to the initial scene state with current settings."""
         return self._order(self._worker.reset, urgent=True)
 
     def change(self, settings: Settings) -> int:
         return self._order(lambda: self._simulation.change(settings), urgent=True)
 
     def place(self, pin: int, placement: Placement) -> int:
-        """Move, turn and stretch a pin set by hand."""
+        """Place a pin set by hand.
+
+        Args:
+            pin: Number of the pin set.
+            placement: Position, rotation and stretch.
+        """
         return self._order(lambda: self._simulation.place(pin, placement))
 
     def carry(self, obstacle: int, offset: np.ndarray) -> int:
-        """Shift an obstacle by hand, by so much (3,) [m] from where its motion has it."""
+        """Displace an obstacle by hand.
+
+        Args:
+            obstacle: Number of the obstacle.
+            offset: (3,) offset from its prescribed motion [m].
+        """
         return self._order(lambda: self._simulation.carry(obstacle, offset))
 
     def grab(self, vertex: int, radius: float = 0.0, hand: Any = None) -> int:
-        """Hold a vertex, and all within a radius [m] of it at rest. A hand holds one part at a time."""
+        """Grab a vertex and its surroundings; each hand holds one part at a time.
+
+        Args:
+            vertex: Vertex id.
+            radius: Distance at rest within which vertices are grabbed [m].
+            hand: Identifier of the hand.
+        """
         return self._order(lambda: self._simulation.grab(vertex, radius, hand))
 
     def drag(self, offset: np.ndarray, hand: Any = None) -> int:
-        """Move what a hand has grabbed to so far (3,) [m] from where it was."""
+        """Move the grabbed part of a hand.
+
+        Args:
+            offset: (3,) offset from the position at the start of the grab [m].
+            hand: Identifier of the hand.
+        """
         return self._order(lambda: self._simulation.drag(offset, hand))
 
     def release(self, hand: Any = None, keep: bool = False) -> int:
-        """Let go of what a hand has grabbed; keep: it stays pinned where it is."""
+        """Release the grabbed part of a hand.
+
+        Args:
+            hand: Identifier of the hand.
+            keep: Keep the part pinned at its current position.
+        """
         return self._order(lambda: self._simulation.release(hand, keep))
 
     def release_all(self) -> int:
         return self._order(self._simulation.release_all)
 
     def ask(self, question: Callable[[Simulation], None]) -> int:
-        """Have something done with the simulation while it stands still."""
+        """Call a function with the simulation between updates."""
         return self._order(lambda: question(self._simulation))
 
     def _order(self, command: Callable[[], None] | None, urgent: bool = False) -> int:
-        """Have a command obeyed, None to end; returns its number. urgent: a step of a motion that is being
-        solved is given up for it; others wait for the end of the step."""
+        """Queue a command and return its number.
+
+        Args:
+            command: Function to call; None ends the thread.
+            urgent: Abandon the current step of a motion instead of waiting for its end.
+        """
         with self._ordering:
             self._ordered += 1
             self._worker.commands.put(command)

@@ -1,4 +1,4 @@
-"""What can be changed while a scene is live."""
+"""Settings of a live scene."""
 
 from __future__ import annotations
 
@@ -25,19 +25,29 @@ from supple.solvers.options import kind_of, solver_label, typed_options
 from supple.stop import DEFAULT_TOLERANCE, Stop
 
 Velocity = tuple[float, float, float]
-"""[m/s]"""
+"""Velocity [m/s]."""
 
 SWEEPS, SWEEPS_OF_BODIES = 5, 50
-"""Sweeps per update of a scene on its way to an equilibrium, where neither the settings nor the solver name a
-number; of scenes with rigid bodies, which are moved after every ten sweeps."""
+"""Default number of sweeps per update of a quasistatic scene, without and with rigid bodies; rigid bodies
+move after every ten sweeps."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """solvers: one, or two to compare; materials: one for each body; sweeps: iterations per update, None for
-    what the scene and its solver say, see `steps_of` and `sweeps_to_balance`; dt [s] from update to
-    update; tolerance: imbalance at which a quasistatic scene rests, 0 for never; device: cpu
-    or cuda; winds: how each of them blows in motions, see wind.py."""
+    """Settings of a live scene.
+
+    Attributes:
+        solvers: One solver, or two to compare.
+        materials: Material of each body.
+        dt: Time step per update [s].
+        quasistatic: Solve for equilibria; False for motions.
+        sweeps: Iterations per update; None uses the scene's and the solver's own, see `steps_of` and
+            `sweeps_to_balance`.
+        precision: "float32" or "float64".
+        tolerance: Relative residual at which a quasistatic scene rests; 0 disables resting.
+        device: "cpu" or "cuda".
+        winds: Velocity of each wind in motions [m/s], see wind.py.
+    """
 
     solvers: tuple[Solver, ...]
     materials: tuple[Material, ...]
@@ -62,22 +72,22 @@ class Settings:
 
     @property
     def compute(self) -> Compute:
-        """Where and how to compute, on all cores."""
+        """Device and precision, on all cores."""
         return Compute(self.device, self.precision)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The name of each solver, with the options that are not the default."""
+        """Name of each solver with its non-default options."""
         return tuple(solver_label(solver) for solver in self.solvers)
 
     @property
     def physics(self) -> tuple[Any, ...]:
-        """What a model is built from."""
+        """Settings that determine the model."""
         return self.quasistatic, self.materials
 
 
 def file_settings(file: SceneFile) -> Settings:
-    """What a scene file asks for. Precision is float32, which is twice as fast, where all bodies have it."""
+    """Read settings from a scene file; selects float32 (twice as fast) if all bodies support it."""
     tolerance = file.stop.tolerance
     every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
@@ -91,32 +101,41 @@ def file_settings(file: SceneFile) -> Settings:
 
 
 def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[Pace, Stop]:
-    """Pace of the steps of a motion and limits of the solve of each: those of `supple run` for this file and
-    solver, with the chosen time step, and the chosen number of sweeps if there is one."""
+    """Step settings and termination criteria of a motion.
+
+    They equal those of `supple run` for the file and solver, with the selected time step and, if set, the
+    selected number of sweeps.
+    """
     pace = make_pace(file.scene, solver, settings.dt, 1, None, False)
     chosen = None if settings.sweeps is None else Stop(max_iterations=settings.sweeps)
     return pace, chosen or resolved_stop({}, file, solver)
 
 
 def sweeps_to_balance(settings: Settings, solver: Solver, scene: Scene) -> int:
-    """Iterations per update of a scene on its way to an equilibrium."""
+    """Iterations per update of a quasistatic scene."""
     rigid = any(obstacle.mass is not None for obstacle in scene.obstacles)
     return settings.sweeps or solver.iterations or (SWEEPS_OF_BODIES if rigid else SWEEPS)
 
 
 def accelerations(method: str) -> tuple[str, ...]:
-    """The accelerations that a solver offers."""
+    """Accelerations available for a solver."""
     return ("none", *SOLVERS[method].parts.get("acceleration", ()))
 
 
 def chosen_acceleration(solver: Solver) -> str:
-    """That of a solver, among those that it offers."""
+    """Name of a solver's acceleration."""
     return kind_of(getattr(solver, "acceleration", None))
 
 
 def make_solver(method: str, acceleration: str, options: str = "") -> Solver:
-    """A solver from what a user chose; options such as "omega=1.5 rho=0.9", which may wait for their
-    acceleration."""
+    """Construct a solver from user input.
+
+    Args:
+        method: Name of the solver.
+        acceleration: Name of the acceleration.
+        options: Further options such as "omega=1.5 rho=0.9"; options of an inactive acceleration are
+            accepted.
+    """
     words = options.replace(",", " ").split()
     if accelerations(method) != ("none",):
         words.insert(0, f"acceleration={acceleration}")
@@ -124,19 +143,22 @@ def make_solver(method: str, acceleration: str, options: str = "") -> Solver:
 
 
 def options_text(solver: Solver) -> str:
-    """The changed options of a solver and its acceleration, as they are typed."""
+    """Non-default options of a solver and its acceleration, as text input."""
     return " ".join(f"{name}={value}" for name, value in typed_options(solver).items())
 
 
 def materials_for(kinds: set[str]) -> dict[str, type[Material]]:
-    """What bodies of these kinds, solid or cloth, may be made of."""
+    """Materials available for bodies of the given kinds, solid or cloth."""
     known = {"solid": MATERIALS, "cloth": membrane_materials()}
     return {name: kind for body in sorted(kinds) for name, kind in known[body].items()}
 
 
 def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Material:
-    """The material of a name with what a user typed or chose for some parameters, and otherwise as before;
-    what the one before does not have is as in the declaration."""
+    """Material with parameters entered by the user.
+
+    Parameters not entered keep their previous values; parameters absent from the previous material get their
+    declared defaults.
+    """
     kind = type(before) if name == material_name(before) else (MATERIALS | MEMBRANES)[name]
     values, known = {}, as_given(before)
     for p in kind.parameters:
@@ -150,8 +172,11 @@ def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Mate
 
 
 def as_given(material: Material) -> dict[str, Any]:
-    """The parameters of a material as they were given: the shortest numbers that make what it stores, from
-    which they are computed with rounding. Arrays, one entry per element, are left as they are."""
+    """Material parameters as entered by the user.
+
+    Finds the shortest decimal numbers that reproduce the stored values exactly, since stored values contain
+    rounding errors. Arrays with an entry per element are returned unchanged.
+    """
     kind = type(material)
     values = material.given()
     if kind.stored == kind.parameters or any(map(is_per_element, material)):
@@ -176,7 +201,11 @@ def _rounded(value: float, digits: int, below: float | None) -> float:
 
 
 def typed_number(text: str, what: str) -> float:
-    """The finite number that a user typed."""
+    """Parse a finite number.
+
+    Raises:
+        ValueError: The text is not a finite number.
+    """
     try:
         number = float(text)
     except ValueError:

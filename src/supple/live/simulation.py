@@ -1,4 +1,7 @@
-"""A scene that is solved update by update while settings, pins and grabs change. Knows no threads."""
+"""Interactive simulation: a scene solved update by update while settings, pins and grabs change.
+
+This module does not use threads.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,19 @@ ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 
 
 class Simulation:
-    """The state of a live scene: time [s], settings, what is held, and a track for each solver.
+    """State of a live scene.
 
-    Changes are cheap; `prepare` brings model and tracks in line with them before the next update.
+    Changes of settings are cheap; `prepare` applies them to model and tracks before the next update.
+
+    Attributes:
+        time: Time [s].
+        updates: Number of updates.
+        settings: Current settings.
+        pins: Dirichlet conditions.
+        carried: Obstacles with their offsets.
+        tracks: One track per solver.
+        model: Current model.
+        stale: True if `prepare` is required.
     """
 
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
@@ -48,7 +61,7 @@ class Simulation:
         self.reset()
 
     def reset(self) -> None:
-        """Back to the start of the scene, with the present settings."""
+        """Return to the initial scene state with current settings."""
         self.pins.reset()
         self.carried.reset()
         self._dragged.clear()
@@ -69,15 +82,15 @@ class Simulation:
             self._sound = settings
 
     def place(self, pin: int, placement: Placement) -> None:
-        """Move, turn and stretch a pin set by hand."""
+        """Place a pin set by hand."""
         self.pins.sets[pin].place(placement, self.time)
 
     def carry(self, obstacle: int, offset: np.ndarray) -> None:
-        """Shift an obstacle by hand, by so much (3,) [m] from where its motion has it."""
+        """Set the offset (3,) [m] of an obstacle from its prescribed motion."""
         self.carried.offsets[obstacle] = offset
 
     def grab(self, vertex: int, radius: float, hand: Any) -> None:
-        """Hold a vertex, and all within a radius [m] of it at rest. A hand holds one part at a time."""
+        """Grab a vertex and all vertices within a radius [m] at rest. Each hand holds one part at a time."""
         self.release(hand, keep=False)
         rest = self.model.rest
         near = np.flatnonzero(np.linalg.norm(rest - rest[vertex], axis=1) <= radius)
@@ -85,12 +98,12 @@ class Simulation:
         self.stale = True
 
     def drag(self, offset: np.ndarray, hand: Any) -> None:
-        """Move what a hand has grabbed to so far (3,) [m] from where it was."""
+        """Set the drag offset (3,) [m] of a grabbed part."""
         if hand in self._dragged:
             self._dragged[hand].offset = np.array(offset, float)
 
     def release(self, hand: Any, keep: bool) -> None:
-        """Let go of what a hand has grabbed; keep: it stays pinned where it is."""
+        """Release the grabbed part of a hand; `keep` leaves it pinned at its current position."""
         grab = self._dragged.pop(hand, None)
         if grab is not None and not keep:
             self._let_go([grab])
@@ -104,7 +117,11 @@ class Simulation:
         self.stale = True
 
     def prepare(self) -> None:
-        """Build what the changes need. Settings that cannot be used are undone, and the reason is raised."""
+        """Apply pending changes to model and tracks. Invalid settings are reverted.
+
+        Raises:
+            ValueError: The settings are invalid.
+        """
         self.stale = False
         try:
             now = self.settings
@@ -125,18 +142,19 @@ class Simulation:
     def update(
         self, interrupted: Callable[[], bool] = lambda: False, abandoned: Callable[[], bool] = lambda: False
     ) -> bool:
-        """Go on by dt. A motion goes on by one step, solved as `supple run` solves it; equilibria are
-        approached by some sweeps.
+        """Advance by one time step.
+
+        A motion advances by one step, solved as in `supple run`; a quasistatic scene by a number of sweeps.
 
         Args:
-            interrupted: True ends the sweeps of a slow solver towards an equilibrium early.
-            abandoned: True gives up a step of a motion, which then has not happened.
+            interrupted: Returns True to end the sweeps of a slow quasistatic solver early.
+            abandoned: Returns True to abandon a step of a motion, which leaves the state unchanged.
 
         Returns:
-            False where the step was given up.
+            False if the step was abandoned.
 
         Raises:
-            DivergedError: A solver diverged; all have gone back to the last good moment.
+            DivergedError: A solver diverged; all have returned to the last valid state.
         """
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
@@ -180,7 +198,7 @@ class Simulation:
         interrupted: Callable[[], bool],
         abandoned: Callable[[], bool],
     ) -> None:
-        """One solver's part of an update to a time [s]."""
+        """Advance one solver to a time [s]."""
         s, scene = self.settings, self.file.scene
         if s.quasistatic:
             track.relax(time, moved, sweeps_to_balance(s, track.solver, scene), interrupted)
@@ -194,7 +212,7 @@ class Simulation:
             )
 
     def _go_back(self) -> None:
-        """To the last good moment, at rest. What hands hold stays held."""
+        """Return to the last valid state at zero velocity; grabbed vertices stay constrained."""
         good, s = self._good, self.settings
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
@@ -202,7 +220,11 @@ class Simulation:
             track.work_on(self.model, s.compute, self.time)
 
     def rest(self) -> bool:
-        """Let time pass where nothing moves and all forces balance; False where there is something to do."""
+        """Advance time without solving if nothing moves and all forces balance.
+
+        Returns:
+            False if there is something to solve.
+        """
         time = self.time + self.settings.dt
         if not self.settings.quasistatic or not all(self._balanced(track) for track in self.tracks):
             return False
@@ -219,8 +241,10 @@ class Simulation:
         return track.balance is not None and track.balance.imbalance <= self.settings.tolerance
 
     def follow_pins(self) -> None:
-        """Show the pinned vertices where they are, without solving. A motion whose pins are where its last
-        step has put them is left as it is."""
+        """Move constrained vertices to their targets without solving.
+
+        Skipped for motions whose targets have not changed since the last step.
+        """
         if not self.settings.quasistatic and np.array_equal(
             self.pins.prescribed(self.time), self._last_targets
         ):
@@ -229,7 +253,7 @@ class Simulation:
             track.follow_pins(self.time)
 
     def _scene(self) -> Scene:
-        """The file's scene with the present materials."""
+        """Copy of the scene with current materials."""
         scene = copy(self.file.scene)
         scene.bodies = [
             replace(body, material=material)
@@ -244,7 +268,7 @@ class Simulation:
         return held if obstacles is None else replace(held, obstacles=obstacles)
 
     def _arrange_tracks(self) -> None:
-        """One track for each solver; a new one starts where the first is."""
+        """Create one track per solver; new tracks copy the first track's state."""
         solvers = self.settings.solvers
         for track, solver in zip(self.tracks, solvers, strict=False):
             track.solver = solver
@@ -255,8 +279,10 @@ class Simulation:
 
 
 def _start(file: SceneFile, model: Model, pins: Pins) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) [m] that the file asks for, with pins where they are at time 0, and velocities (n, 3)
-    [m/s]: those of the start file, else those of the scene's bodies."""
+    """Initial positions (n, 3) [m] and velocities (n, 3) [m/s].
+
+    Both come from the start file, otherwise from the scene; pins are at their targets at time 0.
+    """
     asked, saved = file.start_positions(model), file.start_velocities(model)
     positions = model.rest.copy() if asked is None else asked
     model.hold(positions, pins.prescribed(0.0))

@@ -1,4 +1,4 @@
-"""What a session shows to the outside: a state that never changes, replaced as a whole."""
+"""Immutable snapshots of a session for observers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,19 @@ from supple.report import Report
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What one solver has found: positions (n, 3) [m]; history (k, 2) of update numbers and the imbalance
-    after them; imbalance and residual [N] are NaN before the first update; model: with rigid bodies where
-    this solver has them; notes: sentences on how the last step of a motion was solved."""
+    """Shape computed by one solver.
+
+    Attributes:
+        label: Name of the solver.
+        positions: (n, 3) positions [m].
+        iterations: Number of iterations.
+        imbalance: Relative residual; NaN before the first update.
+        residual: Residual norm [N]; NaN before the first update.
+        history: (k, 2) update numbers and relative residuals.
+        step: Time step that led to the shape.
+        model: Model with the rigid bodies of this solver.
+        notes: Sentences about the last step of a motion.
+    """
 
     label: str
     positions: np.ndarray
@@ -33,7 +43,14 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Handle:
-    """Where the handle of a pin set belongs: position (3,) [m], wxyz (4,), stretch (3,)."""
+    """Pose of a pin set's handle.
+
+    Attributes:
+        name: Name of the pin set.
+        position: (3,) position [m].
+        wxyz: (4,) rotation quaternion.
+        stretch: (3,) stretch factors.
+    """
 
     name: str
     position: np.ndarray
@@ -47,8 +64,23 @@ class Handle:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """version counts up; obeyed: how many commands were; status is a sentence; held (h,) are the vertices
-    that a hand holds; offsets (o, 3) [m]: by how much hands have shifted obstacles."""
+    """State of a session.
+
+    Attributes:
+        version: Number of the snapshot, increasing.
+        obeyed: Number of executed commands.
+        status: Sentence about the state.
+        playing: True while playing.
+        updates_per_second: Recent update rate.
+        time: Simulated time [s].
+        updates: Number of updates.
+        settings: Current settings.
+        model: Current model.
+        shapes: Shape of each solver.
+        handles: Handle of each pin set.
+        held: (h,) ids of the grabbed vertices.
+        offsets: (o, 3) offsets of the obstacles [m].
+    """
 
     version: int
     obeyed: int
@@ -67,7 +99,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Notice:
-    """A sentence for the user. kind: "info", "warning" or "error"."""
+    """Message for the user.
+
+    Attributes:
+        kind: "info", "warning" or "error".
+        text: A sentence.
+    """
 
     kind: str
     text: str
@@ -117,7 +154,7 @@ def _shape(label: str, track: Track, model: Model) -> Shape:
 
 
 def _notes(report: Report | None) -> tuple[str, ...]:
-    """Sentences on a step of a motion that was not solved as asked, and the notes of its report."""
+    """Sentences about an unsuccessful step, followed by report notes."""
     if report is None:
         return ()
     return (() if report.ok else (report.sentence,)) + tuple(report.notes)
@@ -128,6 +165,6 @@ def _handle(pins: PinSet, time: float) -> Handle:
 
 
 def placed_handle(name: str, placement: Placement) -> Handle:
-    """The handle of a pin set where a hand has put it."""
+    """Handle of a pin set with a manual placement."""
     wxyz = np.roll(placement.rotation.as_quat(), 1)
     return Handle(name, placement.position, wxyz, placement.stretch)

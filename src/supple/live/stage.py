@@ -1,4 +1,4 @@
-"""What the page shows in space: the bodies, their pins, the ground."""
+"""3D view of the page: bodies, pins, obstacles and ground."""
 
 from __future__ import annotations
 
@@ -18,29 +18,40 @@ from supple.view.style import DARK, Theme
 from supple.view.surface import Surface, surface_of
 
 PLAIN = "plain"
-"""What a surface is coloured by when it is not coloured by a field."""
+"""Name of the uniform color, without a field."""
 
 BODY, OBSTACLE = (111, 163, 189), (109, 115, 123)
 SPACING = 1.5
-"""From one body to the other where two solvers are compared, in sizes along x."""
+"""Distance between the bodies of two compared solvers, relative to their width along x."""
 PAPER = {"light": "#bcc1c6", "dark": DARK.background}
-"""The background of each theme: pale colours of fields must be seen in front of it."""
+"""Background color of each theme, chosen so that pale field colors remain visible."""
 DISTANCE = 1.6
-"""Of the camera, in those from which the body at rest fills the view; room for what it will do."""
+"""Camera distance relative to the distance at which the body at rest fills the view."""
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """#rrggbb as three numbers from 0 to 255."""
+    """Convert #rrggbb to three integers from 0 to 255."""
     red, green, blue = bytes.fromhex(colour[1:])
     return red, green, blue
 
 
 class Figure:
-    """One solver's body. What a hand grabs is always the plain mesh; where a field colours the body, the mesh
-    is clear, and one of two painted surfaces is seen: the other one waits for the browser to load it."""
+    """Display of one solver's bodies.
+
+    The plain mesh receives pointer events. For a field, it becomes transparent and one of two painted
+    surfaces is visible while the browser loads the other.
+    """
 
     def __init__(self, server: Any, number: int, surface: Surface, shape: Shape, offset: np.ndarray) -> None:
-        """number: which of the solvers it shows; offset (3,) [m]: by how much it stands aside."""
+        """Create a figure.
+
+        Args:
+            server: The viser server.
+            number: Number of the solver.
+            surface: Visible surface.
+            shape: Shape to display.
+            offset: (3,) displacement of the figure [m].
+        """
         self.number, self.offset = number, offset
         self._name = name = f"/solver{number + 1}"
         self._scene, self._surface = server.scene, surface
@@ -59,7 +70,7 @@ class Figure:
         )
 
     def show(self, shape: Shape, scale: Scale | None, model: Any) -> None:
-        """Draw a shape, unless nothing has changed."""
+        """Draw a shape after changes of positions or color scale."""
         if self._drawn[0] is shape.positions and self._drawn[1] is scale:
             return
         self._drawn = shape.positions, scale
@@ -74,7 +85,7 @@ class Figure:
             self._show_paint(painted(self._surface, corners, colours, separate))
 
     def mark(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> None:
-        """Dots at points (k, 3) [m], slightly outwards so that the surface does not hide half of them."""
+        """Draw dots at points (k, 3) [m], displaced outward to remain visible in front of the surface."""
         outwards = points - self._middle
         length = np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-9 * self._size)
         points = points + 0.006 * self._size * outwards / length
@@ -88,7 +99,7 @@ class Figure:
         self._marks[name] = kind, self._dots(name, points, colour) if len(points) else None
 
     def surround(self, outlines: list[Outline], model: Model, time: float) -> None:
-        """Draw obstacles, translucent, where they are at a time [s]."""
+        """Draw translucent obstacles at a time [s]."""
         if model.obstacles is None:
             return
         for k, (outline, place) in enumerate(
@@ -118,7 +129,7 @@ class Figure:
         self._label.text, self._label.position, self._label.visible = text, top, bool(text)
 
     def finish(self) -> None:
-        """Take away the painted surface before the present one, which has been loaded by now."""
+        """Hide the previous painted surface once the current one has loaded."""
         other = self._paint[1 - self._turn]
         if other is not None:
             other.visible = False
@@ -144,10 +155,16 @@ class Figure:
 
 
 class Stage:
-    """All figures of a session, and what is around them."""
+    """3D view with one figure per solver."""
 
     def __init__(self, server: Any, first: Snapshot, bind: Callable[[Figure], None]) -> None:
-        """bind: called with each new figure."""
+        """Create the view.
+
+        Args:
+            server: The viser server.
+            first: First snapshot.
+            bind: Called with each new figure.
+        """
         self._server, self._bind = server, bind
         self._surface = surface_of(first.model)
         rest = first.model.rest
@@ -162,7 +179,7 @@ class Stage:
         self._arrange(first)
 
     def colour_by(self, name: str) -> None:
-        """One of FIELDS, or PLAIN."""
+        """Color the bodies by a field of FIELDS, or by PLAIN."""
         smallest = 1e-3 * float(self._size.max()) if name == "displacement" else 0.0
         self.scale = None if name == PLAIN else Scale(FIELDS[name], smallest)
 
@@ -183,7 +200,7 @@ class Stage:
             figure.finish()
 
     def set_theme(self, theme: Theme) -> None:
-        """Background and ground."""
+        """Set background and ground colors."""
         server, length = self._server, float(self._size.max())
         server.scene.set_background_image(np.full((1, 1, 3), rgb(PAPER[theme.name]), np.uint8), format="png")
         server.scene.add_grid(
@@ -202,7 +219,7 @@ class Stage:
         )
 
     def _arrange(self, snapshot: Snapshot) -> None:
-        """As many figures as there are shapes, side by side; the cameras step back to see them all."""
+        """Create one figure per shape, side by side, and adjust the cameras."""
         if len(self.figures) == len(snapshot.shapes):
             return
         while len(self.figures) > len(snapshot.shapes):
@@ -216,7 +233,7 @@ class Stage:
         self._place_cameras(snapshot.model.rest)
 
     def _place_cameras(self, rest: np.ndarray) -> None:
-        """Look at all figures from the direction that pictures have."""
+        """Point all cameras at the figures, using the view direction of pictures."""
         points = np.concatenate([rest + figure.offset for figure in self.figures])
         camera = fitted_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
         centre = (points.min(axis=0) + points.max(axis=0)) / 2

@@ -1,4 +1,4 @@
-"""One solver at work on a live scene."""
+"""Solver tracks: state and progress of a solver in a live scene."""
 
 from __future__ import annotations
 
@@ -21,31 +21,35 @@ from supple.stepping import Stepping
 from supple.stop import Stop
 
 LARGE = 500_000
-"""Elements of which a sweep takes longer than a picture, some 20 ms on two cores."""
+"""Number of elements above which a sweep takes longer than a page update, about 20 ms on two cores."""
 
 REMEMBERED = 600
-"""Updates that the residual plot shows."""
+"""Number of updates in the residual plot."""
 
 
 class DivergedError(ArithmeticError):
-    """A solver did not keep a body together. The text is a sentence for the user."""
+    """Solver divergence; the message is a sentence for users."""
 
 
 class AbandonedError(Exception):
-    """A step was given up before it was solved, since a command cannot wait."""
+    """Step abandoned for an urgent command."""
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """State of a track before an update. here: positions, velocities, rigid bodies and history; figures:
-    iterations, balance, report and the step that led here."""
+    """State of a track before an update.
+
+    Attributes:
+        here: Positions, velocities, rigid bodies and history variables.
+        figures: Iterations, balance, report and the step that led here.
+    """
 
     here: tuple[np.ndarray, np.ndarray, np.ndarray | None, Mapping[str, np.ndarray]]
     figures: tuple[int, Balance | None, Report | None, Step | None]
 
 
 def suited(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Entries of a state's history that suit a model: another material may have other parameters."""
+    """History variables compatible with a model, which depend on its materials."""
     kept: dict[str, np.ndarray] = {}
     for name, values in history.items():
         with suppress(ValueError):
@@ -54,9 +58,19 @@ def suited(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 
 
 class Track:
-    """A solver, the problem it works on, and how far it has come: positions (n, 3) [m], velocities (n, 3)
-    [m/s], the last balance of forces, in motions the report of the last step and the `Step` that led here,
-    and a history of update numbers with the imbalance after them."""
+    """Solver with its problem and state.
+
+    Attributes:
+        solver: The solver.
+        positions: (n, 3) positions [m].
+        velocities: (n, 3) velocities [m/s].
+        bodies: (k, 18) states of rigid bodies; None for their initial states.
+        iterations: Total number of iterations.
+        balance: Last force balance.
+        report: Report of the last step of a motion.
+        step: `Step` that led to this state.
+        history: Update numbers with their relative residuals.
+    """
 
     def __init__(
         self, solver: Solver, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None
@@ -65,8 +79,13 @@ class Track:
         self.begin_at(start, velocities, bodies)
 
     def begin_at(self, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None) -> None:
-        """Forget everything and start from these positions (n, 3) [m] with velocities (n, 3) [m/s]. bodies
-        (k, 18): where rigid ones are and how they move; None: as the scene has them first."""
+        """Reset the track.
+
+        Args:
+            start: (n, 3) positions [m].
+            velocities: (n, 3) velocities [m/s].
+            bodies: (k, 18) states of rigid bodies; None for their initial states.
+        """
         self.positions, self.velocities = start.copy(), velocities.copy()
         self.iterations = 0
         self.balance: Balance | None = None
@@ -79,16 +98,29 @@ class Track:
         self._state: Mapping[str, np.ndarray] = {}
 
     def go_back_to(self, positions: np.ndarray, bodies: np.ndarray | None, updates: int) -> None:
-        """Forget what came after so many updates, and go on from positions (n, 3) [m], at rest, and with
-        rigid bodies where they were."""
+        """Return to an earlier state at zero velocity.
+
+        Args:
+            positions: (n, 3) positions [m].
+            bodies: (k, 18) states of rigid bodies; None for their initial states.
+            updates: Number of updates at that state; later residuals are discarded.
+        """
         self.positions, self.velocities, self.bodies = positions, np.zeros_like(positions), bodies
         self._state = {}
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
     def work_on(self, model: Model, compute: Compute, time: float) -> None:
-        """Go on at a time [s] with another model of the same vertices, which a solver may refuse with a
-        ValueError. The history of elements and contacts is kept where it suits the model."""
-        model = replace(model, winds=())  # `advance` is told what they do
+        """Continue with another model of the same vertices; compatible history variables are kept.
+
+        Args:
+            model: The new model.
+            compute: Device, precision and threads.
+            time: Current time [s].
+
+        Raises:
+            ValueError: The solver does not support the model.
+        """
+        model = replace(model, winds=())  # wind forces are passed to `advance`
         self._problem = make_problem(model, True, compute.suited_to(self.solver))
         self._problem.contacts.stand_at(time)
         self._problem.room.stand_at(time)
@@ -97,7 +129,7 @@ class Track:
         self._run = self._stepping = self.step = self.balance = self.report = None
 
     def _put_back(self) -> None:
-        """Set the problem to the positions, velocities, rigid bodies and history of this track."""
+        """Copy positions, velocities, rigid bodies and history variables to the problem."""
         p = self._problem
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
@@ -106,18 +138,25 @@ class Track:
             p.contacts.moved_by_bodies = self.bodies
 
     def model_of(self, model: Model) -> Model:
-        """The model with rigid bodies where this solver has them."""
+        """Model with the rigid bodies of this solver."""
         return model if self.bodies is None else with_bodies_at(model, self.bodies)
 
     def follow_pins(self, time: float) -> None:
-        """Show the pinned vertices where they are at a time [s], without solving."""
+        """Move constrained vertices to their targets at a time [s], without solving."""
         self._problem.positions = self.positions
         self._problem.begin_step(time)
         self._problem.states.set_velocities(self.velocities)
         self.positions, self._run, self._stepping = self._problem.positions, None, None
 
     def relax(self, time: float, moved: bool, sweeps: int, interrupted: Callable[[], bool]) -> None:
-        """Some sweeps towards the equilibrium; the run goes on where nothing moved the pins."""
+        """Perform sweeps toward equilibrium; the solver run continues unless pins or loads have moved.
+
+        Args:
+            time: Time [s].
+            moved: True if pins, loads or obstacles have moved.
+            sweeps: Number of sweeps.
+            interrupted: Returns True to end early.
+        """
         if moved or self._run is None:
             self._problem.positions = self.positions
             self._problem.begin_step(time)
@@ -126,7 +165,11 @@ class Track:
         self.positions = self._problem.positions
 
     def move_by(self, pace: Pace, stop: Stop) -> Stepping:
-        """Prepare for steps of a motion; ValueError where the solver or the model does not suit them."""
+        """Prepare the steps of a motion.
+
+        Raises:
+            ValueError: The solver does not support the model or the step settings.
+        """
         now = self._stepping
         if now is None or (now.pace, now.stop) != (pace, stop):
             now = self._stepping = Stepping(self._problem, self.solver, stop, pace, watch=self._look)
@@ -140,18 +183,19 @@ class Track:
         forces: np.ndarray | None,
         abandoned: Callable[[], bool],
     ) -> None:
-        """Make one step of a motion from a time [s], as `simulate` makes it.
+        """Advance a motion by one step, as `simulate` does.
 
         Args:
             time: Start of the step [s].
             pace: Length, integrator, damping and initial guess of the step.
-            stop: Limits of its solve.
-            forces: External forces (n, 3) [N] beside those of the model, as winds.
-            abandoned: Asked at every look of the solve; True ends it with `AbandonedError`, and `undo` then
-                returns to the start of the step.
+            stop: Termination criteria.
+            forces: (n, 3) external forces in addition to those of the model [N], such as wind.
+            abandoned: Called at every check of the solve; True raises `AbandonedError`, after which `undo`
+                restores the state.
 
         Raises:
             DivergedError: The solve failed.
+            AbandonedError: The step was abandoned.
         """
         stepping, self._abandoned = self.move_by(pace, stop), abandoned
         stepping.origin, stepping.index = time, 0
@@ -170,7 +214,7 @@ class Track:
             raise AbandonedError
 
     def undo(self, kept: Kept, time: float) -> None:
-        """Return to what `keep` gave, at a time [s]."""
+        """Restore a state saved by `keep` at a time [s]."""
         self.positions, self.velocities, self.bodies, self._state = kept.here
         self.iterations, self.balance, self.report, self.step = kept.figures
         self._problem.contacts.stand_at(time)
@@ -179,12 +223,12 @@ class Track:
         self._run = self._stepping = None
 
     def keep(self) -> Kept:
-        """Everything that an update changes."""
+        """Save the state that an update changes."""
         here = self.positions, self.velocities, self.bodies, self._state
         return Kept(here, (self.iterations, self.balance, self.report, self.step))
 
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
-        """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
+        """Perform sweeps and evaluate the force balance. Fast solvers run all sweeps in one call."""
         assert self._run is not None
         done, following = 0, self._problem.following
         while done < sweeps and not (done and interrupted()):
@@ -203,7 +247,7 @@ class Track:
 
     @property
     def _slow(self) -> bool:
-        """Whether single iterations take so long that one wants to interrupt them."""
+        """True for iterations slow enough to require interruption."""
         return self.solver.solves_systems or self._problem.model.elements > LARGE
 
     def _refuse_lost(self, balance: Balance) -> None:

@@ -1,5 +1,7 @@
-"""Who may use the page: browsers that were given its address with the token, not pages from elsewhere that
-reach for it, nor other users of the machine."""
+"""Token-based access control for the page.
+
+It excludes web pages of other origins and other users of the machine.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,14 @@ from supple.live.address import is_local
 
 @dataclass(frozen=True)
 class Visitors:
-    """hosts: names at which the page may be asked for, besides those of this machine and bare IP addresses,
-    which nobody's name server can turn into this machine (DNS rebinding). origins: pages of other sites that
-    may use it. token: random, part of the address that the user is given; browsers keep it as a cookie."""
+    """Access rules of a page.
+
+    Attributes:
+        hosts: Permitted host names, in addition to local names and plain IP addresses, which are not subject
+            to DNS rebinding.
+        origins: Other origins whose pages may access this one.
+        token: Random token in the address given to the user; browsers keep it as a cookie.
+    """
 
     hosts: frozenset[str]
     origins: frozenset[str]
@@ -25,13 +32,15 @@ class Visitors:
 
     @property
     def query(self) -> str:
-        """Query of the page's address, with the token."""
+        """Query of the page address, with the token."""
         return f"?token={self.token}"
 
     @property
     def cookie(self) -> str:
-        """Cookie that keeps the token in a browser. Its name differs from page to page, as browsers share
-        cookies among all ports of a host."""
+        """Cookie with the token.
+
+        Its name is unique per page, since browsers share cookies among all ports of a host.
+        """
         return f"{self._cookie_name}={self.token}"
 
     @property
@@ -39,11 +48,11 @@ class Visitors:
         return f"supple_{sha256(self.token.encode()).hexdigest()[:12]}"
 
     def names_token(self, path: str) -> bool:
-        """True where the query of a request's path has the token."""
+        """True if the query of a request path contains the token."""
         return self._is_token(parse_qs(path.partition("?")[2]).get("token", [""])[-1])
 
     def knows_token(self, path: str, cookies: list[str]) -> bool:
-        """True where the query of a request's path, or one of its Cookie headers, has the token."""
+        """True if query or cookies of a request contain the token."""
         pairs = (pair.strip().partition("=") for header in cookies for pair in header.split(";"))
         kept = [value for name, _, value in pairs if name == self._cookie_name]
         return self.names_token(path) or any(map(self._is_token, kept))
@@ -52,10 +61,10 @@ class Visitors:
         return secrets.compare_digest(text.encode(errors="surrogateescape"), self.token.encode())
 
     def refusal(self, hosts: list[str], origins: list[str]) -> str | None:
-        """Why a request with these Host and Origin headers is refused; None where it is welcome.
+        """Reason to refuse a request based on Host and Origin headers; None for permitted requests.
 
-        Browsers name the page a WebSocket is opened from as its Origin. Programs send none: they could claim
-        any, so nothing is gained by asking them.
+        Browsers send the page that opens a WebSocket as its Origin. Requests without an Origin are permitted,
+        since programs other than browsers could claim any origin.
         """
         host = hosts[0].lower() if len(hosts) == 1 else ""
         if not self._at_home(_name(host)):
@@ -76,15 +85,22 @@ class Visitors:
 
 
 def visitors(host: str, origins: Iterable[str] = ()) -> Visitors:
-    """Those who may use a page served at a host: who opened it there, and pages of these origins, such as
-    https://example.org:8443; ValueError where one is none."""
+    """Access rules of a page served at a host.
+
+    Args:
+        host: Host name or address.
+        origins: Other permitted origins, such as https://example.org:8443.
+
+    Raises:
+        ValueError: An origin is invalid.
+    """
     allowed = [_checked(origin) for origin in origins]
     names = {host.lower(), *(_name(urlsplit(origin).netloc) for origin in allowed)}
     return Visitors(frozenset(names - {""}), frozenset(allowed))
 
 
 def _checked(origin: str) -> str:
-    """An origin as browsers write it."""
+    """Normalize an origin to the form sent by browsers."""
     parts = urlsplit(origin.strip().lower())
     if parts.scheme not in ("http", "https") or not _name(parts.netloc) or parts.path not in ("", "/"):
         raise ValueError(
@@ -96,7 +112,7 @@ def _checked(origin: str) -> str:
 
 
 def _name(netloc: str) -> str:
-    """The host in host:port, without the brackets of IPv6; empty where it is none."""
+    """Host part of host:port, without the brackets of IPv6; empty if invalid."""
     try:
         parts = urlsplit(f"//{netloc}")
         return "" if parts.netloc != netloc or "@" in netloc or parts.port == 0 else parts.hostname or ""

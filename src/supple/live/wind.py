@@ -1,4 +1,4 @@
-"""Wind on the live page: how fast it blows, and which way."""
+"""Wind in live scenes: speed and direction."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from supple.live.settings import Settings, Velocity
 from supple.scene import Scene
 
 FASTEST = 20.0
-"""End of the slider of speeds [m/s], where the scene has no faster wind."""
+"""Upper end of the speed slider [m/s], unless the scene has faster wind."""
 
 
 class Winds:
-    """Those of a scene. Where cloth has none, there is one on all of it, which does nothing until somebody
-    lets it blow: not even what air at rest does."""
+    """Winds of a scene.
+
+    Scenes with cloth but without wind get a wind on all cloth, which is inactive at zero velocity: it does
+    not even cause air resistance.
+    """
 
     def __init__(self, scene: Scene) -> None:
         cloth = [body for body in scene.bodies if body.kind == "cloth"]
         self.offered = cloth if not scene.winds else []
-        """What a wind that the scene does not have would blow on."""
+        """Bodies affected by the additional wind."""
         if self.offered:
             scene = copy(scene)
             scene.winds = []
@@ -31,7 +34,7 @@ class Winds:
         self._winds = scene.winds
 
     def known(self, settings: Settings) -> Settings:
-        """Settings that say nothing of winds have those of the scene."""
+        """Add the scene's winds to settings without winds."""
         if settings.winds:
             return settings
         x, y, z = np.array([wind.velocity for wind in self._winds], float).reshape(-1, 3).T.tolist()
@@ -40,8 +43,14 @@ class Winds:
     def forces(
         self, velocities: tuple[Velocity, ...], x: np.ndarray, v: np.ndarray, time: float
     ) -> np.ndarray | None:
-        """(n, 3) [N] of all winds with velocities [m/s], at a time [s], on vertices at positions x (n, 3) [m]
-        with velocities v (n, 3) [m/s]; None where there is no wind."""
+        """Total wind forces (n, 3) [N]; None without active wind.
+
+        Args:
+            velocities: Velocity of each wind [m/s].
+            x: (n, 3) positions [m].
+            v: (n, 3) velocities [m/s].
+            time: Time [s].
+        """
         blowing = [
             replace(wind, velocity=velocity).forces(x, v, time)
             for wind, velocity in zip(self._winds, velocities, strict=True)
@@ -51,8 +60,10 @@ class Winds:
 
 
 class WindFolder:
-    """Speed and direction of one of the winds, in motions. Directions are as those of cameras: 0° blows
-    along z, 90° along x."""
+    """Wind controls: speed and direction, for motions.
+
+    Directions follow the convention of cameras: 0° blows along z, 90° along x.
+    """
 
     def __init__(self, gui: Any, winds: int) -> None:
         numbers = tuple(str(k + 1) for k in range(winds))
@@ -75,7 +86,7 @@ class WindFolder:
             speed = math.hypot(*velocity)
             self.speed.max = max(FASTEST, speed)
             self.speed.value = speed
-            if speed:  # air at rest goes nowhere; the direction stays for when it blows again
+            if speed:  # zero velocity has no direction; keep the sliders
                 x, y, z = velocity
                 self.towards.value = math.degrees(math.atan2(x, z))
                 self.rising.value = math.degrees(math.asin(np.clip(y / speed, -1, 1)))
@@ -96,7 +107,7 @@ class WindFolder:
 
     @property
     def _velocity(self) -> Velocity:
-        """What the sliders say [m/s]."""
+        """Velocity given by the sliders [m/s]."""
         speed, a, e = self.speed.value, math.radians(self.towards.value), math.radians(self.rising.value)
         return (
             speed * math.sin(a) * math.cos(e),

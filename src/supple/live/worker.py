@@ -1,4 +1,4 @@
-"""What a live session does in its thread: it obeys commands, updates the simulation and shows snapshots."""
+"""Thread loop of a live session: executes commands, updates the simulation and publishes snapshots."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ from supple.live.snapshot import Notice, Snapshot, snapshot_of
 log = logging.getLogger("supple")
 
 QUICKEST, SLOWEST = 1 / 60, 1 / 10
-"""Seconds from update to update, at least, where nothing takes longer."""
+"""Lower and upper bounds on the minimum time between updates [s]."""
 
 LONG = 1.0
-"""Seconds that a step takes until the page says that it is being solved, and from then on how long."""
+"""Time after which the page reports a step in progress [s], and the interval of these reports."""
 
 IDLE = 1 / 30
-"""Seconds between looks at the clock while there is nothing to solve."""
+"""Polling interval without work [s]."""
 
 EXPECTED = (ValueError, ArithmeticError, MemoryError, OSError)
 """Errors whose text is a sentence for the user."""
 
 
 class Worker:
-    """Updates a simulation while it plays, obeys `commands` in between (None to end), shows the latest
-    `snapshot`, and tells `listeners` what went wrong."""
+    """Update loop of a session.
+
+    Attributes:
+        commands: Queue of commands executed between updates; None ends the loop.
+        listeners: Functions that receive notices.
+        urgent: Event, set after commands that abandon a step of a motion.
+        snapshot: Latest snapshot.
+    """
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -39,12 +45,11 @@ class Worker:
         self.listeners: list[Callable[[Notice], None]] = []
         self.commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self.urgent = threading.Event()
-        """Set after a command for which a step of a motion is given up rather than waited for."""
         self._changed = threading.Condition()
         self.snapshot = snapshot_of(simulation, 0, 0, "Preparing the scene…", False, 0.0)
 
     def wait(self, version: int, timeout: float) -> Snapshot:
-        """The first snapshot after a version; the present one when that takes too long [s]."""
+        """Wait for a newer snapshot; returns the current one after a timeout [s]."""
         with self._changed:
             self._changed.wait_for(lambda: self.snapshot.version > version, timeout)
         return self.snapshot
@@ -61,7 +66,7 @@ class Worker:
         self._simulation.reset()
 
     def live(self) -> None:
-        """The thread."""
+        """Thread function."""
         handler, level = _Announcer(self._show), log.level
         log.addHandler(handler)
         log.setLevel(logging.INFO)
@@ -78,7 +83,7 @@ class Worker:
             log.setLevel(level)
 
     def _obey(self) -> bool:
-        """Obey all commands that are waiting, and wait for one where there is nothing else to do."""
+        """Execute queued commands, waiting for one if idle; False ends the thread."""
         self.urgent.clear()
         idle = not (self._playing or self._steps or self._simulation.stale)
         while True:
@@ -93,7 +98,7 @@ class Worker:
             idle = False
 
     def _attempt(self, action: Callable[[], None]) -> bool:
-        """Do something. What goes wrong is told; False then."""
+        """Call a function and report errors to listeners; False after an error."""
         try:
             action()
         except Exception as error:
@@ -107,7 +112,7 @@ class Worker:
         return True
 
     def _work(self) -> None:
-        """What is to do between two looks at the commands."""
+        """Work between two checks of the command queue."""
         if self._simulation.stale:
             self._show("Preparing…")
             self._simulation.prepare()
@@ -143,7 +148,7 @@ class Worker:
 
     @property
     def _pace(self) -> float:
-        """Seconds that an update takes at least: what moves is not shown faster than it is."""
+        """Minimum time between updates [s]; motions are not shown faster than real time."""
         settings = self._simulation.settings
         return QUICKEST if settings.quasistatic else min(max(settings.dt, QUICKEST), SLOWEST)
 
@@ -159,7 +164,7 @@ class Worker:
 
 
 class _Announcer(logging.Handler):
-    """Tells which kernel is being compiled, which takes seconds."""
+    """Log handler that shows the kernel being compiled, which takes seconds."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)

@@ -1,4 +1,4 @@
-"""What a run is once it is on disk: its account, the saved run, its pictures, and the page that shows it."""
+"""Saved runs: report, frames, pictures, and the result page."""
 
 from supple.runs.pages import write_page
 from supple.runs.pictures import Appearance, draw_film, draw_picture, draw_plots, make_appearance

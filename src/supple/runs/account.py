@@ -1,4 +1,4 @@
-"""report.json: what was run, with what, and how every frame ended; written and read back."""
+"""report.json: settings, circumstances and results of every frame; written and read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ FIGURES = ("imbalance", "reduction", "residual", "energy")
 
 
 def new_account(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """The account of a run before its first frame. frames: how many there will be. settings: solver, options
-    and limits, which a resumed run must have in common with the interrupted one."""
+    """Report of a run before its first frame.
+
+    Args:
+        file: The scene file.
+        frames: Number of frames.
+        settings: Solver, options and limits, which a resumed run must share with the interrupted one.
+    """
     return {
         "scene": {**scene_facts(file), "frames": frames},
         "solver": settings,
@@ -48,7 +53,7 @@ def scene_facts(file: SceneFile) -> dict[str, Any]:
 
 
 def circumstances() -> dict[str, Any]:
-    """With what, where and when figures were measured."""
+    """Versions, machine and date of a measurement."""
     return {
         "versions": versions(),
         "machine": machine(),
@@ -57,7 +62,7 @@ def circumstances() -> dict[str, Any]:
 
 
 def fingerprint(file: SceneFile) -> str:
-    """A hash of the scene file and of the meshes that it reads."""
+    """Hash of a scene file and its meshes."""
     digest = hashlib.sha256(file.path.read_bytes())
     for body in file.scene.bodies:
         digest.update(body.mesh.points.tobytes())
@@ -69,7 +74,11 @@ def fingerprint(file: SceneFile) -> str:
 
 
 class Looks:
-    """What `watch` sees in the course of one solve, for the curve of the last frame."""
+    """Callback that records the convergence curve of the current solve, for the last frame's plot.
+
+    Attributes:
+        seen: Lists of iterations, relative residuals and seconds.
+    """
 
     def __init__(self) -> None:
         self.seen: dict[str, list[Any]] = {}
@@ -106,8 +115,16 @@ def set_totals(account: dict[str, Any]) -> None:
 def complete_frames(
     folder: ResultsFolder, account: dict[str, Any], note: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """The frames that are whole in a folder, whose looks go into the account; refuses to mix those of another
-    scene or other settings. note: called with a sentence where a frame is damaged."""
+    """Report entries of the intact frames in a folder; restores the convergence curve.
+
+    Args:
+        folder: The results folder.
+        account: Report of the resumed run, completed in place.
+        note: Called with a sentence if a frame is damaged.
+
+    Raises:
+        ResultsError: The frames belong to another scene or to other settings, or there are too many.
+    """
     old = folder.read_report()
     if old["scene"]["sha256"] != account["scene"]["sha256"]:
         raise ResultsError(
@@ -138,13 +155,13 @@ def complete_frames(
 
 
 def restore_infinities(frames: list[dict[str, Any]]) -> None:
-    """JSON has no infinity: figures that are missing in frames were infinite or NaN."""
+    """Replace null figures of frames by infinity, since JSON has neither infinity nor NaN."""
     for frame in frames:
         frame.update({name: math.inf for name in FIGURES if frame[name] is None})
 
 
 def report_of(entry: dict[str, Any]) -> Report:
-    """The report of a frame, or of a trial, as it was before it was written."""
+    """Report of a frame or trial, from its JSON entry."""
     values = {field.name: entry[field.name] for field in fields(Report) if field.name in entry}
     history = None if entry["history"] is None else History(**entry["history"])
     return Report(**values | {"outcome": Outcome[entry["outcome"].upper()], "history": history})

@@ -1,4 +1,4 @@
-"""comparison.json: what was compared, how each solver did, and all curves; written and read back."""
+"""comparison.json: settings, results and convergence curves of every solver; written and read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def new_account(
 
 
 def _entry(trial: Trial) -> dict[str, Any]:
-    """The figures and curves of a trial; only label, solver, options and error where it could not be run."""
+    """Figures and curves of a trial; a failed trial has label, solver, options and error only."""
     entry = {
         "label": trial.label,
         "solver": trial.solver.name,
@@ -67,12 +67,16 @@ def _pace(report: Report) -> float | None:
 
 
 def picture_name(label: str) -> str:
-    """picture_pbng_chebyshev.png"""
+    """File name of a trial's picture: picture_pbng_chebyshev.png"""
     return f"picture_{re.sub(r'[^A-Za-z0-9.]+', '_', label).strip('_')}.png"
 
 
 def read_comparison(folder: Path) -> dict[str, Any]:
-    """The account in a results folder of `supple compare`."""
+    """Read comparison.json from a results folder of `supple compare`.
+
+    Raises:
+        ResultsError: The file is not a comparison.
+    """
     path = folder / "comparison.json"
     check_unchanged(path, "figures in it may be wrong. Compare again with --overwrite.")
     try:
@@ -89,7 +93,11 @@ def read_comparison(folder: Path) -> dict[str, Any]:
 
 
 def trial_of(entry: dict[str, Any]) -> Trial:
-    """A trial as it was before it was written."""
+    """Trial from its JSON entry.
+
+    Raises:
+        ResultsError: This version does not know the solver or its options.
+    """
     try:
         solver = SOLVERS[entry["solver"]](**entry["options"])
     except (KeyError, TypeError, ValueError):

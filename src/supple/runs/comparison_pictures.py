@@ -1,4 +1,4 @@
-"""The plots and pictures of a comparison."""
+"""Plots and pictures of a comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
 
 def draw_plots(comparison: Comparison, account: dict[str, Any], folder: Path) -> None:
-    """residual_iterations.png, residual_seconds.png, energy_iterations.png and energy_seconds.png"""
+    """Draw residual_iterations.png, residual_seconds.png, energy_iterations.png and energy_seconds.png."""
     for quantity, against in product(QUANTITIES, AGAINST):
         name = f"{quantity}_{against}.png"
         with replacing(folder / name) as path:
@@ -38,8 +38,13 @@ def draw_plots(comparison: Comparison, account: dict[str, Any], folder: Path) ->
 def draw_pictures(
     comparison: Comparison, file: SceneFile, account: dict[str, Any], folder: Path
 ) -> str | None:
-    """A picture for each solver that ran, all with the same camera and colours; a sentence where VTK cannot
-    draw. A body that a solver has blown up out of sight is drawn to its own scale, and says so."""
+    """Draw a picture per solver with common camera and colors.
+
+    Diverged bodies are drawn to their own scale, with a remark in the subtitle.
+
+    Returns:
+        A sentence if VTK could not draw, otherwise None.
+    """
     ran = [trial for trial in comparison.trials if trial.report is not None]
     shapes: dict[str, np.ndarray] = {trial.label: trial.positions for trial in ran}  # type: ignore[misc]
     best = min(ran, key=lambda trial: trial.report.imbalance)  # type: ignore[union-attr]
@@ -63,6 +68,6 @@ def draw_pictures(
 
 
 def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:
-    """The labels of the shapes that are no farther from the best one than it is large."""
+    """Labels of shapes within one body size of the best shape."""
     reach = float(np.linalg.norm(np.ptp(best, axis=0)))
     return [label for label, x in shapes.items() if np.linalg.norm(x - best, axis=1).max() <= reach]

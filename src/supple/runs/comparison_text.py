@@ -1,4 +1,4 @@
-"""What the account of a comparison says, in words."""
+"""Text of comparison results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from supple.words import counted, say_cells, say_seconds
 
 Entry = dict[str, Any]
-"""What a comparison has of a solver that ran."""
+"""Report entry of a solver that ran."""
 
 COLUMNS: dict[str, Callable[[Entry], str]] = {
     "outcome": lambda entry: entry["outcome"].replace("_", " "),
@@ -24,7 +24,7 @@ COLUMNS: dict[str, Callable[[Entry], str]] = {
 
 
 def setting(account: dict[str, Any]) -> str:
-    """4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
+    """One-line settings: 4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
     scene, frame = account["scene"], account["warmup"]["frames"] + 1
     step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
     threads = max((entry["threads"] for entry in account["trials"] if entry["error"] is None), default=1)
@@ -35,7 +35,7 @@ def setting(account: dict[str, Any]) -> str:
 
 
 def caption(entry: Entry) -> str:
-    """40 iterations, 0.12 s · residual × 2.9e-02 · 3 inverted elements"""
+    """Picture caption: 40 iterations, 0.12 s · residual × 2.9e-02 · 3 inverted elements"""
     parts = [
         f"{counted(entry['iterations'], 'iteration')}, {say_seconds(entry['seconds'])}",
         f"residual × {entry['reduction']:.1e}",

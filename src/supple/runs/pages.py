@@ -1,4 +1,4 @@
-"""What the page of a results folder shows: that of a run, or that of a comparison."""
+"""HTML result pages for runs and comparisons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,15 @@ def page_of(folder: Path) -> Page:
 
 
 def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
-    """Write the page of a results folder, report.html there unless another file is named."""
+    """Write the result page of a folder.
+
+    Args:
+        folder: Results folder of a run or comparison.
+        path: File to write; report.html in the results folder by default.
+
+    Returns:
+        The path and the page.
+    """
     page = page_of(folder)
     path = page_file(folder / "report.html" if path is None else path)
     page.write(path)
@@ -89,7 +97,10 @@ def _picture(run: SavedRun) -> Figure:
 
 
 def _plots(account: dict[str, Any]) -> list[Figure]:
-    """Of all iterations that were kept, else of what was seen of the last frame; and of all frames."""
+    """Convergence plots, and plots over all frames.
+
+    Convergence is plotted from recorded histories, otherwise from the callback data of the last frame.
+    """
     frames, tolerance = account["frames"], account["solver"]["tolerance"]
     histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
     plots = []
@@ -179,7 +190,7 @@ def _page_of_comparison(folder: Path) -> Page:
 
 
 def _stored(path: Path, caption: str) -> Figure:
-    """A picture that is there already, the same in both themes."""
+    """Existing picture, used for both themes."""
     return Figure(caption, **dict.fromkeys(THEMES, picture_uri(path)))
 
 

@@ -1,4 +1,4 @@
-"""The pictures, films and plots of a run."""
+"""Pictures, films and plots of a run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,21 @@ QUANTITIES: tuple[Quantity, ...] = ("imbalance", "energy")
 AGAINST: tuple[Against, ...] = ("iterations", "seconds")
 
 TURNTABLE = 90
-"""Pictures of a film that goes once around a single frame."""
+"""Number of pictures in one camera orbit around a single frame."""
 
 
 @dataclass(frozen=True)
 class Appearance:
-    """How pictures and films show a run. size: None for that of the house; thickness: how many times as thick
-    as it is cloth is drawn; names: whether those of bodies are written below them."""
+    """Display settings of pictures and films.
+
+    Attributes:
+        field: Field that determines the colors.
+        camera: Azimuth and elevation.
+        theme: "light" or "dark".
+        size: Width and height in pixels; the default size if None.
+        thickness: Factor on the drawn thickness of cloth.
+        names: Write the names of bodies below them.
+    """
 
     field: str
     camera: Angles
@@ -58,7 +66,11 @@ def make_appearance(
     thickness: float | None = None,
     names: bool | None = None,
 ) -> Appearance:
-    """What is asked for, else what the scene file says; refuses what there is not."""
+    """Combine display settings from arguments and scene file.
+
+    Raises:
+        ValueError: An argument is invalid, or the field is not available for the scene.
+    """
     chosen = file.view.field if field is None else field
     field_named(chosen)
     if chosen == "residual" and not file.scene.quasistatic and file.scene.substeps > 1:
@@ -72,7 +84,7 @@ def make_appearance(
 
 
 def draw_picture(run: SavedRun, appearance: Appearance, index: int, path: Path) -> str | None:
-    """Draw one frame; a sentence where VTK could not."""
+    """Draw one frame; returns a sentence if VTK could not draw, otherwise None."""
     size = appearance.size or PICTURE_SIZE
     with replacing(path) as unfinished:
         shape = run.shapes([index])[0]
@@ -96,9 +108,19 @@ def draw_film(
     turning: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> str | None:
-    """Draw frames one after the other into all of the paths; a sentence where VTK could not.
+    """Render frames into films.
 
-    fps: pictures per second; the pace of the run unless given. watch: called as watch(done, pictures).
+    Args:
+        run: The run.
+        appearance: Display settings.
+        indices: Frame numbers.
+        paths: Files to write, all with the same pictures.
+        fps: Pictures per second; by default the pace of the run.
+        turning: Move the camera once around the scene.
+        watch: Called as watch(done, pictures).
+
+    Returns:
+        A sentence if VTK could not draw, otherwise None.
     """
     shapes = run.shapes(indices)
     size = appearance.size or FILM_SIZE
@@ -122,7 +144,7 @@ def draw_film(
 
 
 def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Imbalance and energy against iterations and seconds, where they were kept; names of files."""
+    """Plot recorded relative residuals and energies against iterations and time; returns file names."""
     histories = {f"frame {f['index']}": History(**f["history"]) for f in account["frames"] if f["history"]}
     names = {}
     for quantity, against in product(QUANTITIES, AGAINST) if histories else ():

@@ -1,4 +1,4 @@
-"""A run as its results folder has it: everything that pictures need, without simulating."""
+"""Run loaded from its results folder: all data for pictures and evaluation, without simulating."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ log = logging.getLogger("supple")
 T = TypeVar("T")
 
 SCENE = "scene.toml"
-"""The copy of the scene file in a results folder."""
+"""Copy of the scene file in a results folder."""
 
 
 def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
-    """Delete old results, start the checksums of new ones and put a copy of the scene file there, which may
-    itself be such a copy."""
+    """Delete old results, start new checksums and copy the scene file, which may itself be such a copy."""
     text = file.path.read_bytes()
     folder.clear()
     start_checksums(folder.path)
@@ -51,8 +50,15 @@ def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A results folder, its account with the frames that are complete, and the scene that was run. built and
-    in_hand: the model and frames, by number, that need not be made and read again."""
+    """Run in a results folder.
+
+    Attributes:
+        folder: The results folder.
+        account: Report with the complete frames.
+        file: Scene of the run.
+        built: Model of the scene, if already built.
+        in_hand: Frames in memory, by number.
+    """
 
     folder: ResultsFolder
     account: dict[str, Any]
@@ -85,20 +91,24 @@ class SavedRun:
 
     @property
     def indices(self) -> range:
-        """The numbers of the frames; 0 is the start."""
+        """Numbers of the complete frames; 0 is the initial state."""
         return self.folder.indices(self.account)
 
     @property
     def frames(self) -> SavedFrames:
-        """All complete frames with their reports, each read when it is asked for; the first is frames[0]."""
+        """Complete frames with their reports, read on access; frames[0] is frame 1."""
         return SavedFrames(self, range(1, len(self.account["frames"]) + 1))
 
     def shapes(self, indices: Sequence[int] | None = None) -> SavedShapes:
-        """The frames with these numbers, 0 for the start; all of them unless given."""
+        """Shapes of frames for pictures.
+
+        Args:
+            indices: Frame numbers, 0 for the initial state; all frames by default.
+        """
         return SavedShapes(self, indices or self.indices)
 
     def caption(self, index: int) -> str:
-        """pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
+        """Picture caption: pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
         frames = self.account["scene"]["frames"]
         if index == 0:
             return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
@@ -115,14 +125,18 @@ class SavedRun:
         return " · ".join(parts)
 
     def time(self, index: int) -> float:
-        """Of the frame with this number [s]: 0 for the start; an equilibrium is at the end of everything."""
+        """Time of a frame [s]: 0 for the initial state, infinite for a single equilibrium."""
         if index == 0:
             return 0.0
         single = self.account["solver"].get("single_equilibrium", False)
         return np.inf if single else float(self.account["frames"][index - 1]["time"])
 
     def evaluate(self, index: int) -> Evaluation:
-        """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
+        """Forces, energies, deformations and stresses of a frame.
+
+        Args:
+            index: Frame number; 0 is the initial state.
+        """
         frame = self.frame(index)
         x = np.asarray(frame.positions, float)
         remembered = frame.state.remembered if frame.state is not None else {}
@@ -130,7 +144,11 @@ class SavedRun:
         return evaluation_of(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:
-        """What led to a frame; None where nothing but constant forces did, and for the start."""
+        """Time step that led to a frame.
+
+        Returns:
+            None for the initial state, and for equilibria that depend on constant forces alone.
+        """
         if index == 0:
             return None
         scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
@@ -139,7 +157,7 @@ class SavedRun:
         here = self.frame(index)
         remembered = {} if here.state is None else here.state.remembered
         acting = force, self.model.materials_at(time), time, remembered
-        if self.model.grid is not None:  # whose nodes have the inertia
+        if self.model.grid is not None:  # grid nodes carry the inertia
             return Step(np.inf, here.positions, *acting)
         if scene.quasistatic:
             still = force is None and acting[1] is None and not remembered and self.model.obstacles is None
@@ -159,8 +177,7 @@ class SavedRun:
         return Step(scene.dt, start if v is None else coasted(self.model, start, v, scene.dt), *acting)
 
     def _looked_back(self, index: int, rule: Rule) -> np.ndarray | None:
-        """Where inertia pulled in a step of second order that led to a frame; None where the frame before
-        does not say."""
+        """Inertial target positions of a second-order step; None if the required history is missing."""
         before = self.frame(index - 1).state if index - 1 in self.indices and index > 1 else None
         if before is None or rule.past not in before.remembered:
             return None
@@ -169,7 +186,7 @@ class SavedRun:
 
 
 def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:
-    """Obstacles with rigid bodies where the states of frames have them."""
+    """Obstacles with the rigid body poses recorded in frames."""
     known = [frame for frame in frames if frame.state is not None and RIGID in frame.state.remembered]
     if not known:
         return obstacles
@@ -179,7 +196,7 @@ def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obst
 
 
 def obstacles_in(folder: Path) -> Obstacles | None:
-    """Those of the scene that a results folder has a copy of."""
+    """Obstacles of the scene in a results folder; None without a readable scene."""
     if not (folder / SCENE).exists():
         return None
     account = ResultsFolder(folder).read_report()
@@ -195,12 +212,12 @@ def obstacles_in(folder: Path) -> Obstacles | None:
 
 
 def fields_of(run: SavedRun, names: Sequence[str]) -> Callable[[SavedFrame], Fields] | None:
-    """What files are to have of a frame; None where nothing is asked for."""
+    """Function that evaluates named fields of a frame; None without names."""
     return (lambda frame: run.evaluate(frame.index).fields(names)) if names else None
 
 
 class _Saved(Sequence[T]):
-    """What a saved run has of some frames, each read when it is asked for."""
+    """Sequence of items of a saved run, read on access."""
 
     def __init__(self, run: SavedRun, indices: Sequence[int]) -> None:
         self.run, self.indices = run, indices
@@ -221,11 +238,11 @@ class _Saved(Sequence[T]):
 
     @abstractmethod
     def _read(self, index: int) -> T:
-        """What there is of one frame."""
+        """Read the item of one frame."""
 
 
 class SavedShapes(_Saved[Shape]):
-    """What pictures show of frames."""
+    """Shapes of frames for pictures."""
 
     def _read(self, index: int) -> Shape:
         positions = np.asarray(self.run.frame(index).positions, float)
@@ -234,7 +251,7 @@ class SavedShapes(_Saved[Shape]):
 
 
 class SavedFrames(_Saved[Frame]):
-    """Frames as `simulate` gave them."""
+    """Frames as returned by `simulate`."""
 
     def _read(self, index: int) -> Frame:
         run, saved = self.run, self.run.frame(index)
@@ -246,7 +263,14 @@ class SavedFrames(_Saved[Frame]):
 
 
 def open_run(path: Path) -> SavedRun:
-    """The run in a results folder; what is missing for pictures of it is said in a sentence."""
+    """Load the run in a results folder.
+
+    Args:
+        path: The results folder.
+
+    Raises:
+        ResultsError: The folder has no run, no complete frame, or a scene that has changed since.
+    """
     folder = ResultsFolder(path)
     _refuse_other(path)
     account = folder.read_report()
@@ -270,7 +294,7 @@ def _refuse_other(path: Path) -> None:
 
 
 def _scene(path: Path, account: dict[str, Any]) -> SceneFile:
-    """The scene that was run, from its copy and the mesh files that it reads."""
+    """Scene of the run, loaded from the copied scene file and its mesh files."""
     copy = path / SCENE
     if not copy.exists():
         raise ResultsError(

@@ -1,4 +1,4 @@
-"""What the account of a run says, in words."""
+"""Text of run results."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from supple.words import counted
 
 
 def solver_name(account: dict[str, Any]) -> str:
-    """pbng (chebyshev)"""
+    """Solver and acceleration: pbng (chebyshev)"""
     solver = account["solver"]
     acceleration = solver["options"].get("acceleration", "none")
-    kind = acceleration if isinstance(acceleration, str) else acceleration["kind"]  # a name in older ones
+    kind = acceleration if isinstance(acceleration, str) else acceleration["kind"]  # name in older runs
     return solver["method"] + (f" ({kind})" if kind != "none" else "")
 
 
 def outcome(frames: list[dict[str, Any]]) -> str:
-    """The sentence that holds for all frames, or how many frames each sentence holds for."""
+    """Outcome sentence, or frame counts per outcome."""
     if len(frames) == 1:
         return frames[0]["sentence"]
     kinds = [(frame["outcome"], frame["sentence"], frame["inverted"]) for frame in frames]
@@ -30,7 +30,7 @@ def outcome(frames: list[dict[str, Any]]) -> str:
 
 
 def _of_several(name: str, sentence: str, is_inverted: bool, most: int) -> str:
-    """The sentence of a frame, with the largest number of inverted elements in place of its own."""
+    """Outcome sentence of a frame, with the largest number of inverted elements of all frames."""
     if not is_inverted:
         return sentence
     return Outcome[name.upper()].sentence(f"up to {counted(most, 'inverted element')}")
@@ -41,8 +41,11 @@ def has_inverted(frames: list[dict[str, Any]]) -> bool:
 
 
 def inverted(frames: list[dict[str, Any]]) -> str:
-    """14 elements; of several frames, in how many and how many at most: up to 14 elements, in 3 of 12 frames
-    (the last has none)"""
+    """Number of inverted elements in words.
+
+    For one frame "14 elements", for several frames "up to 14 elements, in 3 of 12 frames (the last has
+    none)".
+    """
     counts = [frame["inverted"] for frame in frames]
     if len(counts) == 1:
         return counted(counts[0], "element")
@@ -52,7 +55,7 @@ def inverted(frames: list[dict[str, Any]]) -> str:
 
 
 def inversion_warning(frames: list[dict[str, Any]]) -> str | None:
-    """What inverted elements mean for a run; None where there are none."""
+    """Warning about inverted elements; None without inverted elements."""
     if not has_inverted(frames):
         return None
     return (

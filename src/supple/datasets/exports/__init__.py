@@ -1,5 +1,8 @@
-"""Data sets in other formats, for those who read these: one file for each, whose READING says in the data
-card how to open what its `write` has written."""
+"""Data sets in other formats.
+
+Each format has a module with a function `write` and a text `READING` for the data card, which explains how to
+open the written files.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,19 @@ from supple.io.replacing import replacing_folder
 
 @dataclass(frozen=True)
 class Export:
-    """What a format is called, the module of `exports` that writes it, and the package that it needs."""
+    """Export format.
+
+    Attributes:
+        name: Name of the format.
+        module: Module of this package that writes it.
+        package: Python package that it requires.
+        install: Name of that package on PyPI.
+    """
 
     name: str
     module: str
     package: str | None = None
     install: str | None = None
-    """What pip calls the package."""
 
 
 EXPORTS = {
@@ -44,8 +53,21 @@ EXPORTS = {
 def export_dataset(
     data: Dataset, to: str, output: Path | None = None, watch: Callable[[int, int], None] | None = None
 ) -> Path:
-    """Write the samples that converged, with their inputs, reports and parts, into a folder of another format
-    that takes the place of what was there; returns it. It has a data card."""
+    """Export the converged samples with inputs, reports, splits and a data card.
+
+    Args:
+        data: The data set.
+        to: Name of the format: "lance", "hdf5", "webdataset" or "plaid".
+        output: Folder to write, replacing an earlier export; STORE_FORMAT next to the store by default.
+        watch: Called as watch(done, samples).
+
+    Returns:
+        The folder.
+
+    Raises:
+        DatasetError: The format is unknown, its package is missing, no sample converged, or the folder is not
+            an earlier export.
+    """
     if to not in EXPORTS:
         raise DatasetError(f"there is no format {to!r} for data sets; {closest(to, EXPORTS)}")
     export = EXPORTS[to]
@@ -74,7 +96,7 @@ def export_dataset(
 
 
 def _refuse_precious(folder: Path, store: Path) -> None:
-    """Refuse to replace a folder that is no earlier export."""
+    """Refuse to replace a folder that is not an earlier export."""
     if folder.resolve() in (store.resolve(), *store.resolve().parents):
         raise DatasetError(f"{folder} is the data set itself, or has it inside; name another folder.")
     if not folder.exists():

@@ -1,4 +1,4 @@
-"""Samples as rows: what every format has of each of them."""
+"""Row representation of samples, shared by all formats."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PARTS = ("train", "valid", "test")
 
 
 def part_of(data: Dataset) -> dict[int, str]:
-    """The part that every good sample belongs to, by its id."""
+    """Split of every good sample, by sample id."""
     return {int(sample): part for part in PARTS for sample in data.split(part)}
 
 
 def figures(data: Dataset, sample: int) -> dict[str, Any]:
-    """Inputs and report of a sample, as plain values."""
+    """Inputs and report of a sample as plain Python values."""
     inputs = {name: column[sample].tolist() for name, column in data.inputs.items()}
     report = {name: column[sample].item() for name, column in data.report.items() if name != "outcome"}
     return {"id": int(sample), "inputs": inputs, "report": report | {"outcome": str(data.outcomes[sample])}}

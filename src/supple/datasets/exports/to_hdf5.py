@@ -1,4 +1,4 @@
-"""HDF5: one file with a chunk for each sample, in groups as in the store."""
+"""HDF5 export: one file with the store's groups and one chunk per sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lance: a table with a row for each sample, which Hugging Face `datasets` reads."""
+"""Lance export: a table with one row per sample, readable by Hugging Face `datasets`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ as flat lists, whose shapes are in the metadata of the schema.
 
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
-    """samples.lance; quantities are flat lists of a fixed size, whose shapes the metadata of the schema has;
-    rest.npz has what all samples share."""
+    """Write samples.lance and rest.npz.
+
+    Quantities are flat lists of fixed size; the schema metadata contains their shapes.
+    """
     schema = _schema(data)
     parts = part_of(data)
 
@@ -64,7 +66,7 @@ def _schema(data: Dataset) -> Any:
 
 
 def _flat(name: str) -> str:
-    """Dots in names of columns mean fields of structures."""
+    """Column name without dots, which Lance reserves for fields of structures."""
     return name.replace(".", "_")
 
 

@@ -1,5 +1,7 @@
-"""The layout of PLAID with its Zarr backend: a group for each sample, what is constant once, and a learning
-problem. YAML files are written as JSON, which is YAML."""
+"""PLAID export with the Zarr backend: one group per sample, shared constants, and a learning problem.
+
+YAML files are written as JSON, a subset of YAML.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from supple.datasets.exports.rows import PARTS
 from supple.datasets.opened import Dataset
 
 MESH = "Base_3_3/Zone"
-"""The CGNS path of the mesh."""
+"""CGNS path of the mesh."""
 
 READING = """, all else is in the layout of PLAID: `infos.yaml`, `variable_schema.yaml`, the
 learning problem in `problem_definitions/`, samples in `data/`, those of training, validation and test apart,
@@ -102,7 +104,7 @@ def _schema(data: Dataset, inputs: dict[str, np.ndarray], outputs: dict[str, str
 
 
 def _write_constants(folder: Path, data: Dataset) -> None:
-    """All constants in one file to be mapped, and where each begins."""
+    """Write all constants to one memory-mappable file, and their offsets to layout.json."""
     folder.mkdir(parents=True)
     layout, offset = {}, 0
     with (folder / "data.mmap").open("wb") as file:

@@ -1,4 +1,4 @@
-"""WebDataset: tar files in which every sample is a few files of the same name, read one after the other."""
+"""WebDataset export: tar files for sequential reading, with files of equal base name per sample."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ reads tar files opens them, too.
 
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
-    """train-000000.tar and so on, of a shard each; rest.npz has what all samples share."""
+    """Write tar files such as train-000000.tar, and rest.npz with the arrays shared by all samples."""
     done = 0
     for part in PARTS:
         ids = data.split(part)
