@@ -1,4 +1,4 @@
-"""Contact: shapes of obstacles and their distance, and forces that push and rub at the points of contact."""
+"""Contact with obstacles: shapes, signed distances and the Coulomb contact law; contact between surfaces."""
 
 from supple.contact.coulomb import allowed, respond, support
 from supple.contact.obstacles import Obstacles

@@ -1,7 +1,7 @@
-"""Where rows begin, from how many things each has: sums of all that come before, wherever kernels run.
+"""Exclusive prefix sum on CPU threads and GPU.
 
-Numbers are added up in chunks, sums of chunks again, and what is left by one thread; then every chunk knows
-what comes before it.
+Chunks of numbers are summed in parallel, then chunks of these sums. One thread scans the remaining sums. Two
+parallel passes then distribute the offsets back to the chunks.
 """
 
 from __future__ import annotations
@@ -13,32 +13,37 @@ import numpy as np
 from supple.kernels import Runner, do, each_item, number, passage, physics, strides
 
 CHUNK = 64
-"""Numbers that a thread adds up one after the other."""
+"""Numbers that one thread adds sequentially."""
 
 CHUNKS = 32
-"""That make a good item of work: one for each lane of a device."""
+"""Chunks per work item: one for each lane of a GPU warp."""
 
 PHASES = 5
-"""Of `add_up`."""
+"""Phases of `add_up`."""
 
 
 class Sum(NamedTuple):
-    """sums (c,) get those of chunks of numbers (m,)."""
+    """Work: sums (c,) of the chunks of numbers (m,)."""
 
     numbers: Any
     sums: Any
 
 
 class Alone(NamedTuple):
-    """before (m + 1,) gets the sums of all numbers (m,) that come before, by one thread."""
+    """Work: exclusive prefix sum before (m + 1,) of numbers (m,), by a single thread."""
 
     numbers: Any
     before: Any
 
 
 class Fill(NamedTuple):
-    """before (m + 1,) gets the sums of all numbers (m,) that come before, where what comes before chunks is
-    known: chunk_before (c + 1,)."""
+    """Work: exclusive prefix sum of all numbers from the offsets of the chunks.
+
+    Attributes:
+        numbers: (m,) numbers.
+        before: (m + 1,) output, the last entry is the total.
+        chunk_before: (c + 1,) sum of all numbers before each chunk.
+    """
 
     numbers: Any
     before: Any
@@ -46,7 +51,13 @@ class Fill(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """start (m + 1,) gets the sums of all counts (m,) that come before; the rest is where that is done."""
+    """Exclusive prefix sum of counts, with its scratch memory.
+
+    Attributes:
+        count: (m,) counts.
+        start: (m + 1,) output: sum of all counts before each entry, then the total.
+        sums, sums_before, sums_of_sums, all_before: Scratch arrays of the two chunk levels.
+    """
 
     count: Any
     start: Any
@@ -57,7 +68,7 @@ class Starts(NamedTuple):
 
     @staticmethod
     def of(count: np.ndarray, runner: Runner) -> Starts:
-        """Of counts (m,), where kernels see them."""
+        """Allocate device memory for the prefix sum of counts (m,)."""
         sizes = [len(count)]
         for _ in range(2):
             sizes.append(-(-sizes[-1] // CHUNK))
@@ -68,7 +79,7 @@ class Starts(NamedTuple):
 
 @physics
 def _own_chunks(chunks, place):
-    """(first, last, step): which chunks are this thread's."""
+    """(first, last, step): range of chunks of this thread."""
     first, step = strides(place)
     begin = number(place) * CHUNKS
     return begin + first, min(chunks, begin + CHUNKS), step
@@ -109,7 +120,7 @@ def _fill(work, place):
 
 @passage
 def add_up(team, phase, starts):
-    """Find starts in `PHASES` phases."""
+    """Compute the prefix sum of `starts` in `PHASES` phases."""
     chunks, more = -(-len(starts.sums) // CHUNKS), -(-len(starts.sums_of_sums) // CHUNKS)
     each_item(team, phase, 0, chunks, Sum(starts.count, starts.sums))
     each_item(team, phase + 1, 0, more, Sum(starts.sums, starts.sums_of_sums))

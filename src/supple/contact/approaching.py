@@ -1,7 +1,8 @@
-"""How much nearer to each other surfaces can have come, body by body.
+"""Upper bounds on how much surfaces have approached each other, per body.
 
-What a body does as a whole brings none of its own parts nearer to each other, and nearer to another body by
-no more than the two move against each other; the rest is what its vertices do beside that.
+The mean displacement of a body leaves all distances within the body unchanged. Between two bodies it reduces
+distances by at most the relative displacement. The remainder is bounded by the largest deviation of vertex
+displacements from the mean.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 @kernel
 def _most(x, step, own, body, margin, count, mean, away, lower, upper):
-    """count, mean, away, lower and upper (bodies, ...) are where it works."""
+    """Bound the mutual approach of any two bodies whose swept boxes overlap [m].
+
+    count, mean, away, lower and upper (bodies, ...) are scratch arrays; away (bodies,) returns the largest
+    deviation from the mean displacement of each body [m].
+    """
     for v in own:
         b = body[v]
         count[b] += 1
@@ -51,8 +56,17 @@ def _most(x, step, own, body, margin, count, mean, away, lower, upper):
 def approaches(
     surfaces: Surfaces, x: np.ndarray, step: np.ndarray, margin: float
 ) -> tuple[np.ndarray, float]:
-    """At most so much [m] nearer to each other are surfaces within each body (b,), and of two, after a step
-    (n, 3) [m] from x (n, 3), where they are within a margin [m] of each other before or after it."""
+    """Bound the approach of surfaces within each body, and between any two bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) positions [m].
+        step: (n, 3) displacements from x [m].
+        margin: Pairs of bodies count if their swept boxes are within this distance [m].
+
+    Returns:
+        Largest decrease of any distance [m]: within each body (b,), and between two bodies.
+    """
     bodies = len(surfaces.flat)
     x, step = (np.ascontiguousarray(array, float) for array in (x, step))
     away = np.zeros(bodies)
@@ -63,15 +77,17 @@ def approaches(
 
 
 def approach(surfaces: Surfaces, x: np.ndarray, step: np.ndarray, margin: float) -> float:
-    """The largest of all."""
+    """Bound the approach of all surfaces, within and between bodies [m]; see `approaches`."""
     within, between = approaches(surfaces, x, step, margin)
     return max(float(within.max(initial=0)), between)
 
 
 @kernel
 def _moments(x, y, own, body, count, a, b, moments):
-    """a, b (bodies, 3) get the middles of bodies at x and y, moments (bodies, 9) Σ (x - a) (y - b)ᵀ; count
-    (bodies,) is where it works."""
+    """Compute centroids of bodies at x and y and their cross-covariance.
+
+    a, b (bodies, 3) return the centroids, moments (bodies, 9) Σ (x - a) (y - b)ᵀ; count (bodies,) is scratch.
+    """
     for v in own:
         count[body[v]] += 1
         for axis in range(3):
@@ -90,8 +106,10 @@ def _moments(x, y, own, body, count, a, b, moments):
 
 @kernel
 def _farthest(x, y, own, body, a, b, turn, most):
-    """most (bodies,): how far vertices are at most from where they would be in a body that turns (bodies, 3,
-    3) only."""
+    """Compute the largest distance of vertices from the rigidly moved body [m].
+
+    most (bodies,) returns the distances for rotations `turn` (bodies, 3, 3) and centroids a and b.
+    """
     for v in own:
         k, square = body[v], 0.0
         for j in range(3):
@@ -103,8 +121,18 @@ def _farthest(x, y, own, body, a, b, turn, most):
 
 
 def stretch(surfaces: Surfaces, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(b,) at most so much [m] nearer to each other are surfaces within a body with vertices at y (n, 3)
-    instead of x (n, 3): twice what they are off the turned body that fits best [Kabsch 1976]."""
+    """Bound the approach of surfaces within each body from x to y, independent of rotation.
+
+    The bound is twice the largest deviation from the best-fit rigid motion [Kabsch 1976].
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) initial positions [m].
+        y: (n, 3) final positions [m].
+
+    Returns:
+        (b,) bounds [m].
+    """
     bodies, own, body = len(surfaces.flat), surfaces.own, surfaces.body
     x, y = (np.ascontiguousarray(points, float) for points in (x, y))
     a, b, moments = np.zeros((bodies, 3)), np.zeros((bodies, 3)), np.zeros((bodies, 9))
@@ -117,8 +145,21 @@ def stretch(surfaces: Surfaces, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def come_nearer(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float, enough: float) -> float:
-    """As `approach`, from x to y (n, 3), where only the end counts: less than `enough` [m] where that can be
-    told, for bodies that turn."""
+    """Bound the approach of surfaces from x to y, with rotations removed if that helps.
+
+    In contrast to `approach`, only the final positions count, not the path.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) initial positions [m].
+        y: (n, 3) final positions [m].
+        margin: Pairs of bodies count if their swept boxes are within this distance [m].
+        enough: Threshold [m]: the tighter bound of `stretch` is computed only if it can fall below this
+            value.
+
+    Returns:
+        Largest decrease of any distance [m].
+    """
     within, between = approaches(surfaces, x, y - x, margin)
     if within.max(initial=0) > enough >= between:
         within = np.minimum(within, stretch(surfaces, x, y))
@@ -127,6 +168,7 @@ def come_nearer(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float,
 
 @kernel
 def _boxes(x, own, body, box):
+    """Extend the bounding box (6,) of each body by its vertices."""
     for v in own:
         for axis in range(3):
             box[body[v], axis] = min(box[body[v], axis], x[v, axis])
@@ -135,8 +177,7 @@ def _boxes(x, own, body, box):
 
 @kernel
 def _neighbours(box, margin, start, others):
-    """Numbers of the bodies whose boxes are within a margin of each; while others is empty they are counted
-    only."""
+    """List the bodies whose boxes are within a margin of each body; only count them if `others` is empty."""
     count = 0
     for a in range(len(box)):
         start[a] = count
@@ -153,8 +194,17 @@ def _neighbours(box, margin, start, others):
 
 
 def crowd(surfaces: Surfaces, x: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Boxes (b, 6) of bodies, lower and upper ends [m], with vertices at x (n, 3); and start (b + 1,) and
-    others (k,): the numbers of those that are within a margin [m] of each."""
+    """Bounding boxes of all bodies, and the neighbors of each.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) positions [m].
+        margin: Largest distance of neighbor boxes along each axis [m].
+
+    Returns:
+        Boxes (b, 6), lower then upper bounds [m]; start (b + 1,) and others (k,): the neighbors of body i are
+        others[start[i]:start[i + 1]].
+    """
     bodies = len(surfaces.flat)
     box = np.tile([math.inf] * 3 + [-math.inf] * 3, (bodies, 1))
     _boxes(x, surfaces.own, surfaces.body, box)

@@ -1,4 +1,4 @@
-"""Pairs in rows, in order, whoever has found them."""
+"""Sort of pairs into CSR rows; deterministic for any order of discovery."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from supple.contact.cells import BLOCK, own_part
 from supple.kernels import count_up, do, each_item, kernel, physics
 
 LONG = 64
-"""Pairs in a row, such as those of a floor below a fine cloth, from which on it is sorted as a heap; those of
-shorter ones are counted, each by itself."""
+"""Row length above which a row is sorted by heapsort, for example the row of a floor below fine cloth. In
+shorter rows the rank of each entry is counted directly."""
 
 
 class Arranging(NamedTuple):
-    """Pairs one, two (p,), in any order, go to first, second (p,), in rows from start (m + 1,) on; left (m,):
-    how many of each row are to come."""
+    """Work: scatter pairs into CSR rows.
+
+    Attributes:
+        one, two: (p,) pairs in any order.
+        start: (m + 1,) row offsets.
+        left: (m,) entries of each row still to be written.
+        first, second: (p,) output, grouped by row.
+    """
 
     one: Any
     two: Any
@@ -26,8 +32,14 @@ class Arranging(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Every number of a row, second (p,) in rows first (p,) from start (m + 1,) on, goes to where it belongs
-    in ordered (p,): after all that are less. Those of long rows stay where they are."""
+    """Work: write each entry of a short row to its sorted position.
+
+    Attributes:
+        start: (m + 1,) row offsets.
+        first: (p,) row of each entry.
+        second: (p,) entries, unsorted within a row.
+        ordered: (p,) output. Entries of rows longer than `LONG` keep their position.
+    """
 
     start: Any
     first: Any
@@ -36,7 +48,7 @@ class Ranking(NamedTuple):
 
 
 class Sort(NamedTuple):
-    """Long rows of numbers, from start (m + 1,) on."""
+    """Work: sort the entries of rows longer than `LONG`; start (m + 1,) are row offsets."""
 
     start: Any
     numbers: Any
@@ -75,7 +87,7 @@ def _sort(work, place):
 
 @physics
 def _sort_heap(numbers, begin, count):
-    """Numbers begin, ..., begin + count - 1 in order, in place, in a time of count log count."""
+    """Heapsort `count` numbers in place from index `begin`, in O(n log n) time."""
     for top in range(count // 2 - 1, -1, -1):
         _sink(numbers, begin, count, top)
     for last in range(count - 1, 0, -1):
@@ -85,7 +97,7 @@ def _sort_heap(numbers, begin, count):
 
 @physics
 def _sink(numbers, begin, count, top):
-    """Bring the number at a place of a heap to below all that are larger."""
+    """Sift the number at index `top` down the heap."""
     value = numbers[begin + top]
     while 2 * top + 1 < count:
         child = 2 * top + 1
@@ -100,6 +112,7 @@ def _sink(numbers, begin, count, top):
 
 @kernel
 def arrange(team, starts, rows, ordered):
+    """Sort pairs into CSR rows: prefix sum, scatter and sort in `PHASES` + 3 phases."""
     add_up(team, 0, starts)
     pairs = -(-len(ordered) // BLOCK)
     each_item(team, PHASES, 0, pairs, rows)

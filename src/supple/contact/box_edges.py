@@ -1,8 +1,8 @@
-"""Edges of two boxes that cross: where boxes meet that do not touch each other with corners.
+"""Edge-edge contacts of two boxes.
 
-Along n = a × b of an edge of each, one box ends with its edge where the other begins with its own, if these
-two are what comes first there. Boxes are convex, so that nothing overlaps while any direction separates them:
-of all directions, those count that separate them best [Gottschalk et al. 1996].
+Along n = a × b of one edge of each, the boxes touch with these edges if both are extreme in that direction.
+Boxes are convex, so they are disjoint if any direction separates them. Directions of largest separation count
+[Gottschalk et al. 1996].
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ import numpy as np
 from supple.contact.shapes import POSE, SIZE
 
 SLACK = 0.02
-"""Of the shortest half edge: how far edges may be from what comes first, and directions from the best one, so
-that boxes that lie on each other nearly flat have more than one point there."""
+"""Tolerance relative to the shortest half edge: distance of an edge from the extreme, and of a direction from
+the best separation. Boxes in nearly flat contact then have several contact points."""
 
 PARALLEL = 1e-3
-"""|a × b| below which edges count as parallel."""
+"""|a × b| below which edges are parallel."""
 
 
 class Block(NamedTuple):
-    """A box: centre (3,), axes (3, 3) as rows, halves (3,) of its edges; and of its twelve edges the middles
-    (12, 3) and which axis each is along (12,)."""
+    """Geometry of a box.
+
+    Attributes:
+        centre: (3,) center [m].
+        axes: (3, 3) unit axes as rows.
+        halves: (3,) half edge lengths [m].
+        middles: (12, 3) midpoints of the edges [m].
+        along: (12,) axis of each edge.
+    """
 
     centre: np.ndarray
     axes: np.ndarray
@@ -33,11 +40,12 @@ class Block(NamedTuple):
     along: np.ndarray
 
     def reach(self, n: np.ndarray) -> np.ndarray:
-        """(...) how far it goes from its centre along unit vectors (..., 3)."""
+        """Support width (...): extent from the center along unit vectors n (..., 3) [m]."""
         return np.abs(n @ self.axes.T) @ self.halves
 
 
 def block_of(row: np.ndarray) -> Block:
+    """Geometry of the box in a parameter row of `Shapes`."""
     axes, centre = row[POSE : POSE + 9].reshape(3, 3), row[POSE + 9 : POSE + 12]
     halves, along = np.asarray(row[SIZE : SIZE + 3], float), np.repeat(np.arange(3), 4)
     signs = np.zeros((12, 3))
@@ -48,8 +56,12 @@ def block_of(row: np.ndarray) -> Block:
 
 
 def separations(a: Block, b: Block) -> tuple[np.ndarray, np.ndarray]:
-    """(6,) and (k,) distances [m] between two boxes along face normals of the first and of the second, and
-    along products of their edges; negative where they overlap."""
+    """Separations of two boxes along all candidate axes [m], negative for overlap.
+
+    Returns:
+        (6,) along the face normals of a, then of b; (k,) along cross products of edges, without parallel
+        edges.
+    """
     cross = np.cross(a.axes[:, None], b.axes[None]).reshape(9, 3)
     length = np.sqrt((cross * cross).sum(axis=1))
     crossing = cross[length > PARALLEL] / length[length > PARALLEL, None]
@@ -57,7 +69,15 @@ def separations(a: Block, b: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Points, gaps and directions that push the one away, where edges of two boxes, rows of shapes, cross."""
+    """Edge-edge contacts of two boxes.
+
+    Args:
+        one: Row of the first box in `Shapes`.
+        other: Row of the second box.
+
+    Yields:
+        Contact point [m], gap [m] and unit normal toward the first box.
+    """
     a, b = block_of(one), block_of(other)
     slack = SLACK * min(a.halves.min(), b.halves.min())
     cross = np.cross(a.axes[:, None], b.axes[None])
@@ -72,14 +92,14 @@ def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
 
 
 def _apart(a: Block, b: Block, n: np.ndarray) -> np.ndarray:
-    """[m] how far apart boxes are along unit vectors n (..., 3), negative where they overlap."""
+    """Separation [m] of two boxes along unit vectors n (..., 3), negative for overlap."""
     return np.abs(n @ (a.centre - b.centre)) - a.reach(n) - b.reach(n)
 
 
 def _crossings(
     a: Block, b: Block, i: int, j: int, n: np.ndarray, slack: float
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Of edges along axis i of a and j of b, those that come first along n, which leads from b to a."""
+    """Edge pairs along axis i of a and axis j of b, both extreme along n, which points from b to a."""
     first, last = n @ a.centre - a.reach(n), n @ b.centre + b.reach(n)
     d, e = a.axes[i], b.axes[j]
     c = float(d @ e)

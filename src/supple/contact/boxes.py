@@ -1,9 +1,9 @@
-"""Contact points of two boxes: a face and what of the other box is above it, or edges that cross.
+"""Contact points of two boxes: clipped face contacts or edge-edge contacts.
 
-The separating axis test finds the direction that separates the boxes best, of their face normals and the
-products of their edges [Gottschalk et al. 1996]. Where that is a face normal, the face of the other box that
-looks at it most is clipped by the sides of the reference face, and its corners are the contact points. They
-share one normal, so that boxes which lie flush on each other do not push each other aside at their corners.
+The separating axis test selects the direction of largest separation among face normals and cross products of
+edges [Gottschalk et al. 1996]. For a face normal, the most antiparallel face of the other box is clipped by
+the side planes of the reference face; its corners are the contact points. All share one normal, so flush
+boxes cause no lateral forces at their corners.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 from supple.contact.box_edges import Block, block_of, crossing_edges, separations
 
 FACE_SLACK = 1e-3
-"""Part of the shortest half edge by which edges must separate boxes better than faces do to count."""
+"""Advantage in separation, relative to the shortest half edge, that edges need over faces."""
 
 
 def meeting_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points of two boxes.
 
     Args:
-        one: Row of a shape that is a box.
-        other: Row of another.
+        one: Row of the first box in `Shapes`.
+        other: Row of the second box.
 
     Yields:
-        Points [m], gaps [m], negative where the boxes overlap, and unit normals that push the one away.
+        Contact point [m], gap [m], negative for overlap, and unit normal toward the first box.
     """
     a, b = block_of(one), block_of(other)
     of_faces, of_edges = separations(a, b)
@@ -34,7 +34,7 @@ def meeting_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
     if of_edges.max(initial=-np.inf) > of_faces.max() + slack:
         yield from crossing_edges(one, other)
         return
-    axis = int((of_faces - slack * (np.arange(6) >= 3)).argmax())  # of the first box where both are as good
+    axis = int((of_faces - slack * (np.arange(6) >= 3)).argmax())  # ties go to the first box
     reference, incident, sign = (a, b, -1.0) if axis < 3 else (b, a, 1.0)
     for point, gap, normal in _above_face(reference, axis % 3, incident):
         yield point, gap, sign * normal
@@ -43,7 +43,7 @@ def meeting_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
 def _above_face(
     reference: Block, axis: int, incident: Block
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Points of a box above a face of another, their gaps and the outward normal of the face."""
+    """Contact points of a box over a face of another: point, gap and outward face normal."""
     offset = incident.centre - reference.centre
     normal = reference.axes[axis] * (1.0 if reference.axes[axis] @ offset >= 0 else -1.0)
     polygon = _opposite_face(incident, normal) - reference.centre
@@ -56,7 +56,7 @@ def _above_face(
 
 
 def _opposite_face(box: Block, normal: np.ndarray) -> np.ndarray:
-    """(4, 3) corners [m], in order, of the face of a box that looks most against a normal."""
+    """(4, 3) corners [m], in order, of the face most antiparallel to a normal."""
     along = box.axes @ normal
     axis = int(np.abs(along).argmax())
     one, two = (box.halves[k] * box.axes[k] for k in range(3) if k != axis)
@@ -65,7 +65,7 @@ def _opposite_face(box: Block, normal: np.ndarray) -> np.ndarray:
 
 
 def _clip_polygon(polygon: np.ndarray, direction: np.ndarray, limit: float) -> np.ndarray:
-    """The part of a polygon (k, 3) whose points x have direction · x ≤ limit."""
+    """Clip a polygon (k, 3) to the half space direction · x ≤ limit."""
     heights = (polygon @ direction - limit).tolist() if len(polygon) else []
     if all(height <= 0 for height in heights):
         return polygon

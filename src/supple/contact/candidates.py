@@ -1,8 +1,9 @@
-"""Pairs of things that may be near to each other, kept while bodies move.
+"""Candidate pairs of contact, cached while bodies move.
 
-They are found farther off than anybody asks for, and serve until bodies have approached each other by that
-margin. Who is near among them is measured anew every time, so that nobody can tell the difference. A device
-finds pairs sooner than the host could tell how far bodies have moved: there they are found anew every time.
+The broad phase searches with an extra margin, so its pairs remain complete until bodies have approached each
+other by that margin. Each query measures the distances of the cached candidates again, so results do not
+depend on the cache. A GPU finds pairs faster than the host bounds the approach of bodies, so GPUs skip the
+cache.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from supple.contact.pairs import Surfaces
 
 MARGINS = 0.25, 0.5, 1.0
-"""How much farther off than asked for pairs are found, in mean edges: least, at first, most."""
+"""Smallest, initial and largest search margin in mean edge lengths."""
 
 FEW, MANY = 3, 12
-"""Looks for which pairs should serve, before a margin is doubled or halved."""
+"""Queries served by one search below which the next margin is doubled, and above which it is halved."""
 
 
 class _Known(NamedTuple):
-    """Pairs (p,) that were found within a radius [m] with vertices at x (n, 3)."""
+    """Cached candidates: pairs (p,) within a radius [m] at positions x (n, 3)."""
 
     radius: float
     x: np.ndarray
@@ -39,8 +40,14 @@ class _Known(NamedTuple):
 
 
 class Candidates:
-    """Of surfaces: vertices and triangles, edges and edges; those within bodies and those of two each, which
-    approach each other at different paces."""
+    """Cached broad phase for vertex-triangle and edge-edge pairs.
+
+    Pairs within bodies and pairs between bodies have separate caches, since their distances change at
+    different rates.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+    """
 
     def __init__(self, surfaces: Surfaces) -> None:
         self._surfaces, self._anew = surfaces, Looking(surfaces, clear=False)
@@ -55,24 +62,42 @@ class Candidates:
         return Candidates, (self._surfaces,)
 
     def vertices(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
-        """Numbers (p,) of a vertex and a triangle each, in order, that are nearer than a radius [m] with
-        vertices at points."""
+        """Vertex-triangle pairs within a radius.
+
+        Args:
+            points: Positions of the vertices.
+            radius: Largest distance [m].
+            runner: Device of the search.
+
+        Returns:
+            Sorted indices (p,) of vertices and of triangles.
+        """
         if runner.far:
             return self._anew.vertices(points, radius, runner)
         return self._pairs("vertices", points.x, radius, runner)
 
     def edges(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
-        """Numbers (p,) of two edges each, in order, that are nearer than a radius [m] with vertices at
-        points."""
+        """Edge-edge pairs within a radius.
+
+        Args:
+            points: Positions of the vertices.
+            radius: Largest distance [m].
+            runner: Device of the search.
+
+        Returns:
+            Sorted indices (p,) of both edges.
+        """
         if runner.far:
             return self._anew.edges(points, radius, runner)
         return self._pairs("edges", points.x, radius, runner)
 
     def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Query and target primitives of a kind of pairs."""
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (s.vertices, s.triangles)
 
     def _pairs(self, kind: str, x: np.ndarray, radius: float, runner: Runner) -> Pairs:
+        """Narrow phase over cached candidates: pairs of one kind within a radius [m]."""
         seek, other = self._things(kind)
         inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
         both = self._both.get(kind)
@@ -82,6 +107,10 @@ class Candidates:
         return sift((x, seek, other, *both[2]), radius, runner)
 
     def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, runner: Runner) -> _Known:
+        """Return the cached candidates within or between bodies; update them if they are outdated.
+
+        Only outdated bodies are searched again, unless all are outdated or the cached radius is too large.
+        """
         known, s, which = self._known.get((kind, within)), self._surfaces, (kind, within)
         late = self._late(known, within, x, radius)
         if known is not None and not late.any():
@@ -102,8 +131,10 @@ class Candidates:
         return known
 
     def _late(self, known: _Known | None, within: bool, x: np.ndarray, radius: float) -> np.ndarray:
-        """(b,) in which bodies, or between all of them, others can have come within a radius [m] of each
-        other."""
+        """(b,) True for bodies whose cached pairs may be incomplete within a radius [m].
+
+        Pairs between bodies are outdated for all bodies or for none.
+        """
         s = self._surfaces
         nobody = np.zeros(len(s.flat), bool)
         if known is None or known.radius < radius:
@@ -125,15 +156,14 @@ class Candidates:
         return np.asarray(inside > enough)
 
     def _renewed(self, then: np.ndarray, late: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Where bodies were when their pairs were found, now of those that were late; one array for all
-        kinds of pairs."""
+        """Reference positions of the cache, updated to x for outdated bodies; shared by all kinds of pairs."""
         which = id(then), late.tobytes()
         if which not in self._then:
             self._then[which] = then, np.where(late[self._surfaces.body][:, None], x, then)
         return self._then[which][1]
 
     def _next_margin(self, which: tuple[str, bool]) -> float:
-        """Twice as much where the last one did not serve for long, half as much where it did."""
+        """Margin of the next search: doubled after few queries, halved after many, constant within bodies."""
         least, margin, most = MARGINS
         if which in self._margin and not which[1]:
             served, margin = self._served[which], self._margin[which]
@@ -143,6 +173,7 @@ class Candidates:
         return margin
 
     def _wanted(self, within: bool, x: np.ndarray, radius: float, late: np.ndarray) -> Wanted:
+        """Filter of the search: pairs within outdated bodies, or pairs between neighboring bodies."""
         s = self._surfaces
         box, start, others = crowd(s, x, radius) if not within else NOBODY_NEAR
         box = box + (1 + ROUNDING) * radius * np.repeat([-1, 1], 3)

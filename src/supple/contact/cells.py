@@ -1,6 +1,6 @@
-"""Cells of a grid that boxes of things touch.
+"""Cells of the spatial hash grid that bounding boxes of primitives overlap.
 
-Cells have whole numbers, by which those that share a place in the table are told apart.
+Integer cell coordinates distinguish cells that share a hash bucket.
 """
 
 from __future__ import annotations
@@ -13,35 +13,43 @@ from supple.contact.things import ends
 from supple.kernels import Runner, count_up, do, each_item, kernel, number, physics, strides
 
 BLOCK = 32
-"""Things, pairs or places that make a good item of work: one for each lane of a device."""
+"""Primitives, pairs or buckets per work item: one for each lane of a GPU warp."""
 
 ENTRIES = 32
-"""Cells that a thing may touch on average; where some are much larger than others, so are the cells."""
+"""Largest mean number of cells per primitive; cells grow if a few primitives are much larger than others."""
 
 FINEST = 2e-6
-"""Least size of cells, in parts of the largest coordinate: their numbers have 21 bits each."""
+"""Smallest cell size relative to the largest coordinate; cell coordinates have 21 bits each."""
 
 TOO_MANY = 2.0**31
-"""Cells that one thing touches: whatever the table, they are too many."""
+"""Upper limit of the cell count of one primitive."""
 
 NOBODY = 1 << 60
-"""Beyond every number of a body."""
+"""Sentinel above all body numbers."""
 
 ROUNDING = 1e-6
-"""By this part of their margins boxes are larger than they need be."""
+"""Relative enlargement of box margins against rounding errors."""
 
 NOTHING_FACES = np.zeros((0, 3)), np.zeros(0, bool)
-"""Of things that need not face each other: neither normals nor whether they have an outside."""
+"""Empty normals and two-sided flags, for primitives without an orientation test."""
 
 ALL, WITHIN, BETWEEN = 0, 1, 2
-"""Which pairs are wanted: all, those of one body, or of two."""
+"""Pair filters: all pairs, pairs within a body, pairs between bodies."""
 
 
 class Wanted(NamedTuple):
-    """Which pairs are wanted, ALL and so on; body (n,) of every point; of bodies: box (b, 6), lower and upper
-    ends [m] of where others can be near to them, and the numbers others[start[b]], ... of those whose boxes
-    are, where pairs of two are wanted; late (b,): the bodies of which pairs within are; rest (n, 3) [m]:
-    pairs of one body that are no farther apart there than `clear` [m] are not."""
+    """Pair filter of the broad phase.
+
+    Attributes:
+        which: `ALL`, `WITHIN` or `BETWEEN`.
+        body: (n,) body of each vertex.
+        box: (b, 6) region of possible neighbors of each body, lower then upper bounds [m].
+        start, others: (b + 1,) and (k,): neighbors of body i are others[start[i]:start[i + 1]], for
+            `BETWEEN`.
+        late: (b,) bodies whose internal pairs are searched, for `WITHIN`.
+        rest: (n, 3) rest positions [m].
+        clear: Rest distance [m]; pairs of one body at or below it are excluded. Negative: no exclusion.
+    """
 
     which: Any
     body: Any
@@ -57,13 +65,22 @@ ANY = Wanted(
     ALL, np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64),
     np.zeros(0, bool), np.zeros((0, 3)), -1.0,
 )  # fmt: skip
-"""All pairs, whatever bodies there are."""
+"""Filter that accepts all pairs, independent of bodies."""
 
 
 class Cells(NamedTuple):
-    """box (m, 6) gets the lower and upper ends [m] of things (m, k), points x, and cells (m, 6) the first and
-    the last that it touches along each axis, with a margin; none where nothing is wanted; touched (1,): how
-    many all of them do, and more than anybody needs to know counts as `TOO_MANY`."""
+    """Work: boxes and cell ranges of primitives.
+
+    Attributes:
+        x: (n, 3) vertex positions [m].
+        things: (m, k) vertices of the primitives.
+        wanted: Pair filter.
+        margin: Enlargement of the boxes for the cell ranges [m].
+        size: Cell size [m].
+        box: (m, 6) output: lower and upper bounds without the margin [m].
+        cells: (m, 6) output: first and last cell along each axis, an empty range for filtered primitives.
+        touched: (1,) output: cell count of all primitives, at most `TOO_MANY` for each.
+    """
 
     x: Any
     things: Any
@@ -77,7 +94,7 @@ class Cells(NamedTuple):
 
 @physics
 def own_part(count, place):
-    """(first, last, step): which of so many things are this thread's."""
+    """(first, last, step): index range of this thread among `count` items."""
     first, step = strides(place)
     start = number(place) * BLOCK
     return start + first, min(count, start + BLOCK), step
@@ -85,7 +102,7 @@ def own_part(count, place):
 
 @physics
 def _seeks(work, m):
-    """Whether a thing is to look for others at all: whether another body is near, or its own is late."""
+    """True if a primitive takes part in the search: a neighbor body is in reach, or its own body is outdated."""
     wanted, near_by = work.wanted, work.wanted.which == ALL
     if wanted.which == WITHIN:
         near_by = wanted.late[wanted.body[work.things[m, 0]]]
@@ -102,7 +119,7 @@ def _seeks(work, m):
 
 @physics
 def cell_of(at):
-    """The whole number below a number."""
+    """Round down to an integer."""
     whole = int(at)
     return whole - 1 if at < whole else whole
 
@@ -127,13 +144,26 @@ def _cells(work, place):
 
 @kernel
 def touch_cells(team, work):
+    """Compute boxes and cell ranges of all primitives."""
     each_item(team, 0, 0, -(-len(work.things) // BLOCK), work)
 
 
 def touching(
     x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
 ) -> Cells:
-    """What finds the cells of things that look for others within a radius [m]."""
+    """Allocate the cell ranges of primitives that search within a radius [m].
+
+    Args:
+        x: (n, 3) vertex positions [m].
+        things: (m, k) vertices of the primitives.
+        radius: Search radius [m].
+        size: Cell size [m].
+        wanted: Pair filter.
+        runner: Device of the search.
+
+    Returns:
+        Work of `touch_cells`, not yet computed.
+    """
     box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
     touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
     return Cells(x, things, wanted, margin, size, box, cells, touched)

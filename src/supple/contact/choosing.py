@@ -1,4 +1,4 @@
-"""Of pairs that were looked at those that meet, in order and close together, wherever kernels run."""
+"""Stream compaction of active contacts, in order, on CPU and GPU."""
 
 from __future__ import annotations
 
@@ -12,20 +12,28 @@ from supple.contact.meeting import Met
 from supple.kernels import Runner, do, each_item, kernel
 
 WHOLE, REAL = 8, 11
-"""Numbers of a pair that are whole, its six vertices and the two things, and that are not: six weights, the
-normal, the distance and the strength."""
+"""Integers per contact (six vertices, two primitives), and reals (six weights, normal, distance, strength).
+"""
 
 
 class Counting(NamedTuple):
-    """count (m,) gets 1 of each pair that has some strength (m,), and 0 of others."""
+    """Work: count (m,) = 1 for pairs with strength (m,) > 0, otherwise 0."""
 
     strength: Any
     count: Any
 
 
 class Taking(NamedTuple):
-    """whole (k, WHOLE) and real (k, REAL) get what is known of pairs one, two (m,) that count (m,), from
-    start (m + 1,) on."""
+    """Work: copy active contacts to compact arrays.
+
+    Attributes:
+        met: Contacts of all pairs.
+        one, two: (m,) primitives of the pairs.
+        count: (m,) 1 for active contacts.
+        start: (m + 1,) output index of each pair.
+        whole: (k, WHOLE) integers of the active contacts.
+        real: (k, REAL) reals of the active contacts.
+    """
 
     met: Any
     one: Any
@@ -60,17 +68,29 @@ def _take(work, place):
 
 @kernel
 def count_chosen(team, counting, starts):
+    """Count active contacts and compute their output indices."""
     each_item(team, 0, 0, -(-len(counting.count) // BLOCK), counting)
     add_up(team, 1, starts)
 
 
 @kernel
 def take_chosen(team, taking):
+    """Copy active contacts to compact arrays."""
     each_item(team, 0, 0, -(-len(taking.count) // BLOCK), taking)
 
 
 def chosen(met: Met, one: np.ndarray, two: np.ndarray, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
-    """whole (k, WHOLE) and real (k, REAL) of those of the pairs one, two (m,) that do meet."""
+    """Compact the active contacts of pairs.
+
+    Args:
+        met: Contacts of all pairs.
+        one: (m,) first primitive of each pair.
+        two: (m,) second primitive of each pair.
+        runner: Device of the pairs.
+
+    Returns:
+        Integers (k, WHOLE) and reals (k, REAL) of the active contacts, on the host.
+    """
     if len(one) == 0:
         return np.zeros((0, WHOLE), np.int64), np.zeros((0, REAL))
     count = runner.empty((len(one),), np.int64)

@@ -1,6 +1,6 @@
-"""Closest points of vertices and triangles, and of two edges, as weights of their corners.
+"""Closest points of vertex-triangle and edge-edge pairs, as barycentric weights.
 
-What is closest is chosen among all places where it may be, so that packs and threads go the same way.
+All cases are evaluated and then selected, so that SIMD packs and GPU threads do not diverge.
 """
 
 from __future__ import annotations
@@ -9,27 +9,30 @@ from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.kernels import physics, select
 
 PARALLEL = 1e-14
-"""Square of the sine of the angle between edges below which any of their points is as good as another."""
+"""Squared sine of the angle between edges below which they count as parallel, with any closest point."""
 
 FLAT = 1e-9
-"""Height over a triangle, in lengths of edges, below which nobody can tell the side."""
+"""Height over a triangle, relative to edge lengths, below which its sign is rounding error."""
 
 
 @physics
 def _unit(x):
+    """Clamp to [0, 1]."""
     return min(max(x, 0.0 * x), 0.0 * x + 1.0)
 
 
 @physics
 def _part(a, b):
-    """a/b, and a where b is 0."""
+    """a/b, or a if b is 0."""
     return a / select(abs(b) > 0.0, b, 0.0 * b + 1.0)
 
 
 @physics
 def on_triangle(p, a, b, c):
-    """Weights (u, v, w) of the corners at the point of a triangle that is closest to p [Ericson 2005, section
-    5.1.5]; of a triangle without area, at the closest point of an edge."""
+    """Barycentric coordinates (u, v, w) of the point of a triangle closest to p [Ericson 2005, 5.1.5].
+
+    For a degenerate triangle, the closest point of an edge.
+    """
     ab, ac, ap, bp, cp = sub(b, a), sub(c, a), sub(p, a), sub(p, b), sub(p, c)
     d1, d2, d3 = dot(ab, ap), dot(ac, ap), dot(ab, bp)
     d4, d5, d6 = dot(ac, bp), dot(ab, cp), dot(ac, cp)
@@ -50,7 +53,7 @@ def on_triangle(p, a, b, c):
 
 @physics
 def on_edges(a, b, c, d):
-    """(s, t): the closest points a + s (b - a) and c + t (d - c) of two edges [Ericson 2005, 5.1.9]."""
+    """(s, t) of the closest points a + s (b - a) and c + t (d - c) of two edges [Ericson 2005, 5.1.9]."""
     p, q, r = sub(b, a), sub(d, c), sub(a, c)
     pp, qq, pq = dot(p, p), dot(q, q), dot(p, q)
     pr, qr = dot(p, r), dot(q, r)
@@ -73,8 +76,11 @@ def between(s, a, b):
 
 @physics
 def crosses(p, q, a, b, c):
-    """Whether the edge from p to q crosses a triangle: p and q are on different sides of it, beyond rounding,
-    and all three of its sides pass the edge on the same side."""
+    """True if the edge from p to q intersects a triangle.
+
+    Both ends lie on different sides of the triangle, beyond rounding errors, and all three sides of the
+    triangle pass the edge in the same sense.
+    """
     n = cross(sub(b, a), sub(c, a))
     d, e = sub(q, p), sub(p, a)
     s, t = dot(n, e), dot(n, sub(q, a))

@@ -1,7 +1,7 @@
-"""How far bodies may fly, each as a whole, before surfaces come near to each other.
+"""Conservative advancement of whole bodies to the first contact.
 
-All set out at the same time, on straight ways. What would come too near to something stops there, whole
-bodies with all that is in them, and the others go on. Long ways have stations, at which pairs are found anew.
+All bodies start at the same time on straight paths. A body that gets too close to another surface stops as a
+whole; the others continue. Long paths are divided into stages with a new broad phase each.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from supple.contact.passing import touch_times
 from supple.kernels import HOST, Runner
 
 STATION, STATIONS = 0.5, 200
-"""How much nearer surfaces may come between two stations, in mean edges, and how many these are at most."""
+"""Largest approach of surfaces in a stage, in mean edge lengths, and largest number of stages."""
 
 KEPT = 0.5
-"""Part that is left, at least, where bodies stop, of the distance at the last station before, or of the
-thickness where that is less."""
+"""Smallest remaining distance of a stopped pair, relative to the lesser of its distance at the start of the
+stage and the thickness."""
 
 
 def flown(
@@ -34,8 +34,20 @@ def flown(
     known: Neighbours | None = None,
     candidates: Candidates | None = None,
 ) -> np.ndarray:
-    """(bodies,) which part of its step (n, 3) [m] from x (n, 3) each body may take; known: pairs that are
-    near there already; candidates: as `gaps` keeps them."""
+    """Advance bodies along their steps to the first contact.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) initial positions [m].
+        step: (n, 3) steps [m].
+        thickness: Contact thickness [m].
+        runner: Device of the search.
+        known: Proximity pairs at x, if available.
+        candidates: Cache of the broad phase.
+
+    Returns:
+        (bodies,) admissible fraction of the step of each body.
+    """
     bodies, body = len(surfaces.flat), surfaces.body
     nearer, part, going = approach(surfaces, x, step, thickness), np.zeros(bodies), np.ones(bodies, bool)
     longest = STATION * surfaces.edge
@@ -57,7 +69,7 @@ def flown(
 
 
 def _reached(surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: Gaps, thickness: float) -> np.ndarray:
-    """(bodies,) the part of a way (n, 3) after which each body stops, 1 where it does not."""
+    """(bodies,) time of impact of each body on its way (n, 3), 1 without contact."""
     reached = np.ones(len(surfaces.flat))
     own = surfaces.body[pairs.vertices]
     corners, ways = x[pairs.vertices], way[pairs.vertices]

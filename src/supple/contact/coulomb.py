@@ -1,13 +1,15 @@
-"""Forces at the points where vertices touch obstacles: unilateral contact with Coulomb's friction.
+"""Unilateral contact of vertices with obstacles and Coulomb friction.
 
-A vertex sees an obstacle as a plane: gap g = n · (u - foot), which must not be negative. With friction it has
-an anchor on it, where it was when the step began, carried along by the obstacle; its slip o is how far it is
-from there across n. The force r = λ n + t of the obstacle on the vertex obeys, at the end of a step,
+An obstacle is a plane for each vertex, with the gap g = n · (u - foot) ≥ 0. With friction, the plane has an
+anchor: the vertex position at the start of the step, advected by the obstacle. The slip o is the displacement
+from the anchor perpendicular to n. The force r = λ n + t of the obstacle on the vertex satisfies, at the end
+of a step,
 
-    λ ≥ 0, g ≥ 0, λ g = 0        and        |t| ≤ μ λ, o = 0   or   t = - μ λ o/|o|,
+    λ ≥ 0, g ≥ 0, λ g = 0        and        |t| ≤ μ λ, o = 0   or   t = - μ λ o/|o|.
 
-with nothing taken from the step before: what sticks does so for ever. The same in one formula, for any k > 0
-[Alart and Curnier 1991]: r = C(r - k (g n + o)), with C the nearest force that n and μ allow, normal first.
+Nothing is lagged from the previous step, so a sticking contact does not creep. An equivalent equation for any
+k > 0 is r = C(r - k (g n + o)) [Alart and Curnier 1991], with the projection C onto the friction cone, normal
+part first.
 """
 
 from __future__ import annotations
@@ -21,18 +23,26 @@ from supple.contact.planes import Touch, across, is_empty, touch
 from supple.kernels import all_lanes, chosen_by_type, gather, physics, scatter, select
 
 ROUNDS, TURNS = 4, 4
-"""How often a visit finds the forces of three planes at one vertex, one after the other; and normal and
-tangential force of one. Both go on from what was found last, so that few will do."""
+"""Gauss-Seidel iterations over three planes of a vertex, and over normal and tangential force of one plane.
+Both are warm-started, so few suffice."""
 
 HARDLY = 1e-6
-"""n · A⁻¹ n tr A below which a vertex is held along n by something else."""
+"""n · A⁻¹ n tr A below which a vertex is already constrained along n."""
 
 TINY = 1e-30
-"""Least length [m] that is divided by: what has not slipped has no direction."""
+"""Smallest slip length in a denominator [m]; zero slip has no direction."""
 
 
 def allowed(at: Any, r: Any) -> Any:
-    """C(r): the force nearest to r that a plane exerts, the normal part first."""
+    """Project a force onto the friction cone of a plane, normal part first.
+
+    Args:
+        at: `Touch` of the vertices.
+        r: Force [N].
+
+    Returns:
+        C(r) [N].
+    """
 
 
 @chosen_by_type(allowed)
@@ -51,8 +61,17 @@ def _in_cone(at, r):
 
 
 def answer(at: Any, A: Any, f: Any, before: Any) -> Any:
-    """The force r of one plane on vertices that move by A⁻¹ (f + r), so that the law holds where they come
-    to be; before: what it was when it was found last."""
+    """Contact force of one plane on vertices with local stiffness A.
+
+    Args:
+        at: `Touch` of the vertices.
+        A: Stiffness [N/m], symmetric as xx yy zz xy xz yz; displacement is A⁻¹ (f + r).
+        f: Force without this plane [N].
+        before: Last force of the plane [N], for the warm start.
+
+    Returns:
+        Force r [N] that satisfies the contact law at the new positions.
+    """
 
 
 @chosen_by_type(answer)
@@ -64,7 +83,7 @@ def _answer(at, A, f, before):
 
 @physics
 def _push(at, A, f):
-    """λ n with g + n · A⁻¹ (f + λ n) = 0, or 0 where that pulls."""
+    """Frictionless contact force λ n with g + n · A⁻¹ (f + λ n) = 0, or 0 if that λ is negative."""
     n = at.normal
     yields = dot(n, solve_spd(A, n))
     there = yields * (A[0] + A[1] + A[2]) > HARDLY
@@ -91,9 +110,12 @@ def _inverse(A):
 
 @physics
 def _push_and_rub(at, A, f, before):
-    """Normal and tangential force in turn: λ so that the gap closes, and t = C(t - o/w) with the largest
-    eigenvalue w of how vertices yield to forces along the plane. Where the law holds neither changes. Forces
-    are in parts of tr A here: lanes that stand for no vertex have one whose powers are no numbers."""
+    """Contact force with friction, by alternation of normal and tangential force.
+
+    λ closes the gap; t = C(t - o/w) with the largest eigenvalue w of the tangential compliance. Both updates
+    are stationary if the contact law holds. Forces are scaled by 1/tr A, since powers of the placeholder
+    stiffness in lanes without a vertex overflow.
+    """
     n, s, trace = at.normal, solve_spd(A, f), A[0] + A[1] + A[2]
     A, before = _relaxed(A, trace), scale(1.0 / trace, before)
     W, det = _inverse(A)
@@ -119,13 +141,27 @@ def _push_and_rub(at, A, f, before):
 
 @physics
 def _within(limit, v):
-    """The factor that makes v no longer than a limit."""
+    """Scale factor that limits the length of v."""
     length = math.sqrt(dot(v, v))
     return min(limit / max(length, 0.0 * length + TINY), 0.0 * length + 1.0)
 
 
 def respond(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, omega: Any) -> Any:
-    """The step ω A⁻¹ (f + r) of vertices with the force r of what they touch at its end."""
+    """Displacement step ω A⁻¹ (f + r) of vertices, with the contact force r at the end of the step.
+
+    Args:
+        planes: `Planes`, or () without obstacles.
+        own: Vertices.
+        batch: Batch of the vertices.
+        N: Constrained directions.
+        A: Stiffness [N/m], symmetric as xx yy zz xy xz yz.
+        f: Net force without obstacles [N].
+        ui: Displacements of the vertices [m].
+        omega: Over-relaxation factor ω.
+
+    Returns:
+        Step [m].
+    """
 
 
 @chosen_by_type(respond)
@@ -139,20 +175,20 @@ def _respond(planes, own, batch, N, A, f, ui, omega):
 
 @physics
 def _relaxed(A, omega):
-    """A/ω, with which a step that is relaxed by ω is one of its own."""
+    """Scaled block A/ω, so that an over-relaxed step is an ordinary step of the scaled system."""
     s = 1.0 / omega
     return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5])
 
 
 @physics
 def _rounds(planes):
-    """How often planes are visited, one after the other."""
+    """Number of Gauss-Seidel iterations over the planes."""
     return 1 if len(planes.normal) == 1 else ROUNDS
 
 
 @physics
 def _last_forces(planes, own, batch, zero):
-    """The sum of the forces that were found last."""
+    """Sum of the last forces of all planes."""
     r = (zero, zero, zero)
     for j in range(len(planes.normal)):
         r = add(r, gather(planes.force[j], own, batch, 0))
@@ -161,12 +197,12 @@ def _last_forces(planes, own, batch, zero):
 
 @physics
 def _none_pushes(planes, own, batch, N, ui, k, f):
-    """Whether no plane has pushed when forces were found last, nor would now against f + k (g n + o): so it
-    is for most vertices, and nothing has to be found."""
+    """True if no plane exerted a force last, and none does against f + k (g n + o); the case of most
+    vertices."""
     none = 0.0 * f[0] >= 0.0
     for j in range(len(planes.normal)):
         before, at = gather(planes.force[j], own, batch, 0), touch(planes, j, own, batch, N, ui)
-        gap = min(at.gap, dot(at.normal, at.error))  # of what is held they differ
+        gap = min(at.gap, dot(at.normal, at.error))  # they differ along constrained directions
         none = none & (dot(before, before) <= 0.0) & (k * gap + dot(at.normal, f) >= 0.0)
     return all_lanes(none)
 
@@ -181,14 +217,30 @@ def _with_planes(planes, own, batch, N, A, f, ui):
         for j in range(len(planes.normal)):
             before = gather(planes.force[j], own, batch, 0)
             now = answer(touch(planes, j, own, batch, N, ui), A, add(f, sub(r, before)), before)
-            scatter(planes.force[j], own, batch, 0, now)  # also by threads that share a vertex
+            scatter(planes.force[j], own, batch, 0, now)  # threads that share a vertex write the same value
             r = add(sub(r, before), now)
     return solve_spd(A, add(f, r))
 
 
 def support(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, s: Any) -> Any:
-    """(f + r, s + |r|): what the forces of obstacles leave of net forces f, and sums of magnitudes. The force
-    of each plane goes into `reaction`; visits do not know of it, and measuring therefore changes nothing."""
+    """Add contact reactions to net forces.
+
+    The reaction of each plane is stored in `reaction`. Vertex updates do not read it, so evaluation has no
+    side effects on the solve.
+
+    Args:
+        planes: `Planes`, or () without obstacles.
+        own: Vertices.
+        batch: Batch of the vertices.
+        N: Constrained directions.
+        A: Stiffness [N/m], symmetric as xx yy zz xy xz yz.
+        ui: Displacements of the vertices [m].
+        f: Net force without obstacles [N].
+        s: Sum of force magnitudes [N].
+
+    Returns:
+        (f + r, s + |r|), with the sum of magnitudes over all planes.
+    """
 
 
 @chosen_by_type(support)
@@ -200,7 +252,7 @@ def _support(planes, own, batch, N, A, ui, f, s):
 
 @physics
 def _by_planes(planes, own, batch, N, A, ui, f, s):
-    """r = C(-(f + k (g n + o))): a gap counts as the force that would close it, where that is the smaller."""
+    """Reactions r = C(-(f + k (g n + o))): an open gap counts as its closing force, if that is smaller."""
     k = (A[0] + A[1] + A[2]) / 3.0
     if _none_pushes(planes, own, batch, N, ui, k, f):
         zero = 0.0 * f[0]

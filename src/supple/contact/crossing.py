@@ -1,4 +1,4 @@
-"""Edges that cross triangles: surfaces that have passed each other already."""
+"""Intersections of surfaces: edges that cross triangles."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from supple.words import counted
 
 @dataclass(frozen=True)
 class Crossing:
-    """What is wrong between two bodies, or one and itself: how many edges cross triangles; where one does
-    (3,) [m]; depth: how deep a vertex is inside the other [m], 0 where none is or nobody can tell."""
+    """Intersection between two bodies, or of a body with itself.
+
+    Attributes:
+        bodies: Indices of both bodies.
+        count: Number of edge-triangle intersections.
+        place: Location of one of them [m].
+        depth: Largest penetration depth of a vertex [m], 0 if no vertex is inside or the depth is unknown.
+    """
 
     bodies: tuple[int, int]
     count: int
@@ -23,6 +29,7 @@ class Crossing:
     depth: float
 
     def sentence(self, names: list[str]) -> str:
+        """Describe the intersection in one sentence, with the names of all bodies."""
         one, other = (names[k] for k in self.bodies)
         who = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
         deep = f", up to {self.depth:.3g} m deep" if self.depth > 0 else ""
@@ -31,11 +38,20 @@ class Crossing:
 
 
 DEPTHS = 2.0
-"""How deep, in mean edges, vertices are looked for behind a surface that is passed."""
+"""Largest penetration depth of the search, in mean edge lengths."""
 
 
 def crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> list[Crossing]:
-    """By pairs of bodies, with vertices at x (n, 3)."""
+    """Find intersections of surfaces, grouped by pairs of bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) positions [m].
+        runner: Device of the search.
+
+    Returns:
+        One `Crossing` for each pair of bodies that intersect.
+    """
     x = np.ascontiguousarray(x, float)
     size = float(np.ptp(x, axis=0).max())
     start, triangle = near(x, surfaces.edges, surfaces.triangles, 1e-9 * size, runner)

@@ -1,5 +1,4 @@
-"""Points of faces that are inside obstacles: where they are deepest, and those that are kept of earlier
-looks."""
+"""Contact points of faces inside obstacles: points of deepest penetration, tracked between searches."""
 
 from __future__ import annotations
 
@@ -12,25 +11,34 @@ from supple.contact.shapes import STEP, Shapes, distances_to
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, number, physics, strides
 
 BLOCK = 64
-"""Triangles that make a good item of work."""
+"""Triangles per work item."""
 
 DOUBLINGS, HALVINGS = 8, 32
-"""Of the depth of a point, to find where one leaves a shape: far enough for what is flat, and to rounding."""
+"""Numbers of bracket doublings and bisection steps of the search for the exit from a shape; their sum is the
+iteration count. The bracket starts at the depth of the point. Doublings cover flat shapes, bisection
+converges to rounding error."""
 
 FAR = 1e300
-"""A distance [m] that nothing has: finite, since a card's kernels need not know infinity."""
+"""Upper bound of all distances [m]; finite, since GPU kernels may assume finite math."""
 
 SAME = 0.2
-"""Difference of weights up to which two points of a face are the same."""
+"""Difference of barycentric weights below which two points of a face are identified."""
 
 SHARE = 0.5
-"""The part of the way to the deepest point by which points follow it."""
+"""Fraction of the way to the deepest point by which a tracked point moves per search."""
 
 
 class Inside(NamedTuple):
-    """found (room, 4) gets the number of each of triangles (t, 3) that is inside a shape, with vertices at x
-    (n, 3), that of the shape and the weights of the second and the third corner where it is deepest, in any
-    order; small (r,): 1 for shapes that count; count (1,): how many there are."""
+    """Work: deepest points of triangles inside shapes.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        small: (r,) 1 for the shapes that count.
+        found: (room, 4) output in any order: triangle, shape, second and third weight of the deepest point.
+        count: (1,) output: number of points, which may exceed the capacity `room`.
+    """
 
     x: Any
     triangles: Any
@@ -70,12 +78,20 @@ def _enter(work, m, k, at):
 
 @kernel
 def find_inside(team, work):
+    """Find the deepest points of all triangles."""
     each_item(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
 
 
 class Between(NamedTuple):
-    """weights (m, 3) get where the triangles and the shapes of pairs (m,) are nearest to each other, or
-    deepest; the other fields are those of `Inside`."""
+    """Work: closest or deepest points of triangle-shape pairs.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        triangle, shape: (m,) pairs.
+        weights: (m, 3) output: weights of the corners.
+    """
 
     x: Any
     triangles: Any
@@ -99,13 +115,22 @@ def _separate(work, item):
 
 @kernel
 def find_between(team, work):
+    """Find the closest or deepest points of all pairs."""
     each_item(team, 0, 0, -(-len(work.triangle) // BLOCK), work)
 
 
 class FacePoints(NamedTuple):
-    """Points of faces that are pushed: the numbers of the triangles and of the shapes (m,), the weights (m,
-    3) of the corners, and those of the points near by that are deepest. Distances and normals are those of
-    the latter: what is pushed along normals of its own slides off what is round."""
+    """Contact points of faces with obstacles.
+
+    Distance and normal of a contact are those of the deepest point near by. With normals of their own,
+    contact points would slide off round obstacles.
+
+    Attributes:
+        triangle: (m,) triangles.
+        shape: (m,) shapes.
+        weights: (m, 3) barycentric weights of the contact points.
+        deepest: (m, 3) barycentric weights of the deepest points near by.
+    """
 
     triangle: np.ndarray
     shape: np.ndarray
@@ -114,19 +139,24 @@ class FacePoints(NamedTuple):
 
     @staticmethod
     def at(triangle: np.ndarray, shape: np.ndarray, weights: np.ndarray) -> FacePoints:
-        """Points that are new."""
+        """Contact points at their deepest points."""
         return FacePoints(triangle.astype(np.int64), shape.astype(np.int64), weights, weights)
 
     @staticmethod
     def none() -> FacePoints:
+        """Return an empty set of contact points."""
         return FacePoints.at(np.empty(0), np.empty(0), np.empty((0, 3)))
 
     def where(self, chosen: np.ndarray) -> FacePoints:
+        """Select contact points."""
         return FacePoints(*(values[chosen] for values in self))
 
     def following(self, found: FacePoints) -> FacePoints:
-        """Those that were found now, and these; a point that is near the deepest of its face follows it by a
-        part of the way, since the face gives way where it is pushed and so leads it to and fro."""
+        """Merge these points with newly found deepest points.
+
+        A tracked point near a new deepest point of its face moves a fraction `SHARE` of the way to it. Faces
+        yield at contact points, so an undamped update would oscillate.
+        """
         same = (self.triangle[:, None] == found.triangle) & (self.shape[:, None] == found.shape)
         off = np.abs(self.weights[:, None] - found.weights).max(axis=2, initial=0.0)
         off = np.where(same, off, np.inf)
@@ -144,8 +174,18 @@ class FacePoints(NamedTuple):
 def points_inside(
     x: np.ndarray, triangles: np.ndarray, shapes: Shapes, small: np.ndarray, runner: Runner
 ) -> FacePoints:
-    """The deepest point of each of triangles (t, 3) in each of the shapes of which small (r,) is not 0, with
-    vertices at x (n, 3) where kernels see them."""
+    """Find the deepest point of each triangle in each shape.
+
+    Args:
+        x: (n, 3) positions in device memory [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        small: (r,) nonzero for the shapes that count.
+        runner: Device of the search.
+
+    Returns:
+        Points with a negative distance.
+    """
     room = 64
     while True:
         found, count = runner.zeros((room, 4), np.float64), runner.zeros((1,), np.int64)
@@ -161,8 +201,16 @@ def points_inside(
 
 
 def distances_of(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of points (m, 3) [m]: the signed distance (m,) from the shapes with numbers (m,), and its gradient (m,
-    3)."""
+    """Signed distance of each point from its own shape.
+
+    Args:
+        shapes: Obstacle shapes.
+        which: (m,) shape of each point.
+        points: (m, 3) points [m].
+
+    Returns:
+        Distances (m,) [m] and their gradients (m, 3).
+    """
     d, n = np.empty(len(points)), np.empty((len(points), 3))
     for k in np.unique(which):
         own = which == k
@@ -171,8 +219,17 @@ def distances_of(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> tuple
 
 
 def sides_of(points: FacePoints, x: np.ndarray, triangles: np.ndarray, shapes: Shapes) -> np.ndarray:
-    """(m, 3) the directions from shapes to the faces of points, with vertices at x (n, 3): gradients of the
-    distance where they are nearest to each other."""
+    """Directions from shapes to faces: distance gradients at the closest points.
+
+    Args:
+        points: Contact points.
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+
+    Returns:
+        (m, 3) unit vectors.
+    """
     pairs, of_pair = np.unique(np.stack([points.triangle, points.shape]), axis=1, return_inverse=True)
     triangle, shape = np.ascontiguousarray(pairs)
     weights = np.zeros((len(triangle), 3))
@@ -183,8 +240,17 @@ def sides_of(points: FacePoints, x: np.ndarray, triangles: np.ndarray, shapes: S
 
 
 def foot_towards(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np.ndarray) -> np.ndarray:
-    """(m, 3) [m] where one leaves the shapes of numbers (m,) from points (m, 3) inside, along unit vectors
-    (m, 3)."""
+    """Exit points from shapes along given directions.
+
+    Args:
+        shapes: Obstacle shapes.
+        which: (m,) shape of each point.
+        points: (m, 3) points inside [m].
+        ways: (m, 3) unit directions.
+
+    Returns:
+        (m, 3) surface points [m].
+    """
     low, high = np.zeros(len(points)), np.abs(distances_of(shapes, which, points)[0])
     for _ in range(DOUBLINGS + HALVINGS):
         inside = distances_of(shapes, which, points + high[:, None] * ways)[0] < 0
@@ -196,11 +262,11 @@ def foot_towards(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np
 
 
 def carried_ways(shapes: Shapes, which: np.ndarray, ways: np.ndarray) -> np.ndarray:
-    """(m, 3) what directions (m, 3) that turn with the shapes of numbers (m,) are at the end of the step."""
+    """(m, 3) directions rotated with their shapes from start to end of the step."""
     turns = shapes.rows[which, STEP : STEP + 9].reshape(-1, 3, 3)
     return np.asarray(np.einsum("mij,mj->mi", turns, ways))
 
 
 def carried_points(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """(m, 3) [m] where points (m, 3) that move with the shapes of numbers (m,) are at the end of the step."""
+    """(m, 3) points advected by their shapes from start to end of the step [m]."""
     return carried_ways(shapes, which, points) + shapes.rows[which, STEP + 9 : STEP + 12]

@@ -1,10 +1,10 @@
-"""How deep triangles are inside obstacles between their vertices, which are all that obstacles see.
+"""Penetration depth of obstacles in triangles, between the vertices.
 
-The distance from a convex shape is convex, and so is its minimum over the segments that a triangle consists
-of, as a function of which segment that is: a golden section over them, with a bisection on each by the sign
-of the slope, finds the deepest point, also where the distance has edges. Triangles beside a closed surface,
-whose distance is convex in small parts only, are divided into such parts. From inside a hollow shape, and
-from a plane, a triangle is farthest at a vertex.
+The distance from a convex shape is convex. Its minimum over the segments of a triangle is a convex function
+of the segment, so golden-section search over segments, with bisection along each by the sign of the slope,
+finds the deepest point; kinks of the distance are admissible. The distance from a closed mesh is convex only
+in small regions, so triangles near a mesh are subdivided. Inside a hollow shape, and for a plane, the deepest
+point is a vertex.
 """
 
 from __future__ import annotations
@@ -35,21 +35,25 @@ from supple.contact.shapes import (
 from supple.kernels import physics
 
 GOLDEN = 0.6180339887498949
-"""The golden section."""
+"""Golden section ratio."""
 
 DEPTHS, PLACES = 16, 40
-"""How often segments, and the points on them, are divided: for depths, to some 4e-4 of an edge, which the
-distance at the deepest point of a round shape feels in its square only; and for places that forces are to
-follow evenly, to some 1e-8 of an edge."""
+"""Steps of golden-section search and bisection. For depths: location accurate to 4e-4 of an edge, which
+enters the depth at a round shape quadratically. For contact points, where forces must vary smoothly: 1e-8 of
+an edge."""
 
 FINER, MOST = 2, 8
-"""How often a triangle beside a mesh is quartered after its parts are as short as `PART` says, so that most
-of them are seen to be outside; and how often at most."""
+"""Subdivision levels beyond the region length `PART` of a mesh, so that most parts are culled, and maximum
+number of levels."""
 
 
 class Deepest(NamedTuple):
-    """Of a triangle: the least distance [m] from a shape, and the weights of the second and the third corner
-    at the point where it is."""
+    """Deepest point of a triangle in a shape.
+
+    Attributes:
+        distance: Smallest signed distance [m].
+        second, third: Weights of the second and third corner.
+    """
 
     distance: Any
     second: Any
@@ -58,7 +62,7 @@ class Deepest(NamedTuple):
 
 @physics
 def bulges(shapes, k):
-    """Whether the k-th shape may be deeper in a triangle than in its corners."""
+    """True if the k-th shape can be deeper inside a triangle than at the corners."""
     return shapes.rows[k, SIDE] > 0.0 and shapes.rows[k, KIND] != PLANE
 
 
@@ -70,7 +74,7 @@ def between(a, b, t):
 
 @physics
 def _on_segment(shapes, k, p, q, times):
-    """(d, t): the least distance on the segment from p to q, and which part of it leads there."""
+    """(d, t): smallest distance on the segment from p to q, and its parameter."""
     way, low, high = sub(q, p), 0.0, 1.0
     for _ in range(times):
         t = 0.5 * (low + high)
@@ -84,13 +88,13 @@ def _on_segment(shapes, k, p, q, times):
 
 @physics
 def _across(shapes, k, a, b, c, s, times):
-    """(d, t) on the segment between the sides ab and ac, the s-th part of them away from a."""
+    """(d, t) on the segment that connects the sides ab and ac at the fraction s from a."""
     return _on_segment(shapes, k, between(a, b, s), between(a, c, s), times)
 
 
 @physics
 def _in_part(shapes, k, a, b, c, times):
-    """The deepest point of a triangle over which the distance is convex."""
+    """Deepest point of a triangle with a convex distance function."""
     low, high = 0.0, 1.0
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, s = _across(shapes, k, a, b, c, left, times)
@@ -111,16 +115,18 @@ def _in_part(shapes, k, a, b, c, times):
 
 @physics
 def longest(a, b, c):
-    """The longest side [m] of a triangle."""
+    """Longest side of a triangle [m]."""
     p, q, r = sub(b, a), sub(c, b), sub(a, c)
     return math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
 
 
 @physics
 def bounded(shapes, k, a, b, c):
-    """(d, least): the distance [m] at the middle of a triangle, and one that no point of it inside is below:
-    distances change by no more than one goes, and those of convex shapes are above their tangents. Far from a
-    mesh its distance is known roughly."""
+    """(d, least): distance at the center of a triangle [m], and a lower bound for all its points.
+
+    The bound follows from the Lipschitz constant 1 of distances, and from the tangent plane for convex
+    shapes. Far from a mesh, distances are approximate.
+    """
     m = scale(1.0 / 3.0, add(a, add(b, c)))
     p, q, r = sub(a, m), sub(b, m), sub(c, m)
     far = math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
@@ -137,8 +143,11 @@ def bounded(shapes, k, a, b, c):
 
 @physics
 def _part(level, path):
-    """(v, w, s) of a part of a triangle that was quartered along a path: the weights of the second and the
-    third corner at its first corner, and its size, negative where it is upside down."""
+    """(v, w, s) of a part of a quartered triangle.
+
+    v and w are the weights of the second and third corner at the first corner of the part; s is its size,
+    negative for an inverted part.
+    """
     v, w, s = 0.0, 0.0, 1.0
     for j in range(level - 1, -1, -1):
         quarter = (path >> (2 * j)) & 3
@@ -151,14 +160,24 @@ def _part(level, path):
 
 @physics
 def deepest(shapes, k, a, b, c, limit, times):
-    """The `Deepest` point of a triangle with corners a, b, c in the k-th shape; any where no point has a
-    distance below a limit [m]. times: `DEPTHS` or `PLACES`."""
+    """Find the deepest point of the triangle a, b, c in the k-th shape.
+
+    Args:
+        shapes: Obstacle shapes.
+        k: Shape.
+        a, b, c: Corners [m].
+        limit: Upper limit of the distance [m].
+        times: Search steps, `DEPTHS` or `PLACES`.
+
+    Returns:
+        `Deepest`; the centroid with distance `limit` if no point has a smaller distance.
+    """
     best = Deepest(limit, 1.0 / 3.0, 1.0 / 3.0)
     levels = 0
     if shapes.rows[k, KIND] == MESH:
         part = shapes.values[int(shapes.rows[k, FIRST]) + PART]
         levels = int(min(max(math.ceil(math.log2(longest(a, b, c) / part)), 0.0) + FINER, 1.0 * MOST))
-    level, path = 0, 0  # two bits of the path for every quartering
+    level, path = 0, 0  # the path has two bits per level
     while True:
         v, w, s = _part(level, path)
         p = add(a, add(scale(v, sub(b, a)), scale(w, sub(c, a))))
@@ -179,12 +198,12 @@ def deepest(shapes, k, a, b, c, limit, times):
 
 
 def thicknesses(shapes: Shapes) -> np.ndarray:
-    """(r,) [m] twice the depth of the deepest point of each shape; infinite for what has no other side."""
+    """(r,) twice the depth of the deepest point of each shape [m]; infinite for shapes without another side."""
     return np.array([_thickness(row) for row in shapes.rows])
 
 
 def thin_parts(shapes: Shapes) -> np.ndarray:
-    """(r,) [m] the thickness of the thin parts of each shape, of all but meshes their thickness."""
+    """(r,) thickness of the thin parts of each mesh, otherwise thickness of the shape [m]."""
     thick = thicknesses(shapes)
     return np.where(shapes.rows[:, KIND] == MESH, shapes.rows[:, THIN], thick)
 
@@ -199,8 +218,10 @@ def _thickness(row: np.ndarray) -> float:
 
 
 def widths(shapes: Shapes) -> np.ndarray:
-    """(r,) [m] the second least extent of each shape, of a closed surface its thickness; infinite for what
-    has no other side. What is wide and thin, as a plate, passes faces with its rim only."""
+    """(r,) second smallest extent of each shape, for meshes the thickness [m]; infinite without another side.
+
+    A wide thin obstacle such as a plate can penetrate faces with its rim only.
+    """
     thick = thicknesses(shapes)
     for k, row in enumerate(shapes.rows):
         if math.isfinite(thick[k]) and row[KIND] in (BOX, CYLINDER):

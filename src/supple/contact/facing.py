@@ -1,4 +1,4 @@
-"""Where triangles meet that face each other: in what they share."""
+"""Contact of opposing triangles over their overlap."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ from supple.contact.things import point
 from supple.kernels import Runner, do, each_item, kernel, physics
 
 SIZE = 1.6
-"""Mean edge of a right triangle with equal legs, in parts of the root of its area."""
+"""Mean edge length of an isosceles right triangle relative to the square root of its area."""
 
 SQUEEZED = 0.1
-"""How far a body may have passed itself, in parts of the distance at rest. Two sides of a part that is
-squeezed see each other as if they had passed, by all that is between them."""
+"""Largest penetration of a body into itself, relative to the rest distance. Opposite sides of a compressed
+part would otherwise count as interpenetrating by the thickness of the part."""
 
 
 class OfTriangles(NamedTuple):
-    """Pairs of triangles one, two (m,); flat (m, 6, 2) and polygon (m, 2, MOST, 2) are where it works."""
+    """Work: contacts of triangle pairs.
+
+    Attributes:
+        given: Contact parameters.
+        one, two: (m,) triangles.
+        flat: (m, 6, 2) scratch array.
+        polygon: (m, 2, MOST, 2) scratch array.
+        met: Contacts, output.
+    """
 
     given: Any
     one: Any
@@ -35,7 +43,7 @@ class OfTriangles(NamedTuple):
 
 @physics
 def _weighted(x, met, m):
-    """Σ w x of the m-th."""
+    """Σ w x of the m-th pair."""
     found = (0.0, 0.0, 0.0)
     for k in range(6):
         found = add(found, scale(met.weights[m, k], point(x, met.vertices[m, k])))
@@ -82,9 +90,10 @@ def _meet_triangles(g, met, m, a, b, n, area):
 
 @kernel
 def meet_triangles(team, work):
+    """Compute the contacts of all triangle pairs."""
     each_item(team, 0, 0, -(-len(work.one) // BLOCK), work)
 
 
 def polygons(count: int, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
-    """Where so many pairs of triangles are worked on."""
+    """Allocate scratch arrays `flat` and `polygon` for `count` triangle pairs."""
     return runner.empty((count, 6, 2), float), runner.empty((count, 2, MOST, 2), float)

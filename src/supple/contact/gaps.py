@@ -1,8 +1,8 @@
-"""How far surfaces are from each other, and how far every vertex may move before anything could pass.
+"""Proximity pairs, their distances, and conservative displacement bounds of all vertices.
 
-No vertex passes a triangle, and no edge another, before their distance is used up. So where every vertex
-stays within a ball around its place, whose radius is a part γ < ½ of the least distance of all that it
-belongs to, nothing passes anything, whatever way the vertices take in it [OGC, Chen et al. 2025].
+Surfaces cannot intersect before a vertex-triangle or edge-edge distance is used up. If every vertex stays in
+a ball around its position with radius γ < ½ times the smallest distance of its incident pairs, no path of the
+vertices causes an intersection [OGC, Chen et al. 2025].
 """
 
 from __future__ import annotations
@@ -23,15 +23,21 @@ from supple.contact.things import point
 from supple.kernels import HOST, Runner, do, each_item, kernel, physics
 
 PART = 0.4
-"""γ: two vertices may use up 0.8 of a distance, and rounding the rest."""
+"""γ: two vertices use up at most 0.8 of a distance; the rest is a margin for rounding."""
 
 ANYWHERE = 1e15
-"""A room without end [m]."""
+"""Radius of an unlimited displacement bound [m]."""
 
 
 class Gaps(NamedTuple):
-    """Pairs that share no vertex: vertices (m, 4) of a vertex and a triangle, or of two edges where crossing
-    (m,) says so; their distance (m,) [m]; keys (m,): numbers that tell them apart, in order."""
+    """Proximity pairs without common vertices.
+
+    Attributes:
+        vertices: (m, 4) a vertex and the corners of a triangle, or the ends of two edges.
+        crossing: (m,) True for edge-edge pairs.
+        distance: (m,) distances [m].
+        keys: (m,) sorted unique identifiers.
+    """
 
     vertices: np.ndarray
     crossing: np.ndarray
@@ -39,12 +45,13 @@ class Gaps(NamedTuple):
     keys: np.ndarray
 
     def where(self, chosen: np.ndarray) -> Gaps:
+        """Select pairs."""
         return Gaps(*(values[chosen] for values in self))
 
 
 @kernel
 def measure_faces(x, stencils, weights, distance):
-    """Signed weights of the closest points of a vertex and a triangle each, and their distance."""
+    """Compute signed weights of the closest points and distances of vertex-triangle pairs."""
     for m in range(len(stencils)):
         p, a = point(x, stencils[m, 0]), point(x, stencils[m, 1])
         b, c = point(x, stencils[m, 2]), point(x, stencils[m, 3])
@@ -56,7 +63,7 @@ def measure_faces(x, stencils, weights, distance):
 
 @kernel
 def measure_edges(x, stencils, weights, distance):
-    """Signed weights of the closest points of two edges each, and their distance."""
+    """Compute signed weights of the closest points and distances of edge-edge pairs."""
     for m in range(len(stencils)):
         a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
         c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
@@ -68,7 +75,7 @@ def measure_edges(x, stencils, weights, distance):
 
 @physics
 def apart(a, b, c, d, crossing):
-    """Distance of a vertex a from a triangle, or of two edges where they are crossing."""
+    """Distance of a vertex a from a triangle, or of two edges if `crossing` [m]."""
     if crossing:
         s, t = on_edges(a, b, c, d)
         gap = sub(between(s, a, b), between(t, c, d))
@@ -79,7 +86,7 @@ def apart(a, b, c, d, crossing):
 
 
 class Measuring(NamedTuple):
-    """distance (m,) gets that of pairs with vertices (m, 4) at x (n, 3)."""
+    """Work: distance (m,) of pairs (m, 4) with vertices at x (n, 3) [m]."""
 
     x: Any
     stencils: Any
@@ -99,11 +106,13 @@ def _measure(work, place):
 
 @kernel
 def measure_all(team, work):
+    """Compute the distances of all pairs."""
     each_item(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
 
 
 @kernel
 def _least(stencils, distance, least):
+    """Minimum distance over the pairs of each vertex."""
     for m in range(len(stencils)):
         for k in range(4):
             i = stencils[m, k]
@@ -113,10 +122,20 @@ def _least(stencils, distance, least):
 def gaps(
     surfaces: Surfaces, x: np.ndarray, radius: float, runner: Runner = HOST, known: Candidates | None = None
 ) -> Gaps:
-    """All pairs nearer than a radius [m], with vertices at x (n, 3); known: candidates that are kept from
-    look to look, with all that is near at rest."""
+    """Find all proximity pairs within a radius.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) positions [m].
+        radius: Largest distance [m].
+        runner: Device of the search.
+        known: Cache of the broad phase, which includes pairs with small rest distances.
+
+    Returns:
+        Pairs in order of their keys.
+    """
     known = known or Candidates(surfaces)
-    points = Points.at(np.array(x, float, order="C"))  # which candidates keep
+    points = Points.at(np.array(x, float, order="C"))  # a copy, since the candidate cache keeps it
     which, triangle = known.vertices(points, radius, runner)
     one, other = known.edges(points, radius, runner)
     for numbers in (which, triangle, one, other):
@@ -132,7 +151,16 @@ def gaps(
 
 
 def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarray:
-    """(m,) [m] of pairs, with vertices at x (n, 3), which nobody writes any more."""
+    """Compute the distances of pairs at given positions.
+
+    Args:
+        x: (n, 3) positions [m]; must not be modified later.
+        found: Proximity pairs.
+        runner: Device of the computation.
+
+    Returns:
+        (m,) distances [m].
+    """
     distance = runner.zeros((len(found.distance),), np.float64)
     stencils = np.ascontiguousarray(found.vertices, np.int64)
     work = Measuring(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
@@ -142,8 +170,16 @@ def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarra
 
 
 def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
-    """(n,) [m] how far each vertex may move, where all pairs nearer than a radius [m] were found; what is
-    inside of a body may go anywhere."""
+    """Conservative displacement bounds from all proximity pairs within a radius.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        found: Proximity pairs.
+        radius: Search radius of the pairs [m].
+
+    Returns:
+        (n,) radii [m]; `ANYWHERE` for interior vertices.
+    """
     least = np.full(len(surfaces.rest), ANYWHERE)
     least[surfaces.vertices[:, 0]] = radius
     _least(found.vertices, found.distance, least)
@@ -151,8 +187,15 @@ def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
 
 
 class Neighbours(NamedTuple):
-    """Pairs that were found within a radius [m] with vertices at x (n, 3), and from which distance (m,) [m]
-    on each of them pushes."""
+    """Proximity pairs with the positions of their search.
+
+    Attributes:
+        surfaces: Surfaces of all bodies.
+        pairs: Proximity pairs.
+        reach: (m,) barrier distance of each pair [m].
+        radius: Radius within which the pairs are complete [m].
+        x: (n, 3) positions of the pairs [m].
+    """
 
     surfaces: Surfaces
     pairs: Gaps
@@ -161,9 +204,16 @@ class Neighbours(NamedTuple):
     x: np.ndarray
 
     def at(self, x: np.ndarray, least: float, runner: Runner = HOST) -> Neighbours | None:
-        """These pairs with vertices at x (n, 3), without looking for pairs again, and the radius within
-        which they are all that there are: others have come nearer by no more than bodies have approached each
-        other. None where that is less than the least one."""
+        """Update the distances of the pairs for new positions, without a new search.
+
+        Args:
+            x: (n, 3) positions [m].
+            least: Smallest admissible radius of completeness [m].
+            runner: Device of the computation.
+
+        Returns:
+            Pairs at x, complete within the radius less the approach of bodies; None if that is below `least`.
+        """
         left = self.radius - come_nearer(self.surfaces, self.x, x, self.radius, self.radius - least)
         if left < least:
             return None
@@ -171,7 +221,7 @@ class Neighbours(NamedTuple):
         return Neighbours(self.surfaces, pairs, self.reach, left, x)
 
     def rooms(self) -> np.ndarray:
-        """(n,) [m] how far each vertex may move."""
+        """(n,) conservative displacement bounds [m]."""
         return rooms(self.surfaces, self.pairs, self.radius)
 
 
@@ -188,7 +238,7 @@ def _approachable(stencils, crossing, distance, room, reach, kept):
 
 
 def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """(m,) whether pairs can get nearer than their reach (m,) [m] while vertices stay in their rooms (n,)."""
+    """(m,) True for pairs that can get closer than `reach` (m,) [m] within the displacement bounds (n,) [m]."""
     kept = np.zeros(len(found.distance), bool)
     _approachable(found.vertices, found.crossing, found.distance, room, reach, kept)
     return kept
