@@ -163,7 +163,7 @@ class Candidates:
         return self._then[which][1]
 
     def _next_margin(self, which: tuple[str, bool]) -> float:
-        """Margin of the next search: doubled after few queries, halved after many, constant within bodies."""
+        """Next search margin: doubled after few queries, halved after many; constant within bodies."""
         least, margin, most = MARGINS
         if which in self._margin and not which[1]:
             served, margin = self._served[which], self._margin[which]

@@ -102,7 +102,7 @@ def own_part(count, place):
 
 @physics
 def _seeks(work, m):
-    """True if a primitive takes part in the search: a neighbor body is in reach, or its own body is outdated."""
+    """True if a primitive is searched: a neighbor body is in reach, or its own body is outdated."""
     wanted, near_by = work.wanted, work.wanted.which == ALL
     if wanted.which == WITHIN:
         near_by = wanted.late[wanted.body[work.things[m, 0]]]

@@ -197,8 +197,7 @@ def _last_forces(planes, own, batch, zero):
 
 @physics
 def _none_pushes(planes, own, batch, N, ui, k, f):
-    """True if no plane exerted a force last, and none does against f + k (g n + o); the case of most
-    vertices."""
+    """True for most vertices: no plane exerted a force last, and none does against f + k (g n + o)."""
     none = 0.0 * f[0] >= 0.0
     for j in range(len(planes.normal)):
         before, at = gather(planes.force[j], own, batch, 0), touch(planes, j, own, batch, N, ui)
@@ -217,7 +216,7 @@ def _with_planes(planes, own, batch, N, A, f, ui):
         for j in range(len(planes.normal)):
             before = gather(planes.force[j], own, batch, 0)
             now = answer(touch(planes, j, own, batch, N, ui), A, add(f, sub(r, before)), before)
-            scatter(planes.force[j], own, batch, 0, now)  # threads that share a vertex write the same value
+            scatter(planes.force[j], own, batch, 0, now)  # threads that share a vertex also write
             r = add(sub(r, before), now)
     return solve_spd(A, add(f, r))
 

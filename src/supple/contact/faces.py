@@ -218,7 +218,7 @@ def _thickness(row: np.ndarray) -> float:
 
 
 def widths(shapes: Shapes) -> np.ndarray:
-    """(r,) second smallest extent of each shape, for meshes the thickness [m]; infinite without another side.
+    """(r,) second smallest extent of each shape, thickness of each mesh [m]; infinite without another side.
 
     A wide thin obstacle such as a plate can penetrate faces with its rim only.
     """

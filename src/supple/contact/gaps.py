@@ -238,7 +238,7 @@ def _approachable(stencils, crossing, distance, room, reach, kept):
 
 
 def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """(m,) True for pairs that can get closer than `reach` (m,) [m] within the displacement bounds (n,) [m]."""
+    """(m,) True for pairs that can get closer than `reach` (m,) [m] within displacement bounds (n,) [m]."""
     kept = np.zeros(len(found.distance), bool)
     _approachable(found.vertices, found.crossing, found.distance, room, reach, kept)
     return kept

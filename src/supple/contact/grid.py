@@ -1,8 +1,8 @@
-"""Which vertices are near to which triangles, and which edges to which: by a grid of cells, hashed.
+"""Broad phase by a spatial hash grid: vertex-triangle, edge-edge, edge-triangle and triangle-triangle pairs.
 
-Things are entered into all cells that their boxes touch, and a pair is found in the first cell that both
-boxes share, so that none is found twice or missed. Threads of the CPU or of a device write pairs down as they
-find them, however many there are, and then into rows in order: who found what does not matter.
+Primitives are inserted into all cells that their boxes overlap. A pair is reported in the first cell that
+both boxes share, so it is found exactly once. CPU or GPU threads append pairs in any order; a sort into CSR
+rows then makes the result deterministic.
 """
 
 from __future__ import annotations
@@ -31,15 +31,28 @@ from supple.contact.things import face, may_face, octants_faced, share_a_corner,
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
 
 ROOM = 4
-"""Pairs per thing for which there is room at first."""
+"""Initial pair capacity per query primitive."""
 
 
 class Search(NamedTuple):
-    """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other, or own_radius
-    where both are of one body, in cells of a size; x: points; seeking and hiding: cells of both; here and
-    there: boxes of both; facing: normals (t, 3) of triangles that must face each other, and whether they have
-    no outside (t,), empty for anything else. count (m,) gets how many each has found, total (1,) how many
-    there are; one and two: their numbers, as many as there is room for."""
+    """Work: query of primitives against a hash grid.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        seek: (m, k) query primitives.
+        other: (o, k) target primitives in the grid.
+        radius: Search radius [m].
+        own_radius: Search radius for pairs of one body [m].
+        size: Cell size [m].
+        wanted: Pair filter.
+        seeking, hiding: (m, 6) and (o, 6) cell ranges of query and target primitives.
+        here, there: (m, 6) and (o, 6) boxes of query and target primitives [m].
+        table: Hash table of the target primitives.
+        facing: Normals (t, 3) and two-sided flags (t,) for the orientation test; empty otherwise.
+        count: (m,) output: number of pairs of each query primitive.
+        total: (1,) output: number of pairs, which may exceed the capacity.
+        one, two: (capacity,) output: query and target primitives, unsorted.
+    """
 
     x: Any
     seek: Any
@@ -62,7 +75,7 @@ class Search(NamedTuple):
 
 @physics
 def _wanted(s, m, o):
-    """Nobody looks for what has the same corners, nor for what is in another body, or the same."""
+    """Exclude pairs that share a vertex, and pairs ruled out by the body filter."""
     if s.wanted.which != ALL:
         same = s.wanted.body[s.seek[m, 0]] == s.wanted.body[s.other[o, 0]]
         if same != (s.wanted.which == WITHIN):
@@ -72,7 +85,7 @@ def _wanted(s, m, o):
 
 @physics
 def _boxes_apart(s, m, o):
-    """Distance² of the boxes of two things."""
+    """Squared distance of the boxes of two primitives."""
     square = 0.0
     for axis in range(3):
         gap = max(s.there[o, axis] - s.here[m, 3 + axis], s.here[m, axis] - s.there[o, 3 + axis], 0.0)
@@ -82,13 +95,14 @@ def _boxes_apart(s, m, o):
 
 @physics
 def _same_body(s, m, o):
+    """True if both primitives belong to the same body; False without body numbers."""
     body = s.wanted.body
     return len(body) > 0 and body[s.seek[m, 0]] == body[s.other[o, 0]]
 
 
 @physics
 def _own_cells(s, m):
-    """The first and the last cells that a thing touches with its own radius around it."""
+    """First and last cell that a primitive overlaps with the search radius of its own body."""
     box, r, size = s.here, s.own_radius, s.size
     low = (
         cell_of((box[m, 0] - r) / size),
@@ -104,8 +118,10 @@ def _own_cells(s, m):
 
 @physics
 def _near_by(s, m, o, i, j, k, low):
-    """Whether things face each other and their boxes are near, and no other cell counts the pair: this is the
-    first that both boxes share; low: the first cells of those of one body."""
+    """True if this cell reports a pair: opposing normals, near boxes, and first common cell of both boxes.
+
+    `low` is the first cell within the search radius of pairs of one body.
+    """
     if not face(s.facing, m, o):
         return False
     square, same, b = _boxes_apart(s, m, o), _same_body(s, m, o), s.hiding
@@ -117,7 +133,7 @@ def _near_by(s, m, o, i, j, k, low):
 
 @physics
 def _meet(s, m, o):
-    """Whether things whose boxes are near are so themselves, and not too near at rest to count."""
+    """Narrow phase: True for pairs within the radius, unless their rest distance is within `clear`."""
     if not _wanted(s, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
         return False
     clear, body = s.wanted.clear, s.wanted.body
@@ -128,7 +144,7 @@ def _meet(s, m, o):
 
 @physics
 def _own_only(s, m, at):
-    """Whether at a place of the table there is nothing but of the body of a thing."""
+    """True if a hash bucket contains primitives of the query's own body only."""
     if len(s.wanted.body) == 0:
         return False
     own = s.wanted.body[s.seek[m, 0]]
@@ -137,8 +153,7 @@ def _own_only(s, m, at):
 
 @physics
 def _worth_a_look(s, m, at, faced, i, j, k, own):
-    """Whether something in a cell at a place of the table can be what a thing looks for: something that it
-    may face, of another body or in cells that are its own."""
+    """True if a bucket may contain pairs: opposing normals; another body, or a cell in the own radius."""
     if (s.table.octants[at] & faced) == 0:
         return False
     low, high = own
@@ -161,7 +176,7 @@ def _look_around(s, place):
                         count = 0
                     for entry in range(begin, begin + count):
                         o = s.table.thing[entry]
-                        later = o > m or not alike  # things that are alike look for later ones
+                        later = o > m or not alike  # count pairs of the same primitives once
                         later = later and may_face(s.facing, m, s.table.normal, entry)
                         here = later and _near_by(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
                         if here and _meet(s, m, o):
@@ -174,13 +189,19 @@ def _look_around(s, place):
 
 @kernel
 def search_all(team, cells, search):
+    """Compute cell ranges and query the grid."""
     blocks = -(-len(search.seek) // BLOCK)
     each_item(team, 0, 0, blocks, cells)
     each_item(team, 1, 0, blocks, search)
 
 
 class Found(NamedTuple):
-    """Pairs one, two (p,) in order, those of the m-th thing from start[m] on, start (m + 1,)."""
+    """Sorted pairs in CSR layout.
+
+    Attributes:
+        start: (m + 1,) row offsets of the query primitives.
+        one, two: (p,) query and target primitives.
+    """
 
     start: np.ndarray
     one: np.ndarray
@@ -197,10 +218,23 @@ def find(
     size: float | None = None,
     room: int = 0,
 ) -> Found:
-    """Pairs of things nearer to each other than a radius [m], which share no corner. x (n, 3) points; seek
-    (m, 1) vertices and other (o, 3) triangles, or edges (m, 2) in both, and then only those with larger
-    numbers; or edges and triangles, and then those that cross, whatever the radius; or triangles in both,
-    whose boxes are near. size: about how large things are [m]; room: for how many pairs there should be."""
+    """Find pairs of primitives within a radius.
+
+    Args:
+        x: (n, 3) positions [m].
+        seek: (m, k) query primitives.
+        other: (o, k) target primitives. Vertices pair with triangles by distance. Edges pair with edges by
+            distance, each pair once. Edges pair with triangles that they cross, independent of the radius.
+            Triangles pair with triangles by the distance of their boxes.
+        radius: Largest distance [m].
+        runner: Device of the search.
+        wanted: Pair filter.
+        size: Typical size of the primitives [m], computed by default.
+        room: Expected number of pairs.
+
+    Returns:
+        Sorted pairs on the host.
+    """
     there = None
     if len(seek) and len(other):
         size = _size(x, other) if size is None else size
@@ -214,7 +248,7 @@ def find(
 
 
 def _size(x: np.ndarray, things: np.ndarray) -> float:
-    """About how large things are [m]."""
+    """Typical size of primitives: mean length of the first edge [m]."""
     return float(np.linalg.norm(x[things[:, 1]] - x[things[:, 0]], axis=1).mean())
 
 
@@ -228,9 +262,21 @@ def search(
     facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
     own_radius: float | None = None,
 ) -> Found:
-    """Pairs that things `seek` (m, k) make with others that are in a table, as `find` does, where kernels see
-    them; facing: as in `Search`; own_radius [m]: beyond which nobody asks for pairs of one body, of which
-    some are found all the same."""
+    """Query a hash grid for pairs, like `find`, with results in device memory.
+
+    Args:
+        there: Hash grid of the target primitives.
+        seek: (m, k) query primitives.
+        radius: Search radius [m].
+        runner: Device of the search.
+        wanted: Pair filter.
+        room: Expected number of pairs.
+        facing: Normals and two-sided flags of triangles, see `Search`.
+        own_radius: Radius beyond which pairs of one body are optional [m]; some are reported nevertheless.
+
+    Returns:
+        Sorted pairs in device memory.
+    """
     cells = touching(there.x, seek, radius, there.size, wanted, runner)
     room = max(room, ROOM * len(seek))
     while True:
@@ -254,8 +300,11 @@ def search(
 def near(
     x: np.ndarray, seek: np.ndarray, other: np.ndarray, radius: float, runner: Runner = HOST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs that `find` finds: start (m + 1,) and found (pairs,), the numbers of those near to each, in
-    order."""
+    """Find all pairs within a radius [m], see `find`.
+
+    Returns:
+        Row offsets (m + 1,) and sorted target primitives (p,).
+    """
     x = np.ascontiguousarray(x, float)
     alike = seek is other
     other = np.ascontiguousarray(other, np.int64)

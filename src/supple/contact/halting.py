@@ -1,7 +1,8 @@
-"""Where bodies that fly a long way meet obstacles, which take them along from there on.
+"""Continuous collision detection of moving bodies against obstacles.
 
-Seen from an obstacle, which may move, vertices fly on straight ways. Each goes on by a part of its distance,
-looks again, and so forth [Hart 1996, sphere tracing]; beside what it touches, by a part of how thick that is.
+In the frame of a moving obstacle, vertices follow straight paths. Each vertex advances by a fraction of its
+distance, evaluates the distance again, and so on [Hart 1996, sphere tracing]; close to a surface, by a
+fraction of the obstacle thickness.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from supple.contact.obstacles import Obstacles
 from supple.contact.shapes import STEP, Shapes, distances_to
 
 OF_DISTANCE = 0.9
-"""How far a vertex goes on at once, of its distance, which may be a tenth too large far from a mesh."""
+"""Step relative to the distance, which may be 10 % too large far from a mesh."""
 
 OF_THICKNESS, ROUNDS = 0.25, 1000
-"""How far it goes on at least, of the thickness of what it meets, and how often at most; whatever is on its
-way still stops there."""
+"""Smallest step relative to the obstacle thickness, and maximum number of steps. A path that exceeds the
+maximum ends at its last point."""
 
 ROUNDING = 1e-3
-"""Part of that by which what touches something may be inside of it."""
+"""Tolerated penetration of a vertex in contact, relative to the smallest step."""
 
 
 def halted(
@@ -31,9 +32,23 @@ def halted(
     some: np.ndarray,
     fine: float,
 ) -> np.ndarray:
-    """(n, 3) [m] where bodies get to that fly from x to a goal (n, 3) in a step of the shapes: whoever has a
-    vertex, of some, that would enter one stays on the first that it meets. body (n,): whose each vertex is;
-    fine [m]: how deep one is that has entered, and less in what is thin."""
+    """Stop bodies at the first obstacle on their path.
+
+    A body stops as a whole if one of its vertices would penetrate an obstacle, and then follows the motion of
+    that obstacle.
+
+    Args:
+        obstacles: Obstacles of the model.
+        shapes: Their shapes, with the motion of the step.
+        x: (n, 3) initial positions [m].
+        goal: (n, 3) target positions [m].
+        body: (n,) body of each vertex.
+        some: Vertices to test.
+        fine: Depth of a penetration [m]; less in thin shapes.
+
+    Returns:
+        (n, 3) positions [m].
+    """
     part, by = np.ones(body.max(initial=0) + 1), np.full(body.max(initial=0) + 1, -1)
     thick, _ = obstacles.extents
     for k, row in enumerate(shapes.rows):
@@ -53,14 +68,23 @@ def halted(
 
 
 def _carried(row: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Points (n, 3) that move with a shape, at the end of its step."""
+    """Points (n, 3) advected by a shape from start to end of the step."""
     R, t = row[STEP : STEP + 9].reshape(3, 3), row[STEP + 9 : STEP + 12]
     return x @ R.T + t
 
 
 def _outside(shapes: Shapes, x: np.ndarray, way: np.ndarray, least: float) -> np.ndarray:
-    """(n,) the part of a way (n, 3) [m] from x (n, 3) after which a point gets deeper into shapes than it
-    was, by least [m] or more."""
+    """Fraction of the path after which each point penetrates shapes more deeply than initially.
+
+    Args:
+        shapes: Obstacle shapes.
+        x: (n, 3) initial points [m].
+        way: (n, 3) straight paths [m].
+        least: Additional depth of a penetration [m].
+
+    Returns:
+        (n,) fractions.
+    """
     length = np.linalg.norm(way, axis=1)
     part, there = np.zeros(len(x)), np.zeros(len(x))
     distance = distances_to(shapes, x)[0]

@@ -1,4 +1,4 @@
-"""Pairs of things that are near to each other, found anew wherever kernels run, and where they stay."""
+"""Broad phase without a candidate cache, with results in device memory."""
 
 from __future__ import annotations
 
@@ -16,15 +16,22 @@ if TYPE_CHECKING:
     from supple.contact.pairs import Surfaces
 
 Pairs = tuple[np.ndarray, np.ndarray]
-"""Numbers (p,) of the first and of the second of each, where kernels see them."""
+"""Indices (p,) of the first and second primitives of pairs, in device memory."""
 
 Facing = tuple[np.ndarray, np.ndarray]
-"""Normals (t, 3) of triangles, and whether they have no outside (t,)."""
+"""Normals (t, 3) of triangles and two-sided flags (t,)."""
 
 
 class Looking:
-    """At surfaces: triangles and triangles, vertices and triangles, edges and edges. clear: without what is
-    too near at rest to meet. last: what somebody has found last, and where, for whoever asks again."""
+    """Broad phase of surfaces: triangle-triangle, vertex-triangle and edge-edge pairs.
+
+    Attributes:
+        last: Latest contacts and their positions, reused for identical queries.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        clear: Exclude pairs of one body within its rest distance `Surfaces.clear`.
+    """
 
     def __init__(self, surfaces: Surfaces, clear: bool = True) -> None:
         self._surfaces, self._clear = surfaces, clear
@@ -37,8 +44,17 @@ class Looking:
         return Looking, (self._surfaces, self._clear)
 
     def triangles(self, points: Points, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
-        """Numbers (p,) of two triangles each, in order, whose boxes are nearer than a radius [m] with
-        vertices at points, and that face each other with normals (t, 3)."""
+        """Opposing triangle pairs whose boxes are within a radius.
+
+        Args:
+            points: Positions of the vertices.
+            radius: Largest distance of the boxes [m].
+            normal: (t, 3) unit normals.
+            runner: Device of the search.
+
+        Returns:
+            Sorted indices (p,) of both triangles.
+        """
         s, facing = self._surfaces, (normal, self._surfaces.free)
         there = self.table(points, runner, facing)
         return self._found("triangles", there, s.triangles, (radius, radius), runner, facing)
@@ -46,21 +62,44 @@ class Looking:
     def vertices(
         self, points: Points, radius: float, runner: Runner = HOST, own: float | None = None
     ) -> Pairs:
-        """Numbers (p,) of a vertex and a triangle each, in order, that are nearer than a radius [m] with
-        vertices at points; within a body nobody asks for those beyond a radius of its `own` [m]."""
+        """Vertex-triangle pairs within a radius.
+
+        Args:
+            points: Positions of the vertices.
+            radius: Largest distance [m].
+            runner: Device of the search.
+            own: Radius beyond which pairs of one body are optional [m], default `radius`.
+
+        Returns:
+            Sorted indices (p,) of vertices and of triangles.
+        """
         s, there = self._surfaces, self.table(points, runner)
         return self._found("vertices", there, s.vertices, (radius, own or radius), runner)
 
     def edges(self, points: Points, radius: float, runner: Runner = HOST, own: float | None = None) -> Pairs:
-        """Numbers (p,) of two edges each, in order, that are nearer than a radius [m] with vertices at
-        points; own: as of vertices."""
+        """Edge-edge pairs within a radius.
+
+        Args:
+            points: Positions of the vertices.
+            radius: Largest distance [m].
+            runner: Device of the search.
+            own: Radius beyond which pairs of one body are optional [m], default `radius`.
+
+        Returns:
+            Sorted indices (p,) of both edges.
+        """
         s = self._surfaces
         there = entered(points, s.edges, s.edge, self._all("edges"), runner) if len(s.edges) else None
         return self._found("edges", there, s.edges, (radius, own or radius), runner)
 
     def table(self, points: Points, runner: Runner, facing: Facing = NOTHING_FACES) -> Entered | None:
-        """Triangles with vertices at points, for those who look for some, who may have to face them; the last
-        one that was made where it serves."""
+        """Hash grid of all triangles; reuses the latest grid for the same positions and device.
+
+        Args:
+            points: Positions of the vertices.
+            runner: Device of the grid.
+            facing: Normals and two-sided flags, if queries test the orientation.
+        """
         s, (whose, there) = self._surfaces, self._table
         if whose is not runner or there is None or there.x is not points.x:
             size = TRIANGLES * s.edge
@@ -69,11 +108,11 @@ class Looking:
         return there
 
     def forget_table(self) -> None:
-        """Let go of what the last look has left where kernels see it."""
+        """Release the device memory of the latest hash grid."""
         self._table = None, None
 
     def _all(self, kind: str) -> Wanted:
-        """Pairs of all bodies, at once; the same object again, which launches know."""
+        """Filter for pairs of all bodies; the same object for repeated kernel launches."""
         s = self._surfaces
         clear = float(s.clear if self._clear and kind != "triangles" else -1.0)
         if kind not in self._wanted or self._wanted[kind].clear != clear:
@@ -89,6 +128,7 @@ class Looking:
         runner: Runner,
         facing: Facing = NOTHING_FACES,
     ) -> Pairs:
+        """Query a hash grid, with the pair capacity of twice the previous result."""
         if there is None:
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
         radius, own = radii
@@ -99,7 +139,7 @@ class Looking:
 
 
 TRIANGLES = 1.5
-"""Size of the cells that triangles are in, in mean edges: those who look for some touch ten of them."""
+"""Cell size of triangle grids in mean edge lengths; a query then overlaps about ten cells."""
 
 NOBODY_NEAR = np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64)
-"""Boxes of bodies and who is near to whom, where nobody asks."""
+"""Empty body boxes and neighbor lists, for filters without them."""

@@ -1,7 +1,7 @@
-"""Where what is sharp meets: of pairs that are near, the points, the direction and how much it counts.
+"""Contacts of sharp features, from vertex-triangle and edge-edge pairs: points, normal and strength.
 
-A vertex meets the nearest triangle of each body, and whether it is outside of it is told by the triangles
-that are equally near; edges meet where they cross, seen along the normal of both.
+A vertex has contact with the nearest triangle of each body. All equally near triangles decide whether it is
+outside. Edges have contact if they cross, seen along their common normal.
 """
 
 from __future__ import annotations
@@ -18,24 +18,37 @@ from supple.contact.things import NEVER, point
 from supple.kernels import Runner, do, each_item, kernel, physics
 
 EQUALLY_NEAR = 1e-6
-"""Relative to the nearest."""
+"""Relative tolerance of equal distances."""
 
 FACING = 0.5
-"""Part of the sum of the normals at an edge along n from which on it wholly faces another edge."""
+"""Projection on n of the summed normals at an edge from which the edge fully opposes another edge."""
 
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
 
 DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
-"""Where the numbers of a vertex and a triangle are: after the gap between them its
-length, and weights of corners; how many they are."""
+"""Offsets of distance and corner weights in the data of a vertex-triangle pair, after the gap vector, and
+size of the data."""
 
 
 class Given(NamedTuple):
-    """x (n, 3) positions [m], rest (n, 3); body (n,) of vertices; flat (bodies,) and free (t,): without an
-    outside; thick (bodies,) [m]; triangles (t, 3), normal (t, 3); thickness [m]: from which distance on
-    things push; reach and deepest [m]: how far two bodies may have passed each other, and how far edges;
-    edge [m]: of the surfaces; clear [m]: what is nearer than that at rest within a body does not meet."""
+    """Contact parameters.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        rest: (n, 3) rest positions [m].
+        body: (n,) body of each vertex.
+        flat: (bodies,) True for shells, which have no inside.
+        free: (t,) True for two-sided triangles.
+        thick: (bodies,) body thickness [m].
+        triangles: (t, 3) vertices.
+        normal: (t, 3) unit normals.
+        thickness: Contact thickness [m].
+        reach: Largest penetration depth between two bodies [m].
+        deepest: Largest penetration depth of edges [m].
+        edge: Mean edge length of the surfaces [m].
+        clear: Rest distance below which pairs of one body are excluded [m].
+    """
 
     x: Any
     rest: Any
@@ -53,7 +66,7 @@ class Given(NamedTuple):
 
 
 class Met(NamedTuple):
-    """As in `Meetings`; what does not meet has no strength."""
+    """Contacts of all pairs, see `Meetings`; inactive pairs have strength 0."""
 
     vertices: Any
     weights: Any
@@ -63,15 +76,22 @@ class Met(NamedTuple):
 
     @staticmethod
     def room(count: int, runner: Runner) -> Met:
-        """Of so many pairs, of which nothing is known yet."""
+        """Allocate device memory for `count` pairs."""
         corners, weights = runner.empty((count, 6), np.int64), runner.empty((count, 6), float)
         distance, strength = (runner.empty((count,), float) for _ in range(2))
         return Met(corners, weights, runner.empty((count, 3), float), distance, strength)
 
 
 class Nearing(NamedTuple):
-    """Vertices (v, 1) `one` and triangles `two` (m,), in order; near (m, NUMBERS) gets what is between
-    them, strength (m,) nothing yet."""
+    """Work: closest points of vertex-triangle pairs.
+
+    Attributes:
+        given: Contact parameters.
+        vertices: (v, 1) query vertices.
+        one, two: (m,) sorted pairs: query vertex and triangle.
+        near: (m, NUMBERS) output: gap vector, distance and weights.
+        strength: (m,) output: 0.
+    """
 
     given: Any
     vertices: Any
@@ -82,7 +102,13 @@ class Nearing(NamedTuple):
 
 
 class OfVertices(NamedTuple):
-    """What becomes of the pairs of `Nearing`; start and around: the triangles around vertices."""
+    """Work: contacts of vertex-triangle pairs, after `Nearing`.
+
+    Attributes:
+        given, vertices, one, two, near: As in `Nearing`.
+        start, around: Triangles incident to each vertex in CSR layout.
+        met: Contacts, output.
+    """
 
     given: Any
     vertices: Any
@@ -95,7 +121,15 @@ class OfVertices(NamedTuple):
 
 
 class OfEdges(NamedTuple):
-    """Pairs of edges (e, 2), one, two (m,); start and around: the triangles around edges."""
+    """Work: contacts of edge-edge pairs.
+
+    Attributes:
+        given: Contact parameters.
+        edges: (e, 2) edges.
+        one, two: (m,) pairs of edges.
+        start, around: Triangles incident to each edge in CSR layout.
+        met: Contacts, output.
+    """
 
     given: Any
     edges: Any
@@ -119,7 +153,7 @@ def put_corner(met, m, k, vertex, weight):
 
 @physics
 def _around(normal, start, around, thing):
-    """Sum of the normals of the triangles around a thing."""
+    """Sum of the normals of all triangles incident to a primitive."""
     found = (0.0, 0.0, 0.0)
     for k in range(start[thing], start[thing + 1]):
         found = add(found, point(normal, around[k]))
@@ -143,12 +177,13 @@ def _nearing(work, place):
 
 @physics
 def _body_of(work, m):
+    """Body of the triangle of the m-th pair."""
     return work.given.body[work.given.triangles[work.two[m], 0]]
 
 
 @do.of(OfVertices)
 def _of_vertices(work, place):
-    """The first pair of a vertex does all of them, body by body."""
+    """Process all pairs of a vertex body by body, by the thread of its first pair."""
     one, count = work.one, len(work.one)
     first, last, step = own_part(count, place)
     for m in range(first, last, step):
@@ -173,7 +208,10 @@ def _of_vertices(work, place):
 
 @physics
 def _meet_body(work, begin, end, v, outward, body, row):
-    """What a vertex v does to a body, by the pairs begin, ..., end - 1, in a row of what is met."""
+    """Write the contact of vertex v with a body to `row`.
+
+    Pairs begin, ..., end - 1 are those of the vertex; `outward` is the sum of the normals around it.
+    """
     g, near = work.given, work.near
     least, height = NEVER, 0.0
     for p in range(begin, end):
@@ -247,10 +285,12 @@ def _meet_edges(work, m):
 
 @kernel
 def meet_vertices(team, nearing, work):
+    """Compute all vertex-triangle contacts."""
     each_item(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
     each_item(team, 1, 0, -(-len(work.one) // BLOCK), work)
 
 
 @kernel
 def meet_edges(team, work):
+    """Compute all edge-edge contacts."""
     each_item(team, 0, 0, -(-len(work.one) // BLOCK), work)

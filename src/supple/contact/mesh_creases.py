@@ -1,9 +1,9 @@
-"""Faces of a mesh beside the closest one that a point touches as well: those across concave edges.
+"""Additional contact faces of a mesh across concave edges.
 
-In a valley of the mesh a vertex touches two or three faces: with the closest alone it would be pushed to and
-fro. Further faces are those that a point is opposite of, where the distance from it has another local
-minimum, and those that share a concave edge with the closest. Both must rise over each other's planes, which
-faces across convex edges do not.
+In a valley of the mesh, a vertex touches two or three faces. With the closest face alone, contact forces
+would alternate between them. Additional faces are those with another local minimum of the distance, and those
+that share a concave edge with the closest face. Both must lie above each other's plane, which excludes faces
+across convex edges.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from supple.contact.mesh_distance import (
 from supple.kernels import physics
 
 CLOSE, REACH = 0.25, 0.1
-"""Parts of the mean edge of a mesh: how near points must be for further faces to be looked for, and how much
-farther than the closest face these may be."""
+"""Largest distance of points for the search, and largest additional distance of faces, in mean edge lengths
+of the mesh."""
 
 ROUNDING = 1e-12
-"""Part of a squared distance that rounding may add."""
+"""Rounding error of squared distances, relative."""
 
 ABOVE, ALIKE = 1e-6, 1e-9
-"""Height in mean edges over the plane of another face from which on an edge is concave, and what the cosine
-of the angle between the normals of faces in one plane is less than 1 by."""
+"""Height over the plane of another face above which an edge is concave, in mean edge lengths, and difference
+to 1 of the cosine between coplanar normals."""
 
 
 @physics
@@ -44,8 +44,11 @@ def _dot(a, b):
 
 @physics
 def _crease_plane(values, first, m, p, d, n, reach):
-    """(s, h, normal): the squared distance of a point p from the m-th triangle and its height over it, if it
-    touches that beside a face at the distance d with the normal n; s = FAR if not."""
+    """(s, h, normal) of the m-th triangle as an additional contact face.
+
+    s is the squared distance of p, `FAR` if the triangle does not qualify; h is the height of p over it. The
+    closest face has the distance d and the normal n.
+    """
     triangles, count = triangles_at(values, first), int(values[first + COUNT])
     at = triangles + CORNERS * m
     s, feature, v, w = closest_of_triangle(values, at, p[0], p[1], p[2])
@@ -77,9 +80,18 @@ def _crease_plane(values, first, m, p, d, n, reach):
 
 @physics
 def crease_planes(values, first, p, d, n):
-    """(g, m, h, k): the signed distances g, h [m] of a point p and the normals m, k of up to two further
-    faces that it touches, the nearer first, beside the closest at the distance d with the normal n. Normals
-    are 0 where there are none."""
+    """Find up to two additional contact faces of a point, nearest first.
+
+    Args:
+        values: Trees of all meshes.
+        first: Offset of the tree.
+        p: Point in the frame of the mesh [m].
+        d: Signed distance of the closest face [m].
+        n: Normal of the closest face.
+
+    Returns:
+        (g, m, h, k): signed distances g, h [m] and normals m, k, which are 0 without a face.
+    """
     none = (0.0, 0.0, 0.0)
     g, near, m, h, far, k = 0.0, FAR, none, 0.0, FAR, none
     if abs(d) > CLOSE * values[first + EDGE] or values[first + WEIGHT] > 0.0:

@@ -1,10 +1,10 @@
 """Signed distance of a point from a closed triangle mesh.
 
-A traversal of a tree of bounding boxes finds the closest point of all triangles, exactly. Its sign is that of
+Traversal of a bounding volume hierarchy finds the closest point of all triangles exactly. The sign is that of
 the angle-weighted pseudonormal of the closest face, edge or vertex [Bærentzen and Aanæs 2005, Signed distance
-computation using the angle weighted pseudonormal], which is right at convex and concave edges alike.
+computation using the angle weighted pseudonormal], which is correct at convex and concave edges.
 
-`triangle_tree.py` writes the numbers that kernels read here. Memory: some 0.3 kB per triangle.
+`triangle_tree.py` builds the arrays. Memory: about 0.3 kB per triangle.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import math
 from supple.kernels import physics
 
 COUNT, LEVELS, SECOND, WEIGHT, TINY, PART, EDGE, HEADER = 0, 1, 2, 3, 4, 5, 6, 8
-"""Fields of the header of a tree: number of triangles; levels of boxes below the root; distance to the header
-of a second tree in `values`, and its weight, 0 for none; length [m] that rounding makes of 0; length [m] of
-parts of space in which the distance has few kinks; mean edge [m]; and the size of the header."""
+"""Header fields of a tree: number of triangles; levels of boxes below the root; offset in `values` of a
+second tree, relative to this header, and its weight, 0 for none; rounding error of lengths [m]; length of
+regions in which the distance has few kinks [m]; mean edge length [m]; header size."""
 
 BOX = 6
-"""Numbers of a box: the least and the largest x, y, z [m]."""
+"""Numbers per box: lower and upper x, y, z [m]."""
 
 CORNERS, NORMALS = 9, 21
-"""Numbers of a triangle: first, for all triangles, the corners a, b, c [m]; then, for all, the pseudonormals
-of its seven features: 0 the face; 1, 2, 3 the edges ab, bc, ca; 4, 5, 6 the corners a, b, c."""
+"""Numbers per triangle, in two blocks: the corners a, b, c [m] of all triangles; then the pseudonormals of
+their seven features: 0 the face; 1, 2, 3 the edges ab, bc, ca; 4, 5, 6 the corners a, b, c."""
 
 SLACK = 0.1
-"""What distances of points outside the bounding box may be too large by, in parts of their distance from it:
-triangles that are nearer by less need not be found. Inside of the box, and on it, they are exact."""
+"""Relative error of distances outside the bounding box, in units of the distance from the box. Triangles
+closer by less may be skipped. Inside and on the box, distances are exact."""
 
 FAR = 1e300
-"""A squared distance that nothing has: finite, since a card's kernels need not know infinity."""
+"""Upper bound of squared distances; finite, since GPU kernels may assume finite math."""
 
 
 @physics
 def boxes_at(first):
-    """Where the box of node 1, the root, begins, less one box: that of node i is `BOX` i further."""
+    """Offset of the boxes, less one box: the box of node i starts `BOX` i further; the root is node 1."""
     return first + HEADER - BOX
 
 
 @physics
 def triangles_at(values, first):
-    """Where the triangles of a tree begin."""
+    """Offset of the triangles of a tree."""
     return first + HEADER + BOX * ((2 << int(values[first + LEVELS])) - 1)
 
 
@@ -60,8 +60,11 @@ def _dot(ax, ay, az, bx, by, bz):
 
 @physics
 def closest_of_triangle(values, at, x, y, z):
-    """(s, feature, v, w): the squared distance of a point from a triangle, the feature that is closest, and
-    the weights of the corners b and c at the closest point [Ericson 2005, section 5.1.5]."""
+    """Closest point of a triangle [Ericson 2005, section 5.1.5].
+
+    Returns:
+        (s, feature, v, w): squared distance [m²], closest feature, and weights of the corners b and c.
+    """
     ax, ay, az = values[at], values[at + 1], values[at + 2]
     ux, uy, uz = values[at + 3] - ax, values[at + 4] - ay, values[at + 5] - az
     vx, vy, vz = values[at + 6] - ax, values[at + 7] - ay, values[at + 8] - az
@@ -95,9 +98,13 @@ def closest_of_triangle(values, at, x, y, z):
 
 @physics
 def closest_triangle(values, first, x, y, z):
-    """(number of the closest triangle, feature, squared distance from the bounding box): depth first, the
-    nearer child first. The tree is complete: the children of node i are 2i and 2i + 1, so that bits tell the
-    way back."""
+    """Closest triangle of a mesh by depth-first traversal, nearer child first.
+
+    The tree is complete: node i has the children 2i and 2i + 1, so bits of the path suffice for backtracking.
+
+    Returns:
+        Triangle, closest feature, and squared distance from the bounding box [m²].
+    """
     count, levels = int(values[first + COUNT]), int(values[first + LEVELS])
     boxes, triangles = boxes_at(first), triangles_at(values, first)
     node, level, pending = 1, 0, 0
@@ -157,8 +164,18 @@ def _from_tree(values, first, x, y, z):
 
 @physics
 def distance_of_mesh(values, first, x, y, z):
-    """(d, n): the signed distance [m] of a point, negative inside, and its gradient. Between two meshes with
-    other triangles, which have a tree each, distances go over evenly."""
+    """Signed distance of a point from a mesh, negative inside, and its gradient.
+
+    Between two meshes with different triangles, one tree each, distances are interpolated linearly.
+
+    Args:
+        values: Trees of all meshes.
+        first: Offset of the tree.
+        x, y, z: Point in the frame of the mesh [m].
+
+    Returns:
+        (d, nx, ny, nz), d in m.
+    """
     weight = values[first + WEIGHT]
     at, share, d, nx, ny, nz = first, 1.0 - weight, 0.0, 0.0, 0.0, 0.0
     for _ in range(2 if weight > 0.0 else 1):
@@ -175,7 +192,7 @@ def distance_of_mesh(values, first, x, y, z):
 
 @physics
 def distance_of_bounds(values, first, x, y, z):
-    """The distance [m] of a point from the bounding box of a mesh, or from the nearer of two; 0 inside."""
+    """Distance of a point from the bounding box of a mesh, or the nearer of two [m]; 0 inside."""
     s = squared_distance_of_box(values, boxes_at(first) + BOX, x, y, z)
     if values[first + WEIGHT] > 0.0:
         second = first + int(values[first + SECOND])

@@ -1,7 +1,7 @@
-"""How thick closed meshes are: diameters of the largest balls inside that touch the surface at its triangles.
+"""Thickness of closed meshes: diameters of the largest inscribed balls that touch the surface.
 
-A ball that touches at a point p with the outward normal n has its center at p - r n. It is inside as long as
-the center is r deep; bisection finds the largest r.
+A ball that touches at a point p with the outward normal n has its center at p - r n. It is inscribed if the
+depth of the center is r; bisection finds the largest r.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from supple.contact.mesh_distance import distance_of_mesh
 from supple.kernels import kernel
 
 SAMPLES, HALVINGS = 1024, 24
-"""Triangles whose balls are computed at most, and steps of the bisection."""
+"""Maximum number of sampled triangles, and bisection steps."""
 
 OPPOSITE = -0.5
-"""Cosine of the angle of the normals at two points of a ball from which on they are walls of a thin part."""
+"""Cosine between the normals at two contact points of a ball below which they belong to opposite walls of a
+thin part."""
 
 THIN_SHARE, THINNEST = 0.05, 1e-3
-"""Share of the area whose thickness is less than that of thin parts, and the least of that in parts of the
-thickness of the thickest place."""
+"""Share of the surface area that is thinner than the thickness of thin parts, and lower limit of that
+thickness relative to the largest thickness."""
 
 
 @kernel
@@ -30,11 +31,14 @@ def _distances(values, points, found):
 
 
 def mesh_distances(numbers: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Signed distances (k,) [m] of points (k, 3) [m] from a mesh, and their gradients (k, 3).
+    """Signed distances of points from a mesh.
 
     Args:
-        numbers: The tree of the mesh, see `TriangleTree.numbers_at`.
-        points: Places in the frame of the mesh.
+        numbers: Tree of the mesh, see `TriangleTree.numbers_at`.
+        points: (k, 3) points in the frame of the mesh [m].
+
+    Returns:
+        Distances (k,) [m] and their gradients (k, 3).
     """
     found = np.empty((len(points), 4))
     _distances(numbers, np.ascontiguousarray(points, float), found)
@@ -42,11 +46,14 @@ def mesh_distances(numbers: np.ndarray, points: np.ndarray) -> tuple[np.ndarray,
 
 
 def mesh_thickness(numbers: np.ndarray, corners: np.ndarray) -> tuple[float, float]:
-    """Thickness [m] of a closed mesh at its thickest place, and that of its thin parts.
+    """Largest thickness of a closed mesh, and thickness of its thin parts.
 
     Args:
-        numbers: The tree of the mesh, see `TriangleTree.numbers_at`.
-        corners: Corners (t, 3, 3) [m] of its triangles.
+        numbers: Tree of the mesh, see `TriangleTree.numbers_at`.
+        corners: (t, 3, 3) corners of the triangles [m].
+
+    Returns:
+        Both thicknesses [m].
     """
     chosen = corners[:: -(-len(corners) // SAMPLES)]
     areas = np.cross(chosen[:, 1] - chosen[:, 0], chosen[:, 2] - chosen[:, 0])

@@ -1,4 +1,4 @@
-"""Normals of triangles, and of what several of them share."""
+"""Unit normals of triangles, and incidence of triangles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from supple.kernels import Runner, do, each_item, kernel
 
 
 class Facing(NamedTuple):
-    """normal (t, 3) gets the unit normals of triangles (t, 3) with vertices at x (n, 3), 0 without area."""
+    """Work: unit normals of triangles, 0 for degenerate triangles.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        normal: (t, 3) output.
+    """
 
     x: Any
     triangles: Any
@@ -34,25 +40,31 @@ def _face(work, place):
 
 @kernel
 def face_all(team, work):
+    """Compute all normals."""
     each_item(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
 
 
 def normals_of(x: np.ndarray, triangles: np.ndarray, runner: Runner) -> np.ndarray:
-    """(t, 3) unit normals of triangles (t, 3) with vertices at x (n, 3), where kernels see them."""
+    """Unit normals (t, 3) of triangles (t, 3) with vertices at x (n, 3), in device memory."""
     normal = runner.empty((len(triangles), 3), np.float64)
     runner.run(face_all, 1, Facing(x, triangles, normal))
     return normal
 
 
 class Around(NamedTuple):
-    """Numbers of the triangles around things, those of the i-th from start[i] on."""
+    """Incidence in CSR layout.
+
+    Attributes:
+        start: Row offsets of the primitives.
+        triangle: Incident triangles.
+    """
 
     start: np.ndarray
     triangle: np.ndarray
 
     @staticmethod
     def of(things: np.ndarray, count: int) -> Around:
-        """Of so many things, of which triangles have these (3, t)."""
+        """Incidence of `count` primitives from the primitives (3, t) of each triangle."""
         order = np.argsort(things.ravel(), kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(things.ravel(), minlength=count))])
         return Around(start, order % things.shape[1])

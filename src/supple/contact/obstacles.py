@@ -1,4 +1,4 @@
-"""The obstacles of a model: rigid shapes that move as prescribed."""
+"""Obstacles of a model: shapes with prescribed motion, or rigid bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from supple.contact.rigid import Rigid
 from supple.contact.shapes import BEFORE, FRICTION, KINETIC, OBSTACLE, POSE, STEP, Shapes
 
 Surface = tuple[np.ndarray, np.ndarray]
-"""Points (p, 3) [m] and triangles (t, 3), counter-clockwise seen from outside."""
+"""Points (p, 3) [m] and triangles (t, 3), counterclockwise seen from outside."""
 
 
 def _no_surfaces(time: float) -> dict[int, Surface]:
@@ -21,12 +21,18 @@ def _no_surfaces(time: float) -> dict[int, Surface]:
 
 @dataclass(frozen=True, eq=False)
 class Obstacles:
-    """names: of the obstacles, in order; rows (r, FIELDS): the shapes that they consist of, as in `Shapes`;
-    values (v,): of their meshes; poses(t) (r, 12): the frames of the shapes at time t [s], as in a row;
-    values_at(t): those of meshes that deform then, None where none does; rigid: those that have a
-    mass, and are moved by what they touch; surfaces(t): points (p, 3) [m] in the frame of the shape and
-    triangles (t, 3) of the meshes that shapes were made of, by the number of their row. The triangles of one
-    shape are the same at all times."""
+    """All obstacles of a model.
+
+    Attributes:
+        names: Names of the obstacles.
+        rows: (r, FIELDS) parameter rows of their shapes, see `Shapes`.
+        values: (v,) trees of their meshes.
+        poses: Function of time [s] that returns the frames (r, 12) of the shapes, as in a row.
+        values_at: Function of time [s] that returns the trees of deforming meshes, or None.
+        rigid: Obstacles with mass, moved by contact forces.
+        surfaces: Function of time [s] that returns points (p, 3) [m] in the frame of the shape and triangles
+            (t, 3) of meshes, by row. Triangles are constant in time.
+    """
 
     names: tuple[str, ...]
     rows: np.ndarray
@@ -38,29 +44,34 @@ class Obstacles:
 
     @property
     def rough(self) -> bool:
-        """Whether any has friction."""
+        """True if any obstacle has friction."""
         return bool((self.rows[:, FRICTION] > 0).any())
 
     @property
     def slippery(self) -> bool:
-        """Whether any has less friction for what slides."""
+        """True if any kinetic friction coefficient differs from the static one."""
         return bool((self.rows[:, KINETIC] != self.rows[:, FRICTION]).any())
 
     @property
     def planes(self) -> int:
-        """How many planes a vertex may touch at once: that of every shape, and of a mesh with concave edges
-        up to three. More than three do not hold it any better."""
+        """Number of contact planes per vertex: one per shape, two more with concave meshes, at most three.
+
+        More than three planes do not constrain a vertex further.
+        """
         return min(len(self.rows) + 2 * int((self.rows[:, kinds.CREASES] > 0).sum()), 3)
 
     @property
     def obstacle(self) -> np.ndarray:
-        """(r,) the number of the obstacle that each shape is of."""
+        """(r,) obstacle of each shape."""
         return self.rows[:, OBSTACLE].astype(int)
 
     @property
     def extents(self) -> tuple[np.ndarray, np.ndarray]:
-        """(r,) [m] how thick each shape is where that is least, and how far it reaches from its frame's
-        origin; infinite and 0 for what has no other side."""
+        """Smallest extents (r,) of the shapes [m], and diagonals (r,) of their bounding boxes [m].
+
+        Infinite and 0 for shapes without another side. The extent of a mesh is the thickness of its thin
+        parts.
+        """
         thick, reach = np.full(len(self.rows), np.inf), np.zeros(len(self.rows))
         for k, row in enumerate(self.rows):
             a, b, c = row[kinds.SIZE : kinds.SIZE + 3]
@@ -77,7 +88,7 @@ class Obstacles:
         return thick, reach
 
     def hurry(self, shapes: Shapes) -> float:
-        """How far the shapes move in the present step, in parts of their thickness; the largest counts."""
+        """Largest displacement of a shape in the current step, relative to its thickness."""
         thick, reach = self.extents
         R = shapes.rows[:, STEP : STEP + 9].reshape(-1, 3, 3)
         now = shapes.rows[:, POSE + 9 : POSE + 12]
@@ -87,8 +98,12 @@ class Obstacles:
         return float(np.max((moved + turned) / thick, initial=0.0))
 
     def deformation(self, begin: float, end: float) -> float:
-        """The largest distance by which vertices of a mesh that deforms move in its frame from one time [s]
-        to another, in parts of the thickness of its thin parts."""
+        """Largest displacement of mesh vertices in their frame, relative to the thickness of thin parts.
+
+        Args:
+            begin: Initial time [s].
+            end: Final time [s].
+        """
         if self.values_at is None or not self.surfaces(begin):
             return 0.0
         first, last, (thick, _) = self.surfaces(begin), self.surfaces(end), self.extents
@@ -97,7 +112,7 @@ class Obstacles:
         )
 
     def shapes(self, time: float) -> Shapes:
-        """The shapes where they are at a time [s]; nothing has moved in the step so far."""
+        """Shapes at a time [s], without displacement in the current step."""
         rows = self.rows.copy()
         rows[:, POSE : POSE + 12] = self.poses(time)
         for first in (STEP, BEFORE):
@@ -105,8 +120,14 @@ class Obstacles:
         return Shapes(rows, self.values if self.values_at is None else self.values_at(time))
 
     def advance(self, shapes: Shapes, now: np.ndarray, time: float, dt: float = np.inf) -> None:
-        """Bring shapes to frames (r, 12) at a time [s], and remember how they got there; after a step of dt
-        [s], also how they had moved in the one before."""
+        """Move shapes to new frames, and record their motion.
+
+        Args:
+            shapes: Shapes to update.
+            now: (r, 12) frames.
+            time: Time of the frames [s].
+            dt: Time step [s]; if finite, the motion of the previous step is recorded for kinetic friction.
+        """
         before = shapes.rows[:, POSE : POSE + 12].copy()
         shapes.rows[:, POSE : POSE + 12] = now
         shapes.rows[:, STEP : STEP + 12] = between(before, now)
@@ -118,7 +139,7 @@ class Obstacles:
 
 
 def between(before: np.ndarray, now: np.ndarray) -> np.ndarray:
-    """(r, 12) R and t of x → R x + t, which leads from frames (r, 12) to others."""
+    """Rigid motions R, t (r, 12) of x → R x + t from frames (r, 12) to others."""
     R = np.einsum("kai,kaj->kij", now[:, :9].reshape(-1, 3, 3), before[:, :9].reshape(-1, 3, 3))
     t = now[:, 9:] - np.einsum("kij,kj->ki", R, before[:, 9:])
     return np.concatenate([R.reshape(-1, 9), t], axis=1)
