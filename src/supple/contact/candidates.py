@@ -156,7 +156,7 @@ class Candidates:
         return np.asarray(inside > enough)
 
     def _renewed(self, then: np.ndarray, late: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Reference positions of the cache, updated to x for outdated bodies; shared by all kinds of pairs."""
+        """Reference positions of the cache: x for outdated bodies; one array for all kinds of pairs."""
         which = id(then), late.tobytes()
         if which not in self._then:
             self._then[which] = then, np.where(late[self._surfaces.body][:, None], x, then)

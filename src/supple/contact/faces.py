@@ -198,7 +198,7 @@ def deepest(shapes, k, a, b, c, limit, times):
 
 
 def thicknesses(shapes: Shapes) -> np.ndarray:
-    """(r,) twice the depth of the deepest point of each shape [m]; infinite for shapes without another side."""
+    """(r,) twice the largest interior depth of each shape [m]; infinite for shapes without another side."""
     return np.array([_thickness(row) for row in shapes.rows])
 
 

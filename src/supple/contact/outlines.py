@@ -1,4 +1,4 @@
-"""What obstacles look like in pictures and files: triangles of every shape, where it is at a time."""
+"""Triangle meshes of obstacles at a time, for pictures and export."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from supple.contact import shapes as kinds
 from supple.contact.obstacles import Obstacles
 
 ROUND = 32
-"""Sides of what is round."""
+"""Segments of a circle."""
 
 BEYOND = 1.0
-"""How far planes are drawn beyond what is seen, in parts of its size."""
+"""Extent of planes beyond the visible points, relative to the size of these."""
 
 
 class Outline(NamedTuple):
-    """What one shape looks like in its own frame: its row, and that frame's points (p, 3) [m] and triangles
-    (t, 3), counter-clockwise seen from outside."""
+    """Mesh of one shape in its own frame.
+
+    Attributes:
+        row: Row of the shape.
+        points: (p, 3) points [m].
+        triangles: (t, 3) triangles, counterclockwise seen from outside.
+    """
 
     row: int
     points: np.ndarray
@@ -27,7 +32,16 @@ class Outline(NamedTuple):
 
 
 def placed(shown: Sequence[Outline], obstacles: Obstacles, time: float) -> list[np.ndarray]:
-    """Points (p, 3) [m] of each outline at a time [s]; those of a deforming surface are interpolated."""
+    """Transform outlines to world coordinates.
+
+    Args:
+        shown: Outlines.
+        obstacles: Obstacles of the model.
+        time: Time [s]; deforming surfaces are interpolated.
+
+    Returns:
+        Points (p, 3) [m] of each outline.
+    """
     poses, surfaces = obstacles.poses(time), obstacles.surfaces(time)
     places = []
     for outline in shown:
@@ -38,8 +52,16 @@ def placed(shown: Sequence[Outline], obstacles: Obstacles, time: float) -> list[
 
 
 def outlines(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[Outline]:
-    """Of all shapes that are to be shown; planes reach a little beyond points (k, 3) that are seen at a time
-    [s]. Walls that bodies are inside of are left out where they would hide them."""
+    """Meshes of all visible shapes.
+
+    Inverted shapes, and planes whose normal has a y component below 0.5, are omitted: they are walls that
+    would hide the bodies.
+
+    Args:
+        obstacles: Obstacles of the model.
+        seen: (k, 3) visible points [m]; planes extend a little beyond these.
+        time: Time [s].
+    """
     found = []
     rows, surfaces = obstacles.rows.copy(), obstacles.surfaces(time)
     rows[:, kinds.POSE : kinds.POSE + 12] = obstacles.poses(time)
@@ -59,7 +81,7 @@ def outlines(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[
 def obstacle_triangles(
     obstacles: Obstacles | None, time: float, seen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (p, 3) [m] and triangles (t, 3) of all obstacles at a time [s], as `outlines` has them."""
+    """Points (p, 3) [m] and triangles (t, 3) of all visible obstacles at a time [s], see `outlines`."""
     points, triangles, first = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
     if obstacles is not None:
         shown = outlines(obstacles, seen, time)
@@ -71,7 +93,7 @@ def obstacle_triangles(
 
 
 def _local(row: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """In the frame of a shape."""
+    """Points [m] and triangles of a shape in its own frame."""
     a, b, c = row[kinds.SIZE : kinds.SIZE + 3]
     kind = int(row[kinds.KIND])
     if kind == kinds.PLANE:
@@ -87,7 +109,7 @@ def _local(row: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _turned(radius: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A profile turned about the z axis."""
+    """Surface of revolution of a profile about the z axis."""
     turn = np.linspace(0, 2 * np.pi, ROUND, endpoint=False)
     ring = np.column_stack([np.cos(turn), np.sin(turn), np.zeros(ROUND)])
     points = np.concatenate([r * ring + (0, 0, z) for r, z in zip(radius, height, strict=True)])
@@ -99,7 +121,7 @@ def _turned(radius: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _sheet(row: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The part of a plane that is below what is seen."""
+    """Section of a plane below the visible points."""
     axes, origin = row[kinds.POSE : kinds.POSE + 9].reshape(3, 3), row[kinds.POSE + 9 : kinds.POSE + 12]
     places = (seen - origin) @ axes.T
     size = BEYOND * float(np.ptp(seen, axis=0).max(initial=0.0) or 1.0) / 2

@@ -1,8 +1,8 @@
-"""Where triangles lie on each other: the part that two of them share, seen along the normal of both.
+"""Overlap of two opposing triangles, projected along their common normal.
 
-On the polygon that they share the weights of the corners of both are linear, so that its area and its middle
-are all there is to know of them: a uniform pressure comes to every vertex as it should, whatever the two
-meshes are (Puso and Laursen 2004 integrate over the same polygons).
+Barycentric weights of both triangles are linear over the overlap polygon, so its area and centroid suffice
+for an exact integral. A uniform pressure then passes the contact patch test for any two meshes (Puso and
+Laursen 2004 integrate over the same polygons).
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from supple.contact.things import OPPOSED, point
 from supple.kernels import physics
 
 LEAST = 1e-9
-"""Part of the smaller triangle below which a polygon is rounding, and nobody knows where its middle is."""
+"""Overlap area relative to the smaller triangle below which the centroid is dominated by rounding."""
 
 MOST = 9
-"""Corners that a polygon may have, with room to spare."""
+"""Corner capacity of an overlap polygon, more than sufficient."""
 
 
 @physics
 def _side(px, py, qx, qy, rx, ry):
-    """Twice the area of p, q and r, positive where r is to the left."""
+    """Twice the signed area of p, q and r, positive if r is on the left."""
     return (qx - px) * (ry - py) - (qy - py) * (rx - px)
 
 
 @physics
 def _clip(polygon, this, count, px, py, qx, qy, sense):
-    """What of polygon[this] is left of the line from p to q, into the other one; how many corners it has."""
+    """Clip polygon[this] to the left side of the line from p to q, into the other buffer; returns its corner
+    count."""
     other, kept = 1 - this, 0
     for k in range(count):
         ax, ay = polygon[this, k, 0], polygon[this, k, 1]
@@ -47,7 +48,7 @@ def _clip(polygon, this, count, px, py, qx, qy, sense):
 
 @physics
 def _weights(flat, first, x, y):
-    """Of the corners of the triangle from row `first` of flat (6, 2) on, at a point."""
+    """Barycentric weights of a point in the triangle at rows first, ..., first + 2 of flat (6, 2)."""
     ax, ay = flat[first, 0], flat[first, 1]
     bx, by = flat[first + 1, 0], flat[first + 1, 1]
     cx, cy = flat[first + 2, 0], flat[first + 2, 1]
@@ -58,8 +59,16 @@ def _weights(flat, first, x, y):
 
 @physics
 def shared(flat, polygon, weights):
-    """The area of what triangles with corners flat (6, 2) in a plane share, and weights (6,) of their corners
-    at its middle; polygon (2, MOST, 2) is where it works."""
+    """Overlap of two triangles in a plane.
+
+    Args:
+        flat: (6, 2) corners of both triangles.
+        polygon: (2, MOST, 2) scratch array.
+        weights: (6,) output: weights of the corners at the centroid, negative for the second triangle.
+
+    Returns:
+        Overlap area, 0 if it is negligible.
+    """
     one = _side(flat[0, 0], flat[0, 1], flat[1, 0], flat[1, 1], flat[2, 0], flat[2, 1])
     other = _side(flat[3, 0], flat[3, 1], flat[4, 0], flat[4, 1], flat[5, 0], flat[5, 1])
     if one == 0.0 or other == 0.0:
@@ -92,7 +101,7 @@ def shared(flat, polygon, weights):
 
 @physics
 def _across(n):
-    """A unit vector across a unit vector: on the axis along which that is shortest."""
+    """Unit vector perpendicular to a unit vector, from its smallest component."""
     a, b, c = abs(n[0]), abs(n[1]), abs(n[2])
     axis = (0.0, 0.0, 1.0)
     if a <= b and a <= c:
@@ -105,8 +114,15 @@ def _across(n):
 
 @physics
 def facing_of(one, other, first, second):
-    """How much triangles with unit normals face each other, from 0 to 1, and the normal of both, from the
-    second to the first; first and second: whether either has no outside, and may face either way."""
+    """Opposition of two triangles, and their common normal.
+
+    Args:
+        one, other: Unit normals of the first and second triangle.
+        first, second: Two-sided flags of the first and second triangle.
+
+    Returns:
+        Weight from 0 to 1, and unit normal from the second to the first triangle.
+    """
     begin, whole = OPPOSED
     cosine = -dot(one, other)
     turned = -1.0 if cosine < 0.0 and (first or second) else 1.0
@@ -117,7 +133,7 @@ def facing_of(one, other, first, second):
 
 @physics
 def lay_flat(x, triangles, one, other, n, flat):
-    """flat (6, 2) gets the corners of two triangles seen along n, the first at the origin."""
+    """Project the corners of two triangles along n to flat (6, 2), the first corner at the origin."""
     across, origin = _across(n), point(x, triangles[one, 0])
     along = cross(n, across)
     for k in range(6):

@@ -1,7 +1,8 @@
-"""Contacts between surfaces: who is near to whom, in which direction, and how far inside.
+"""Contacts between surfaces: points, normals and penetration depths.
 
-Triangles that face each other meet in what they share (`contact.facing`). What is sharp, and surfaces that
-are pressed hard, meet when they are a quarter as far apart, in vertices and edges (`contact.meeting`).
+Opposing triangles have contact over their overlap (`contact.facing`). Sharp features and strongly compressed
+surfaces have contact within a quarter of the thickness, as vertex-triangle and edge-edge pairs
+(`contact.meeting`).
 """
 
 from __future__ import annotations
@@ -31,20 +32,27 @@ from supple.contact.ways_out import short
 from supple.kernels import HOST, Runner
 
 SHARP = 0.25
-"""Part of the thickness within which vertices and edges meet."""
+"""Thickness of vertex and edge contacts relative to the contact thickness."""
 
 DEEPEST = 10.0
-"""How far edges may have passed each other, in thicknesses."""
+"""Largest penetration depth of edges, relative to the thickness of edge contacts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """vertices (m, 6) and signed weights (m, 6) of the points that meet, positive for the first of them,
-    whose vertices come first; unused places repeat the first with weight 0; normal (m, 3): from the second to
-    the first outside of it; distance (m,) [m] along it, negative where they have passed each other; thickness
-    (m,) [m]: from which distance on they push; strength (m,): how much it counts, 0 to 1 of vertices and
-    edges, which fade where edges end, and the area that triangles share, in parts of their own size times the
-    mean edge; keys (m, 2) by which contacts are known again."""
+    """Contacts between surfaces.
+
+    Attributes:
+        vertices: (m, 6) vertices of both contact points, those of the first point first. Unused slots repeat
+            the first vertex with weight 0.
+        weights: (m, 6) signed weights, positive for the first point.
+        normal: (m, 3) unit normals from the second to the first point, outside of the second surface.
+        distance: (m,) distances along the normal [m], negative for penetration.
+        thickness: (m,) distance below which the contact exerts a force [m].
+        strength: (m,) weights. Vertex and edge contacts: 0 to 1, fading out at the ends of edges. Triangle
+            contacts: overlap area relative to the triangle size times the mean edge length.
+        keys: (m, 2) identifiers that match contacts of successive steps.
+    """
 
     vertices: np.ndarray
     weights: np.ndarray
@@ -56,12 +64,13 @@ class Meetings:
 
     @staticmethod
     def of(several: list[Meetings]) -> Meetings:
+        """Concatenate contacts."""
         names = vars(several[0])
         return Meetings(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
 
     @staticmethod
     def that(met: Met, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner) -> Meetings:
-        """Those of pairs (m,) that do meet, of which all have a thickness [m], known by their numbers."""
+        """Select the active contacts of pairs (m,), all with the same thickness [m]."""
         whole, real = chosen(met, *pairs, runner)
         weights, normal, distance, strength = np.split(real, [6, 9, 10], axis=1)
         thick = np.full(len(whole), thickness)
@@ -69,14 +78,22 @@ class Meetings:
         return Meetings(whole[:, :6].copy(), weights.copy(), normal.copy(), *numbers, whole[:, 6:].copy())
 
     def where(self, chosen: np.ndarray) -> Meetings:
+        """Select contacts."""
         return Meetings(*(values[chosen] for values in vars(self).values()))
 
 
 class Surfaces:
-    """The surfaces of all bodies: triangles (t, 3) that are counter-clockwise seen from outside, of vertices
-    that belong to bodies (n,), and rest positions (n, 3) [m]. What is nearer than `clear` [m] at rest within
-    a body never meets. flat (bodies,): those that have no inside, as cloth; nobody knows there who has
-    passed."""
+    """Triangle surfaces of all bodies.
+
+    Attributes:
+        triangles: (t, 3) vertices, counterclockwise seen from outside.
+        body: (n,) body of each vertex.
+        rest: (n, 3) rest positions [m].
+        clear: Pairs of one body within this rest distance are never in contact [m].
+        flat: (bodies,) True for shells such as cloth, which have no inside and no penetration depth.
+        vertices: (v, 1) surface vertices.
+        edges: (e, 2) edges.
+    """
 
     def __init__(
         self, triangles: np.ndarray, body: np.ndarray, rest: np.ndarray, clear: float, flat: np.ndarray
@@ -94,17 +111,17 @@ class Surfaces:
 
     @cached_property
     def edge(self) -> float:
-        """Mean length of an edge at rest [m]."""
+        """Mean edge length at rest [m]."""
         return float(length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
 
     @cached_property
     def own(self) -> np.ndarray:
-        """(v,) the vertices that triangles have."""
+        """(v,) surface vertices."""
         return np.ascontiguousarray(self.vertices[:, 0])
 
     @cached_property
     def free(self) -> np.ndarray:
-        """(t,) whether triangles have no outside."""
+        """(t,) True for two-sided triangles."""
         return self.flat[self.body[self.triangles[:, 0]]]
 
     def meetings(
@@ -115,8 +132,18 @@ class Surfaces:
         runner: Runner = HOST,
         known: Looking | None = None,
     ) -> Meetings:
-        """All that is nearer than the thickness [m], or has passed the surface of another body by less than
-        the reach [m], with vertices at x (n, 3); known: what is kept from look to look."""
+        """Find all contacts at given positions; repeated queries return the previous result.
+
+        Args:
+            x: (n, 3) positions [m].
+            thickness: Largest distance [m].
+            reach: Largest penetration depth between two bodies [m].
+            runner: Device of the search.
+            known: Broad phase with its caches.
+
+        Returns:
+            Contacts on the host.
+        """
         known, asked = known or Looking(self), (thickness, reach)
         last = known.last
         if last is not None and last[0] == asked and np.array_equal(last[1], x):
@@ -130,8 +157,7 @@ class Surfaces:
     def meetings_at(
         self, points: Points, thickness: float, reach: float, runner: Runner, known: Looking
     ) -> Meetings:
-        """All that is nearer than the thickness [m], or has passed the surface of another body by less than
-        the reach [m], with vertices at points that only kernels need know."""
+        """Find all contacts at positions in device memory, see `meetings`."""
         given = self._given(points.x, thickness, reach, runner)
         sharp = given._replace(thickness=SHARP * thickness)
         found = [
@@ -143,6 +169,7 @@ class Surfaces:
         return Meetings.of(found)
 
     def _given(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> Given:
+        """Collect the contact parameters, with triangle normals at x."""
         normal = normals_of(x, self.triangles, runner)
         deepest, clear = min(DEEPEST * SHARP * thickness, reach), float(self.clear)
         of_bodies = self.rest, self.body, self.flat, self.free, self._thick
@@ -150,6 +177,7 @@ class Surfaces:
         return Given(x, *of_bodies, self.triangles, normal, *lengths)
 
     def _of_triangles(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
+        """Triangle-triangle contacts, without penetrations along the wrong separation direction."""
         pairs = known.triangles(points, max(g.thickness, g.reach), g.normal, runner)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):
@@ -161,6 +189,7 @@ class Surfaces:
         return found.where(found.strength > 0)
 
     def _of_vertices(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
+        """Vertex-triangle contacts; keys identify the vertex and the other body."""
         pairs = known.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
         met, between = Met.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
@@ -173,6 +202,7 @@ class Surfaces:
         return found
 
     def _of_edges(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
+        """Edge-edge contacts."""
         pairs = known.edges(points, max(g.thickness, g.deepest), runner, g.thickness)
         met = Met.room(len(pairs[0]), runner)
         if len(pairs[0]):
@@ -183,8 +213,11 @@ class Surfaces:
 
     @cached_property
     def _thick(self) -> np.ndarray:
-        """(bodies,) [m] about how thick bodies are at rest: twice their volume over their surface; 0 of flat
-        ones. What is deeper inside would rather come out on the other side."""
+        """(bodies,) approximate body thickness at rest, twice the volume over the surface area; 0 for shells
+        [m].
+
+        Deeper penetrations would separate toward the opposite side.
+        """
         a, b, c = np.moveaxis(self.rest[self.triangles], 1, 0)
         body, count = self.body[self.triangles[:, 0]], len(self.flat)
         sums = np.column_stack([np.bincount(body, axis, count) for axis in a.T])

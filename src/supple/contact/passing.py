@@ -1,8 +1,9 @@
-"""How far vertices may go along straight lines before surfaces touch.
+"""Time of impact of vertices on straight paths, by additive continuous collision detection.
 
-Without the mean of its corners' steps, which changes no distance, a pair can lose no more of its distance in
-a part t of a step than t times the longest steps of both sides. So it may go on by that, look again, and so
-forth: additive continuous collision detection [Li et al. 2021, Codimensional IPC, section 5].
+Subtraction of the mean step of the four corners changes no distance. In a fraction t of the step, the
+distance of a pair then decreases by at most t times the sum of the longest steps on both sides. The pair
+advances by that bound, evaluates the distance again, and so on [ACCD, Li et al. 2021, Codimensional IPC,
+section 5].
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from supple.contact.things import point
 from supple.kernels import kernel, physics
 
 LEFT = 0.1
-"""Part of what a pair may lose of its distance that is left of it."""
+"""Remaining fraction of the distance above the minimum separation."""
 
 OF_DISTANCE, ROUNDS = 0.9, 100
-"""How much of a distance is used up at once, and how often at most."""
+"""Fraction of the distance used in one advancement, and maximum number of advancements."""
 
 
 @physics
@@ -30,7 +31,7 @@ def _length(v):
 
 @physics
 def _part(x, step, stencil, crossing, least, whole):
-    """The part of a step, at most `whole`, after which a pair is at the end of what it may lose."""
+    """Time of impact of a pair, at most `whole`."""
     a, b, c, d = point(x, stencil[0]), point(x, stencil[1]), point(x, stencil[2]), point(x, stencil[3])
     p, q = point(step, stencil[0]), point(step, stencil[1])
     r, s = point(step, stencil[2]), point(step, stencil[3])
@@ -65,7 +66,7 @@ def _part(x, step, stencil, crossing, least, whole):
 
 @kernel
 def _first(x, step, stencils, crossing, least, whole):
-    """The part of a step, at most `whole`, after which the first pair is at the end of what it may lose."""
+    """Earliest time of impact of all pairs, at most `whole`."""
     for m in range(len(stencils)):
         whole = _part(x, step, stencils[m], crossing[m], least[m], whole)
     return whole
@@ -78,8 +79,20 @@ def _times(x, step, stencils, crossing, least, times):
 
 
 def first_touch(x: np.ndarray, step: np.ndarray, pairs: Gaps, least: np.ndarray, whole: float = 1.0) -> float:
-    """Which part of a step (n, 3) [m] vertices at x (n, 3) may take, at most `whole`, so that no pair loses
-    more than nine tenths of what its distance is above the least one (m,) [m] that it may have."""
+    """Earliest time of impact of all pairs.
+
+    Each pair keeps at least a tenth of its distance above the minimum separation.
+
+    Args:
+        x: (n, 3) initial positions [m].
+        step: (n, 3) steps [m].
+        pairs: Proximity pairs.
+        least: (m,) minimum separation of each pair [m].
+        whole: Upper limit.
+
+    Returns:
+        Fraction of the step.
+    """
     arrays = (np.ascontiguousarray(array, float) for array in (x, step))
     stencils = np.ascontiguousarray(pairs.vertices, np.int64)
     return float(_first(*arrays, stencils, pairs.crossing, least, whole))
@@ -88,7 +101,17 @@ def first_touch(x: np.ndarray, step: np.ndarray, pairs: Gaps, least: np.ndarray,
 def touch_times(
     corners: np.ndarray, steps: np.ndarray, crossing: np.ndarray, least: np.ndarray
 ) -> np.ndarray:
-    """(m,) the same for each pair alone, with corners (m, 4, 3) [m] and their steps."""
+    """Time of impact of each pair, independent of all others.
+
+    Args:
+        corners: (m, 4, 3) initial corners [m].
+        steps: (m, 4, 3) steps [m].
+        crossing: (m,) True for edge-edge pairs.
+        least: (m,) minimum separation of each pair [m].
+
+    Returns:
+        (m,) fractions of the step.
+    """
     x, step = (np.ascontiguousarray(array.reshape(-1, 3), float) for array in (corners, steps))
     times = np.ones(len(corners))
     _times(x, step, np.arange(len(x)).reshape(-1, 4), crossing, least, times)

@@ -1,4 +1,4 @@
-"""What vertices see of obstacles: planes, with gaps, anchors and slips."""
+"""Contact planes of vertices: local linearization of obstacles with gap, anchor and slip."""
 
 from __future__ import annotations
 
@@ -12,16 +12,27 @@ from supple.kernels import chosen_by_type, gather, physics, record_at
 
 
 class Friction(NamedTuple):
-    """Records as in `Planes`: the anchor as a displacement [m], and μ as their first number."""
+    """Friction data of contact planes, padded vectors as in `Planes`.
+
+    Attributes:
+        anchor: Stick point as a displacement [m].
+        coefficient: Friction coefficient μ in the first component.
+    """
 
     anchor: Any
     coefficient: Any
 
 
 class Planes(NamedTuple):
-    """What every vertex may touch at once, records (planes, copies (n + 1), 4): the unit normal n, 0 where
-    there is no obstacle; the foot on the plane as a displacement [m]; the force [N] with which visits go on;
-    the reaction [N] that was measured last; friction: `Friction`, or () where there is none."""
+    """Contact planes of all vertices, padded vectors (planes, copies (n + 1), 4).
+
+    Attributes:
+        normal: Unit normal, 0 without an obstacle.
+        foot: Point on the plane as a displacement [m].
+        force: Contact force for the warm start of vertex updates [N].
+        reaction: Contact force of the last evaluation [N].
+        friction: `Friction`, or () without friction.
+    """
 
     normal: Any
     foot: Any
@@ -31,8 +42,14 @@ class Planes(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """One plane as vertices of a batch see it: n, without what they are held along; g n + o [m]; g [m]; μ, or
-    () without friction."""
+    """One contact plane of the vertices of a batch.
+
+    Attributes:
+        normal: n, projected onto the free directions.
+        error: g n + o, projected onto the free directions [m].
+        gap: g [m].
+        mu: Friction coefficient μ, or () without friction.
+    """
 
     normal: Any
     error: Any
@@ -42,12 +59,12 @@ class Touch(NamedTuple):
 
 @physics
 def across(n, v):
-    """v - n (n · v)."""
+    """Component of v perpendicular to n: v - n (n · v)."""
     return sub(v, scale(dot(n, v), n))
 
 
 def _fetch(planes: Any, j: int, own: Any, batch: Any) -> Any:
-    """(n, foot), and (anchor, μ) where there is friction, of the j-th plane of the vertices of a batch."""
+    """(n, foot), and (anchor, μ) with friction, of the j-th plane for the vertices of a batch."""
 
 
 @chosen_by_type(_fetch)
@@ -66,7 +83,7 @@ def _fetch_by_type(planes, j, own, batch):
 
 
 def _fetch_record(planes: Any, j: int, k: Any) -> Any:
-    """What `_fetch` gives, of the vertex that the k-th record is of."""
+    """(n, foot), and (anchor, μ) with friction, of the j-th plane for the k-th padded vector."""
 
 
 @chosen_by_type(_fetch_record)
@@ -82,11 +99,12 @@ def _fetch_record_by_type(planes, j, k):
 
 
 def is_empty(kind: Any) -> bool:
+    """True for the Numba type of ()."""
     return isinstance(kind, types.BaseTuple) and len(kind) == 0
 
 
 def _as_seen(found: Any, N: Any, ui: Any) -> Any:
-    """The `Touch` of vertices at displacements ui that are held along N."""
+    """`Touch` of vertices at displacements ui with the constrained directions N."""
 
 
 @chosen_by_type(_as_seen)
@@ -113,11 +131,11 @@ def _rough(found, N, ui):
 
 @physics
 def touch(planes, j, own, batch, N, ui):
-    """What the j-th plane is to the vertices of a batch."""
+    """`Touch` of the j-th plane for the vertices of a batch."""
     return _as_seen(_fetch(planes, j, own, batch), N, ui)
 
 
 @physics
 def touch_of(planes, j, k, ui):
-    """What the j-th plane is to the vertex of the k-th record."""
+    """`Touch` of the j-th plane for the vertex of the k-th padded vector."""
     return _as_seen(_fetch_record(planes, j, k), (), ui)

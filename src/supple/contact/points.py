@@ -1,4 +1,4 @@
-"""Where vertices are, for those who find what is near: on a device without a way over the host."""
+"""Vertex positions for the broad phase, computed on the device without transfer to the host."""
 
 from __future__ import annotations
 
@@ -11,27 +11,34 @@ from supple.kernels import RECORD, Runner, do, each_item, kernel, number_at
 
 
 class Points(NamedTuple):
-    """x (n, 3) [m], where kernels see them; most [m]: no coordinate is larger, and not finite where one is
-    not."""
+    """Vertex positions.
+
+    Attributes:
+        x: (n, 3) positions in device memory [m].
+        most: Upper bound of all coordinates [m]; not finite if a coordinate is not.
+    """
 
     x: np.ndarray
     most: float
 
     @staticmethod
     def at(x: np.ndarray) -> Points:
-        """At positions that the host knows, of which nobody makes others."""
+        """Wrap host positions, which must not be modified later."""
         return Points(x, _farthest(x))
 
     @staticmethod
     def displaced(rest: np.ndarray, u: np.ndarray, runner: Runner) -> Points:
-        """At rest (n, 3) [m] and displaced by records u, of which the host knows what kernels do."""
+        """Add displacements u, padded vectors, to rest positions (n, 3) [m] on the device.
+
+        The host copy of u must be up to date, for the bound of the coordinates.
+        """
         x = runner.empty(rest.shape, np.float64)
         runner.run(place_all, 1, Placing(rest, u, x))
         return Points(x, sum(map(_farthest, (rest, u))))
 
 
 class Placing(NamedTuple):
-    """x = rest + u, x and rest (n, 3), u records."""
+    """Work: x = rest + u, with x and rest (n, 3) and padded vectors u."""
 
     rest: Any
     u: Any
@@ -48,9 +55,10 @@ def _place(work, place):
 
 @kernel
 def place_all(team, work):
+    """Compute all positions."""
     each_item(team, 0, 0, -(-len(work.x) // BLOCK), work)
 
 
 def _farthest(numbers: np.ndarray) -> float:
-    """The largest magnitude, no number where one is none."""
+    """Largest magnitude, NaN if a number is NaN."""
     return max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))

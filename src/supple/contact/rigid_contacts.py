@@ -193,7 +193,7 @@ def balance_meetings(
         gaps: (c, 3) gaps and slips [m] at s = 0.
         friction: (c,) coefficients μ.
     """
-    yields = np.einsum("cbij,cbdj->cbdi", inverse[bodies], J)  # J is 0 where there is no other body
+    yields = np.einsum("cbij,cbdj->cbdi", inverse[bodies], J)  # J is 0 without a second body
     own = np.einsum("cbdi,cbdi->cd", J, yields)
     own[:, 1] = own[:, 2] = own[:, 1:].max(axis=1)
     forces, free, before = np.zeros_like(gaps), steps.copy(), steps.copy()

@@ -63,7 +63,7 @@ class TriangleTree:
         first_normal = first_triangle + CORNERS * len(corners)
         normals = numbers[first_normal:].reshape(-1, 7, 3)
         flat = self._face(corners, normals)
-        # a triangle without area is within its neighbors: one of its corners stands for it
+        # neighbors cover a degenerate triangle: replace it by one of its corners
         corners[flat] = corners[flat, :1]
         numbers[first_triangle:first_normal] = corners.ravel()
         return numbers
