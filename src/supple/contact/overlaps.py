@@ -28,7 +28,7 @@ def _side(px, py, qx, qy, rx, ry):
 
 @physics
 def _clip(polygon, this, count, px, py, qx, qy, sense):
-    """Clip polygon[this] to the left side of the line from p to q, into the other buffer; returns its corner
+    """Clip polygon[this] to the left of the line from p to q, into the other buffer; returns the corner
     count."""
     other, kept = 1 - this, 0
     for k in range(count):

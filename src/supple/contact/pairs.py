@@ -213,8 +213,7 @@ class Surfaces:
 
     @cached_property
     def _thick(self) -> np.ndarray:
-        """(bodies,) approximate body thickness at rest, twice the volume over the surface area; 0 for shells
-        [m].
+        """(bodies,) rough body thickness at rest, twice volume over surface area; 0 for shells [m].
 
         Deeper penetrations would separate toward the opposite side.
         """

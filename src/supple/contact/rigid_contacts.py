@@ -1,9 +1,9 @@
-"""Rigid bodies among obstacles: what keeps them out of these, and of each other.
+"""Contacts of rigid bodies with obstacles and with each other.
 
-Balls touch with their surface, boxes with their corners, what has corners of its own touches them with these,
-and edges of boxes touch each other. A correction s of all rigid bodies minimises ½ sᵀ H s - rᵀ s, with H and
-r of `RigidMotion.system`, where no gap g + Jₙ s becomes negative: Gauss-Seidel on the forces λ ≥ 0, with
-friction |λₜ| ≤ μ λ against what points have slid in the step, of the rougher of the two.
+Contact points are surface points of balls, corners of boxes, sample points of other shapes, and edge-edge
+points of two boxes. Corrections s of all rigid bodies minimize ½ sᵀ H s - rᵀ s, with H and r of
+`RigidMotion.system`, subject to gaps g + Jₙ s ≥ 0. The solver is projected Gauss-Seidel on the forces λ ≥ 0,
+with Coulomb friction |λₜ| ≤ μ λ against the slip of the step and the larger coefficient of both bodies.
 """
 
 from __future__ import annotations
@@ -21,19 +21,29 @@ from supple.contact.shapes import FRICTION, KIND, POSE, SIDE, SIZE, STEP, Shapes
 from supple.kernels import kernel, physics
 
 SWEEPS, ENOUGH = 20_000, 1e-13
-"""Gauss-Seidel sweeps at most, and the relative change of corrections in a sweep at which it ends. Where many
-points share a load, corrections converge long before forces do. Near the limit of friction that takes
-thousands of sweeps, and what would be left of the slip is a creep."""
+"""Maximum number of Gauss-Seidel sweeps, and relative change of corrections per sweep for convergence. If
+many points share a load, corrections converge long before forces. Close to the friction limit that takes
+thousands of sweeps; the remaining slip would be creep."""
 
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+"""Corners of the box [-1, 1]³."""
 
 AROUND = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+"""Angles of the sample points on the rim of a cylinder [rad]."""
 
 
 class Meeting(NamedTuple):
-    """A point [m] where a rigid body touches something, or will: the gap [m], negative where they overlap;
-    the direction in which the body is pushed; which body that is, and which other it pushes, -1 for none; the
-    number of the shape beside it, and μ."""
+    """Contact of a rigid body, active or possible.
+
+    Attributes:
+        point: Contact point [m].
+        gap: Gap [m], negative for overlap.
+        normal: Unit normal toward the body.
+        body: Rigid body.
+        other: Second rigid body, or -1.
+        shape: Shape of the other side.
+        friction: Friction coefficient μ.
+    """
 
     point: np.ndarray
     gap: float
@@ -45,8 +55,15 @@ class Meeting(NamedTuple):
 
 
 def feelers(row: np.ndarray) -> tuple[np.ndarray, float]:
-    """Points (k, 3) of a shape in its own frame [m] that touch others, and the radius [m] of balls about
-    them."""
+    """Contact sample points of a shape.
+
+    Args:
+        row: Parameter row of the shape.
+
+    Returns:
+        Points (k, 3) in the frame of the shape [m], and radius of the ball around each [m]. Planes, meshes
+        and inverted shapes have none.
+    """
     a, b, c = row[SIZE : SIZE + 3]
     if row[SIDE] < 0:
         return np.empty((0, 3)), 0.0
@@ -61,9 +78,16 @@ def feelers(row: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def meetings(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[Meeting]:
-    """Where rigid bodies have gaps of less than so many metres. Two rigid bodies meet at points and along
-    normals of where the step began, which keeps their angular momentum: what one of them gets, the other
-    loses at the same point."""
+    """Find contacts of rigid bodies with gaps below `near` [m].
+
+    Contact points and normals of two rigid bodies belong to the start of the step. This conserves angular
+    momentum, since action and reaction share one point.
+
+    Args:
+        motions: Motions of all rigid bodies.
+        shapes: Obstacle shapes.
+        near: Largest gap [m].
+    """
     rigid = {motion.body.row: k for k, motion in enumerate(motions)}
     began = Shapes(shapes.rows.copy(), shapes.values)
     for motion in motions:
@@ -88,13 +112,13 @@ def meetings(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[Me
 def _took_place(
     one: RigidMotion, other: RigidMotion, point: np.ndarray, gap: float, normal: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """A point where two bodies meet now, as it was where the step began."""
+    """Transform a contact of two rigid bodies to the start of the step."""
     then = point - 0.5 * (one.moved(point) + other.moved(point))
     return then, gap - float(normal @ (one.shift_of(then) - other.shift_of(then))), normal
 
 
 def _touches_of(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Points, gaps and directions that push the one away, of all with which either feels the other."""
+    """Contact points, gaps and normals toward the first shape, from the sample points of both shapes."""
     if all(_solid_box(shapes.rows[row]) for row in (one, other)):
         yield from meeting_points(shapes.rows[one], shapes.rows[other])
         return
@@ -104,11 +128,12 @@ def _touches_of(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarr
 
 
 def _solid_box(row: np.ndarray) -> bool:
+    """True for a box that is not inverted."""
     return bool(row[KIND] == kinds.BOX and row[SIDE] > 0)
 
 
 def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Points, gaps and directions that push the one away, of all that it feels the other with."""
+    """Contact points, gaps and normals toward the first shape, from its own sample points."""
     points, radius = feelers(shapes.rows[one])
     if not len(points):
         return
@@ -122,8 +147,17 @@ def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray,
 def corrections(
     motions: list[RigidMotion], pushes: list[Push], shapes: Shapes, responses: Sequence[Response | None]
 ) -> np.ndarray:
-    """s (k, 6) of all bodies: shifts [m] and turns [rad] to where the law of motion holds under what pushes
-    them, with the responses of soft bodies, and what they touch."""
+    """Corrections of all rigid bodies under contact forces and mutual contacts.
+
+    Args:
+        motions: Motions of all rigid bodies.
+        pushes: Contact forces of soft bodies on each.
+        shapes: Obstacle shapes.
+        responses: Condensed response of soft bodies to each, or None.
+
+    Returns:
+        s (k, 6): translations [m] and rotations [rad] that satisfy the equations of motion.
+    """
     each = zip(motions, pushes, responses, strict=True)
     systems = [motion.system(push, response) for motion, push, response in each]
     inverse = np.linalg.inv(np.stack([H for H, _ in systems]))
@@ -142,7 +176,7 @@ def corrections(
 
 
 def _directions(motions: list[RigidMotion], met: list[Meeting], bodies: np.ndarray) -> np.ndarray:
-    """(c, 2, 3, 6) how gaps, and what slides across them, follow from s of the one body and of the other."""
+    """(c, 2, 3, 6) Jacobian of gaps and slips with respect to the corrections s of both bodies."""
     pairs = bodies[:, 1] >= 0
     now, began = (np.stack(each) for each in zip(*((m.centre, m.start) for m in motions), strict=True))
     centers = np.where(pairs[:, None, None], began[bodies], now[bodies])
@@ -155,7 +189,7 @@ def _directions(motions: list[RigidMotion], met: list[Meeting], bodies: np.ndarr
 
 
 def _frame(n: np.ndarray) -> np.ndarray:
-    """n and two unit vectors across it, as rows."""
+    """n and two perpendicular unit vectors, as rows."""
     axis = np.zeros(3)
     axis[np.abs(n).argmin()] = 1.0
     first = axis - n * (axis @ n)
@@ -165,7 +199,7 @@ def _frame(n: np.ndarray) -> np.ndarray:
 
 
 def _gap(motions: list[RigidMotion], shapes: Shapes, met: Meeting) -> np.ndarray:
-    """(3,) the gap, and what the body has slid across it in the step so far [m]."""
+    """(3,) gap and slips of the body in the step so far [m]."""
     if met.other >= 0:
         moved = [motions[number].shift_of(met.point) for number in (met.body, met.other)]
         return np.array([met.gap, 0, 0]) + _frame(met.normal) @ (moved[0] - moved[1])
@@ -183,15 +217,15 @@ def balance_meetings(
     gaps: np.ndarray,
     friction: np.ndarray,
 ) -> None:
-    """Gauss-Seidel on the forces of meetings: no gap + J s becomes negative, and friction is in its cone.
+    """Solve for contact forces by projected Gauss-Seidel: gaps + J s ≥ 0, friction within its cone.
 
     Args:
-        steps: (k, 6) corrections s without forces; overwritten by those with them.
-        inverse: (k, 6, 6) H⁻¹ of every body.
-        bodies: (c, 2) the two bodies of each meeting, -1 for none.
-        J: (c, 2, 3, 6) from s to the gap and the two slips of each meeting.
-        gaps: (c, 3) gaps and slips [m] at s = 0.
-        friction: (c,) coefficients μ.
+        steps: (k, 6) corrections s without forces; overwritten by corrections with forces.
+        inverse: (k, 6, 6) H⁻¹ of each body.
+        bodies: (c, 2) both bodies of each contact, -1 for none.
+        J: (c, 2, 3, 6) Jacobian of the gap and the two slips of each contact.
+        gaps: (c, 3) gaps and slips at s = 0 [m].
+        friction: (c,) friction coefficients μ.
     """
     yields = np.einsum("cbij,cbdj->cbdi", inverse[bodies], J)  # J is 0 without a second body
     own = np.einsum("cbdi,cbdi->cd", J, yields)
@@ -224,7 +258,7 @@ def _balance_meetings(steps, bodies, J, yields, own, gaps, friction, forces, fre
 
 @physics
 def _have_settled(steps, before, free, first):
-    """Whether shifts, or turns, of all bodies have stopped changing from sweep to sweep."""
+    """True if translations, or rotations, of all bodies have converged."""
     moved, largest = 0.0, 0.0
     for k in range(len(steps)):
         for i in range(first, first + 3):
@@ -235,7 +269,7 @@ def _have_settled(steps, before, free, first):
 
 @physics
 def _slip(steps, bodies, J, gaps, c, d):
-    """The gap (d = 0) or one of the slips of a meeting after corrections s."""
+    """Gap (d = 0) or slip (d = 1, 2) of a contact after corrections s."""
     total = gaps[c, d]
     for side in range(2):
         k = bodies[c, side]
@@ -247,7 +281,7 @@ def _slip(steps, bodies, J, gaps, c, d):
 
 @physics
 def _push(steps, bodies, yields, c, d, force):
-    """Add what one force of a meeting does to the corrections of both bodies."""
+    """Apply a force component of a contact to the corrections of both bodies."""
     for side in range(2):
         k = bodies[c, side]
         if k >= 0:

@@ -1,7 +1,7 @@
-"""Shapes of obstacles: the signed distance of a point, and the direction in which it grows.
+"""Signed distance functions of obstacle shapes, negative inside, and their gradients.
 
-Every shape is a row of numbers in a frame of its own, which moves with the obstacle, so that one kernel
-serves all scenes. Distances are negative inside.
+Each shape is a parameter row in its own frame, which moves with the obstacle, so one kernel serves all
+scenes.
 """
 
 from __future__ import annotations
@@ -16,21 +16,26 @@ from supple.contact.mesh_distance import distance_of_bounds, distance_of_mesh
 from supple.kernels import kernel, physics
 
 PLANE, CAPSULE, BOX, CYLINDER, MESH = range(5)
-"""Kinds of shapes. Their sizes a, b, c: of a plane none, z < 0 is inside; of a capsule about the z axis half
-the length of its core and its radius, of which a ball has the first 0; of a box half its edges; of a cylinder
-about the z axis half its length and its radius; of a closed triangle mesh the edges of its bounding box."""
+"""Shape types, with sizes a, b, c. Plane: no sizes, inside is z < 0. Capsule about the z axis: half core
+length and radius; a ball has core length 0. Box: half edge lengths. Cylinder about the z axis: half length
+and radius. Closed triangle mesh: edges of its bounding box."""
 
 KIND, OBSTACLE, FRICTION, SIDE, SIZE, THICKNESS, FIRST, POSE, STEP = 0, 1, 2, 3, 4, 7, 8, 9, 21
+"""Offsets of a parameter row: shape type; obstacle; friction coefficient; 1, or -1 for inverted shapes; three
+sizes [m]; for meshes, twice the depth of the deepest point [m], and offset of the tree in `values`; frame,
+the columns of a rotation as rows, then the origin [m]; motion x → R x + t of the current step."""
 BEFORE, KINETIC, THIN, CREASES, FIELDS = 33, 45, 46, 47, 48
-"""Where in its row a shape has its kind, its obstacle's number, its coefficient of friction, 1 or -1 where
-outside is inside; three sizes [m]; of a mesh twice the depth [m] of its deepest point, and where its tree
-begins in `values`; its frame, the columns of a rotation as rows, and the origin [m]; how that has moved in
-the present step, x → R x + t, and in the step before; the coefficient of friction of what slides; and of a
-mesh how thick [m] its thin parts are, and 1 where it has concave edges."""
+"""Offsets of a parameter row, continued: motion x → R x + t of the previous step; kinetic friction
+coefficient; for meshes, thickness of the thin parts [m], and 1 for concave edges; row length."""
 
 
 class Shapes(NamedTuple):
-    """rows (r, FIELDS) of numbers, float64; values (v,): the trees of all meshes (`mesh_distance.py`)."""
+    """Parameters of all obstacle shapes.
+
+    Attributes:
+        rows: (r, FIELDS) parameter rows in float64.
+        values: (v,) trees of all meshes, see `mesh_distance.py`.
+    """
 
     rows: Any
     values: Any
@@ -74,7 +79,7 @@ def _cylinder(half, radius, x, y, z):
 
 @physics
 def _in_frame(shapes, k, x, y, z):
-    """(d, n) in the shape's own frame."""
+    """(d, n) in the frame of the shape."""
     rows = shapes.rows
     kind, a, b = rows[k, KIND], rows[k, SIZE], rows[k, SIZE + 1]
     if kind == PLANE:
@@ -90,7 +95,7 @@ def _in_frame(shapes, k, x, y, z):
 
 @physics
 def _rows_times(rows, k, v):
-    """A vector in the frame of the k-th shape."""
+    """Rotate a world vector to the frame of the k-th shape."""
     return (
         rows[k, POSE] * v[0] + rows[k, POSE + 1] * v[1] + rows[k, POSE + 2] * v[2],
         rows[k, POSE + 3] * v[0] + rows[k, POSE + 4] * v[1] + rows[k, POSE + 5] * v[2],
@@ -100,7 +105,7 @@ def _rows_times(rows, k, v):
 
 @physics
 def _columns_times(rows, k, v):
-    """A vector in the frame of the k-th shape, seen from outside of it."""
+    """Rotate a vector from the frame of the k-th shape to world axes."""
     return (
         rows[k, POSE] * v[0] + rows[k, POSE + 3] * v[1] + rows[k, POSE + 6] * v[2],
         rows[k, POSE + 1] * v[0] + rows[k, POSE + 4] * v[1] + rows[k, POSE + 7] * v[2],
@@ -110,7 +115,16 @@ def _columns_times(rows, k, v):
 
 @physics
 def distance(shapes, k, x):
-    """(d, n): the signed distance [m] of the point x from the k-th shape, and its gradient."""
+    """Signed distance of a point from a shape.
+
+    Args:
+        shapes: Obstacle shapes.
+        k: Shape.
+        x: Point [m], a 3-tuple.
+
+    Returns:
+        (d, n): distance [m] and gradient.
+    """
     rows = shapes.rows
     p = x[0] - rows[k, POSE + 9], x[1] - rows[k, POSE + 10], x[2] - rows[k, POSE + 11]
     x, y, z = _rows_times(rows, k, p)
@@ -126,8 +140,7 @@ def distance(shapes, k, x):
 
 @physics
 def beyond_box(shapes, k, x):
-    """Lower bound [m] of the distance of the point x from the k-th shape, a mesh: that from its bounding box,
-    0 inside of it."""
+    """Lower bound of the distance of x from the k-th shape, a mesh: distance from its bounding box [m]."""
     rows = shapes.rows
     p = x[0] - rows[k, POSE + 9], x[1] - rows[k, POSE + 10], x[2] - rows[k, POSE + 11]
     x, y, z = _rows_times(rows, k, p)
@@ -136,7 +149,7 @@ def beyond_box(shapes, k, x):
 
 @physics
 def _moved(r, k, a, x):
-    """x → R x + t with what the k-th row has from field a on."""
+    """x → R x + t with the motion at field `a` of the k-th row."""
     return (
         r[k, a] * x[0] + r[k, a + 1] * x[1] + r[k, a + 2] * x[2] + r[k, a + 9],
         r[k, a + 3] * x[0] + r[k, a + 4] * x[1] + r[k, a + 5] * x[2] + r[k, a + 10],
@@ -146,19 +159,19 @@ def _moved(r, k, a, x):
 
 @physics
 def carried(shapes, k, x):
-    """Where a point that moves with the k-th shape is at the end of the step, from x at its beginning."""
+    """Advect point x by the k-th shape from start to end of the current step."""
     return _moved(shapes.rows, k, STEP, x)
 
 
 @physics
 def carried_before(shapes, k, x):
-    """Where a point that moved with the k-th shape was when the step before ended, from x when that began."""
+    """Advect point x by the k-th shape from start to end of the previous step."""
     return _moved(shapes.rows, k, BEFORE, x)
 
 
 @physics
 def nearest(shapes, x):
-    """The numbers of the three shapes that are nearest to x, the nearest first; -1 where there are fewer."""
+    """Three nearest shapes of x, nearest first; -1 if there are fewer."""
     if shapes.rows.shape[0] == 1:
         return 0, -1, -1
     first, second, third = -1, -1, -1
@@ -176,7 +189,7 @@ def nearest(shapes, x):
 
 @physics
 def _creases(shapes, k, x, d, n):
-    """(g, m, h, k): as `crease_planes`, of the k-th shape; normals are 0 where it is no mesh with creases."""
+    """(g, m, h, k) of `crease_planes` for the k-th shape; normals are 0 for shapes without concave edges."""
     rows, none = shapes.rows, (0.0, 0.0, 0.0)
     if rows[k, KIND] != MESH or rows[k, CREASES] == 0.0:
         return 0.0, none, 0.0, none
@@ -189,7 +202,7 @@ def _creases(shapes, k, x, d, n):
 
 @physics
 def _at_shape(shapes, k, x):
-    """(k, d, n) with the distance and the normal of the k-th shape, if there is one."""
+    """(k, d, n): distance and normal of the k-th shape; infinite distance for k < 0."""
     if k < 0:
         return k, math.inf, (0.0, 0.0, 0.0)
     d, n = distance(shapes, k, x)
@@ -198,9 +211,18 @@ def _at_shape(shapes, k, x):
 
 @physics
 def nearest_planes(shapes, x, count):
-    """Three (k, d, n): the number of the shape, the distance and the normal of the planes that are nearest to
-    x, the nearest first, of which so many count. A mesh has several where x is beside a concave edge; k = -1
-    where there are fewer."""
+    """Nearest contact planes of a point.
+
+    A mesh contributes several planes close to a concave edge.
+
+    Args:
+        shapes: Obstacle shapes.
+        x: Point [m], a 3-tuple.
+        count: Number of planes in use, at most 3.
+
+    Returns:
+        Three (k, d, n), nearest first: shape, distance [m] and normal; k = -1 if there are fewer.
+    """
     first, second, third = nearest(shapes, x)
     at = _at_shape(shapes, first, x)
     second = second if count > 1 else -1
@@ -227,8 +249,15 @@ def _nearest_of_all(shapes, points, found, which):
 
 
 def distances_to(shapes: Shapes, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of points (n, 3) [m]: the signed distance (n,) from the nearest shape, its gradient (n, 3), and which
-    shape that is (n,)."""
+    """Signed distance of points from the nearest shape.
+
+    Args:
+        shapes: Obstacle shapes.
+        points: (n, 3) points [m].
+
+    Returns:
+        Distances (n,) [m], gradients (n, 3) and nearest shapes (n,).
+    """
     points = np.ascontiguousarray(points, float)
     found, which = np.zeros((len(points), 4)), np.zeros(len(points), np.int64)
     _nearest_of_all(shapes, points, found, which)

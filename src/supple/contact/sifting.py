@@ -1,4 +1,4 @@
-"""Which of many pairs of things are near to each other."""
+"""Distance filter and compaction of candidate pairs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from supple.contact.things import boxes_apart, things_apart
 from supple.kernels import Runner, do, each_item, kernel, number, physics, strides
 
 RUN = 16
-"""Pairs that a thread does one after the other, so that those that are kept stay in order."""
+"""Pairs per thread, processed in sequence, so that the filtered pairs keep their order."""
 
 RUNS = 32
-"""Such runs that make a good item of work."""
+"""Runs per work item."""
 
 
 class Sifting(NamedTuple):
-    """kept (p,) gets whether the one[p]-th of things `seek` and the two[p]-th of `other` are nearer than a
-    radius; count (runs,): how many of each run are kept."""
+    """Work: distance test of candidate pairs.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        seek, other: Query and target primitives.
+        one, two: (p,) pairs.
+        radius: Largest distance [m].
+        kept: (p,) output: True for pairs within the radius.
+        count: (runs,) output: number of these pairs in each run.
+    """
 
     x: Any
     seek: Any
@@ -31,8 +39,14 @@ class Sifting(NamedTuple):
 
 
 class Gathering(NamedTuple):
-    """first and second (k,) get the pairs one, two (p,) that are kept (p,), those of a run from begin (runs,)
-    on."""
+    """Work: compaction of filtered pairs.
+
+    Attributes:
+        one, two: (p,) pairs.
+        kept: (p,) filter.
+        begin: (runs,) output index of each run.
+        first, second: (k,) output: filtered pairs.
+    """
 
     one: Any
     two: Any
@@ -44,7 +58,7 @@ class Gathering(NamedTuple):
 
 @physics
 def _own_runs(place, runs):
-    """(first, last, step): which runs are this thread's."""
+    """(first, last, step): range of runs of this thread."""
     first, step = strides(place)
     start = number(place) * RUNS
     return start + first, min(runs, start + RUNS), step
@@ -78,11 +92,13 @@ def _gather(g, place):
 
 @kernel
 def sift_all(team, sifting):
+    """Test the distances of all pairs."""
     each_item(team, 0, 0, -(-len(sifting.count) // RUNS), sifting)
 
 
 @kernel
 def gather_all(team, gathering):
+    """Compact all filtered pairs."""
     each_item(team, 0, 0, -(-len(gathering.begin) // RUNS), gathering)
 
 
@@ -91,8 +107,16 @@ def sift(
     radius: float,
     runner: Runner,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers (k,) of the things of those pairs, (x, seek, other, one, two) as in `Sifting`, that are near to
-    each other, in the order in which they come."""
+    """Filter candidate pairs by distance.
+
+    Args:
+        pairs: (x, seek, other, one, two) as in `Sifting`.
+        radius: Largest distance [m].
+        runner: Device of the computation.
+
+    Returns:
+        Primitives (k,) of the pairs within the radius, in input order.
+    """
     _, _, _, one, two = pairs
     if len(one) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -123,7 +147,7 @@ def _merge(a, b, c, d, first, second):
 def merged(
     some: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs (p,) of two lists, each of which is in order, as one in order."""
+    """Merge two sorted lists of pairs into one."""
     first, second = (np.empty(len(some[0]) + len(others[0]), np.int32) for _ in range(2))
     _merge(*some, *others, first, second)
     return first, second

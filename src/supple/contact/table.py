@@ -1,4 +1,4 @@
-"""A table of what is in which cell, hashed, with what there is to know of places beforehand."""
+"""Hash table of the spatial grid, with a summary of each bucket for early rejection."""
 
 from __future__ import annotations
 
@@ -28,10 +28,20 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """Of places: how many entries each has, how many are not entered yet, and where they begin; total (1,)
-    entries; key and thing (e,): of entries the number of the cell and what is there; normal (e, 3): about
-    which way that faces, or (0, 3): what stands side by side is read much sooner than what is anywhere; of
-    places: octants, in which of these normals are, as bits, and the least and the most number of a body."""
+    """Hash table from cells to primitives.
+
+    Attributes:
+        count: Number of entries of each bucket.
+        left: Number of entries of each bucket still to be written.
+        begin: First entry of each bucket.
+        total: (1,) number of entries.
+        key: (e,) cell of each entry.
+        thing: (e,) primitive of each entry.
+        normal: (e, 3) approximate normal of each entry, or (0, 3); a copy, since contiguous data is read
+            faster.
+        octants: Bit mask of the octants of all normals in each bucket.
+        least, most: Smallest and largest body number in each bucket.
+    """
 
     count: Any
     left: Any
@@ -47,19 +57,19 @@ class Table(NamedTuple):
 
 @physics
 def place_of(i, j, k, places):
-    """Where a cell is in the table."""
+    """Hash bucket of a cell."""
     return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (places - 1)
 
 
 @physics
 def key_of(i, j, k):
-    """One number for a cell."""
+    """Integer key of a cell."""
     return ((i & 0x1FFFFF) << 42) | ((j & 0x1FFFFF) << 21) | (k & 0x1FFFFF)
 
 
 @physics
 def cells_around(there, p, radius):
-    """First and last cells in which things that are in a table can be within a radius of a point."""
+    """First and last cell with primitives within a radius of a point."""
     reach, size = (1.0 + ROUNDING) * radius, there.size
     x, y, z = p
     low = cell_of((x - reach) / size), cell_of((y - reach) / size), cell_of((z - reach) / size)
@@ -67,7 +77,7 @@ def cells_around(there, p, radius):
 
 
 class Clear(NamedTuple):
-    """Places of a table in which there is nothing."""
+    """Work: empty all buckets of a table."""
 
     table: Any
 
@@ -82,9 +92,16 @@ def _clear(work, place):
 
 
 class Enter(NamedTuple):
-    """Things (m, k) with these cells (m, 6) are entered into a table, with their normals where they are
-    facing something, 0 of those that have no outside; or counting tells how many entries each of its places
-    gets, and of whom; body (n,) of points, or (0,)."""
+    """Work: insert primitives into a table.
+
+    Attributes:
+        cells: (m, 6) cell ranges.
+        things: (m, k) primitives.
+        body: (n,) body of each vertex, or (0,).
+        facing: Normals and two-sided flags; the normal of a two-sided triangle is stored as 0.
+        table: Hash table.
+        counting: True for the counting pass, which also summarizes normals and bodies of each bucket.
+    """
 
     cells: Any
     things: Any
@@ -120,7 +137,7 @@ def _enter(work, place):
 
 @do.of(Table)
 def _allot(table, place):
-    """Every place a range of entries, in any order."""
+    """Assign a range of entries to each bucket, in any order."""
     first, last, step = own_part(len(table.count), place)
     for at in range(first, last, step):
         if table.count[at] > 0:
@@ -130,6 +147,7 @@ def _allot(table, place):
 
 @kernel
 def enter_all(team, cells, things, body, facing, table):
+    """Build a hash table: clear, count, allocate, insert."""
     blocks, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
     each_item(team, 0, 0, places, Clear(table))
     each_item(team, 1, 0, blocks, Enter(cells, things, body, facing, table, True))
@@ -138,8 +156,16 @@ def enter_all(team, cells, things, body, facing, table):
 
 
 class Entered(NamedTuple):
-    """Things (m, k) in a table, for those who look for them: boxes and cells (m, 6) as in `Cells`, without a
-    margin, of a size [m]; x (n, 3): points."""
+    """Hash grid of target primitives.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        things: (m, k) primitives.
+        size: Cell size [m].
+        box: (m, 6) boxes as in `Cells` [m].
+        cells: (m, 6) cell ranges as in `Cells`, without a margin.
+        table: Hash table.
+    """
 
     x: np.ndarray
     things: np.ndarray
@@ -157,9 +183,22 @@ def entered(
     runner: Runner,
     facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
 ) -> Entered | None:
-    """Things (m, k) of points, for those who look for them, in cells that are about as large as `size` [m],
-    or larger where things are; facing: of triangles, where it matters, normals (m, 3) and whether they have
-    no outside (m,). None where none of them is wanted."""
+    """Build the hash grid of target primitives.
+
+    Args:
+        points: Positions of the vertices.
+        things: (m, k) primitives.
+        size: Approximate cell size [m]; larger for large primitives.
+        wanted: Pair filter.
+        runner: Device of the grid.
+        facing: Normals (m, 3) and two-sided flags (m,) of triangles, for the orientation test.
+
+    Returns:
+        Grid, or None if the filter excludes all primitives.
+
+    Raises:
+        ValueError: If a position is not finite.
+    """
     x, most = points
     if not math.isfinite(most):
         raise ValueError(
@@ -181,7 +220,7 @@ def entered(
 
 
 def _table(things: int, entries: int, runner: Runner, facing: bool) -> Table:
-    """One for so many things and entries, in which nothing is counted yet."""
+    """Allocate a table for a number of primitives and entries."""
     places = 1 << max(4, things.bit_length())
     count, left, begin, octants, least, most = (runner.empty((places,), np.int64) for _ in range(6))
     total, key = runner.zeros((1,), np.int64), runner.empty((entries,), np.int64)

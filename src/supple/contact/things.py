@@ -1,5 +1,4 @@
-"""Things of which surfaces consist, by their corners: vertices, edges and triangles; their boxes, and how far
-two of them are from each other."""
+"""Surface primitives (vertices, edges, triangles): boxes, distances and orientation tests."""
 
 from __future__ import annotations
 
@@ -8,16 +7,16 @@ from supple.contact.closest import between, crosses, on_edges, on_triangle
 from supple.kernels import physics
 
 OPPOSED = 0.5, 0.8
-"""Cosine of the angle between triangles from which on they begin to face each other, and wholly do."""
+"""Cosine between a normal and the opposite of another at which opposition starts, and at which it is full."""
 
 _BEGIN = OPPOSED[0]
 
 ABOUT = 1e-5
-"""By which a cosine may be off where a normal is known in float32."""
+"""Error of cosines for normals in float32."""
 
 NEVER = 1e300
-"""Distance² [m²] of things that do not meet, wherever they are: finite, since devices compute as if all
-numbers were."""
+"""Squared distance of primitives without contact at any position [m²]; finite, since GPU kernels assume
+finite math."""
 
 
 @physics
@@ -27,7 +26,7 @@ def point(x, i):
 
 @physics
 def ends(x, things, m, axis):
-    """(least, most) of the m-th of things (m, k), points x (n, 3), along an axis."""
+    """(least, most) coordinate of the m-th primitive (m, k) along an axis, with points x (n, 3)."""
     least = most = x[things[m, 0], axis]
     for corner in range(1, things.shape[1]):
         value = x[things[m, corner], axis]
@@ -37,8 +36,7 @@ def ends(x, things, m, axis):
 
 @physics
 def boxes_apart(x, seek, other, m, o, enough):
-    """Distance² of the boxes of two things, which are no nearer than that; or less, where that is
-    enough."""
+    """Squared distance of the boxes of two primitives; a lower value is returned if it exceeds `enough`."""
     square = 0.0
     for axis in range(3):
         low, high = ends(x, seek, m, axis)
@@ -52,6 +50,7 @@ def boxes_apart(x, seek, other, m, o, enough):
 
 @physics
 def share_a_corner(seek, other, m, o):
+    """True if two primitives have a common vertex."""
     for a in range(seek.shape[1]):
         for b in range(other.shape[1]):
             if seek[m, a] == other[o, b]:
@@ -61,8 +60,11 @@ def share_a_corner(seek, other, m, o):
 
 @physics
 def things_apart(x, seek, other, m, o):
-    """Distance² of the m-th of some things from the o-th of others, which share no corner; `NEVER` for edges
-    that do not cross a triangle; of two triangles, whose boxes are asked for, 0."""
+    """Squared distance of two primitives without common vertices [m²].
+
+    Edge-triangle pairs: 0 for an intersection, otherwise `NEVER`. Triangle-triangle pairs: always 0, since
+    only their boxes are tested.
+    """
     if seek.shape[1] == 3:
         return 0.0
     p = point(x, seek[m, 0])
@@ -82,8 +84,10 @@ def things_apart(x, seek, other, m, o):
 
 @physics
 def face(facing, m, o):
-    """Whether two triangles face each other, by facing: their normals (t, 3) and whether they have no outside
-    (t,); what has no normals need not."""
+    """True if the normals of two triangles oppose; always True without normals.
+
+    `facing` holds normals (t, 3) and two-sided flags (t,). Two-sided triangles oppose in both orientations.
+    """
     normal, free = facing
     if len(normal) == 0:
         return True
@@ -94,12 +98,12 @@ def face(facing, m, o):
 
 
 ALL_OCTANTS = 255
-"""Of triangles that may face any way."""
+"""Octant mask of two-sided triangles and of primitives without normals."""
 
 
 @physics
 def octants_of(facing, m):
-    """In which of the eight octants the normal of a triangle is, as bits; all of what has no outside."""
+    """Octants of the normal of a triangle, as a bit mask; all octants for two-sided triangles."""
     normal, free = facing
     if len(normal) == 0 or free[m]:
         return ALL_OCTANTS
@@ -114,8 +118,10 @@ def octants_of(facing, m):
 
 @physics
 def octants_faced(facing, m):
-    """In which octants normals of triangles can be that a triangle faces: by the direction in each that is
-    nearest to that against its own."""
+    """Octants of all normals that can oppose a triangle, as a bit mask.
+
+    The direction in each octant nearest to the opposite of the normal decides.
+    """
     normal, free = facing
     if len(normal) == 0 or free[m]:
         return ALL_OCTANTS
@@ -131,7 +137,7 @@ def octants_faced(facing, m):
 
 @physics
 def may_face(facing, m, normals, entry):
-    """Whether a triangle may face one of which about the normal is known, 0 of what has no outside."""
+    """True if a triangle may oppose a table entry with an approximate normal, 0 for two-sided triangles."""
     normal, free = facing
     if len(normal) == 0 or len(normals) == 0:
         return True

@@ -1,4 +1,4 @@
-"""Trees of bounding boxes over the triangles of a closed mesh, as `mesh_distance.py` reads them."""
+"""Bounding volume hierarchies of closed triangle meshes, in the layout of `mesh_distance.py`."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import numpy as np
 from supple.contact.mesh_distance import BOX, CORNERS, COUNT, EDGE, HEADER, LEVELS, NORMALS, PART, TINY
 
 LEAF = 2
-"""Triangles of a leaf at least; it has fewer than twice as many."""
+"""Smallest number of triangles per leaf; the largest is below twice this number."""
 
 FLAT = 1e-12
-"""Height of a triangle in parts of its longest edge below which it has no area."""
+"""Height of a triangle relative to its longest edge below which it is degenerate."""
 
 TINY_PART = 1e-10
-"""Distance in parts of the size of a mesh below which rounding decides the direction to its closest point."""
+"""Distance relative to the mesh size below which the direction to the closest point is rounding error."""
 
 
 EDGES, SIZES = 2.0, 1 / 64
-"""Length of the parts into which triangles of bodies are divided beside a mesh: in edges of the mesh, and in
-parts of its size, of which the larger counts."""
+"""Region length for the subdivision of body triangles near a mesh, in mesh edges and relative to the mesh
+size; the larger value applies."""
 
 CREASE = 1e-6
-"""Height of the corner beyond an edge over the plane of the triangle on this side, in parts of its distance,
-above which the edge is concave."""
+"""Height of the opposite corner over the plane of a triangle, relative to its distance, above which their
+edge is concave."""
 
 OPPOSITE = 1e-12
-"""Length of a sum of unit normals below which they cancel each other."""
+"""Length of a sum of unit normals below which they cancel."""
 
 
 class TriangleTree:
-    """A tree over triangles (t, 3), ordered by the place of their centroids for points (p, 3) [m].
+    """Bounding volume hierarchy of triangles (t, 3), built from the centroids at points (p, 3) [m].
 
     Attributes:
-        triangles: The triangles (t, 3) in the order of the leaves.
+        triangles: (t, 3) triangles in leaf order.
         levels: Levels of boxes below the root.
     """
 
@@ -45,11 +45,11 @@ class TriangleTree:
 
     @property
     def size(self) -> int:
-        """How many numbers `numbers_at` returns."""
+        """Length of the array that `numbers_at` returns."""
         return tree_size(len(self.triangles))
 
     def numbers_at(self, points: np.ndarray) -> np.ndarray:
-        """The tree as kernels read it, with the vertices at points (p, 3) [m]."""
+        """Tree as an array for kernels, with vertices at points (p, 3) [m]."""
         numbers = np.zeros(self.size)
         numbers[COUNT], numbers[LEVELS] = len(self.triangles), self.levels
         corners = points[self.triangles]
@@ -69,7 +69,7 @@ class TriangleTree:
         return numbers
 
     def _bound(self, corners: np.ndarray, boxes: np.ndarray) -> None:
-        """Write the boxes (nodes, 2, 3) of all nodes, from the leaves up; node i is row i - 1."""
+        """Write the boxes (nodes, 2, 3) of all nodes, from leaves to root; node i is row i - 1."""
         leaves = 1 << self.levels
         starts = (np.arange(leaves) * len(corners)) >> self.levels
         low = np.minimum.reduceat(corners.min(axis=1), starts)
@@ -81,8 +81,11 @@ class TriangleTree:
                 low, high = low.reshape(-1, 2, 3).min(axis=1), high.reshape(-1, 2, 3).max(axis=1)
 
     def _face(self, corners: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """Write the pseudonormals of faces, edges and vertices into found (t, 7, 3); returns which triangles
-        have no area (t,)."""
+        """Write the pseudonormals of faces, edges and vertices to found (t, 7, 3).
+
+        Returns:
+            (t,) True for degenerate triangles.
+        """
         sides = np.roll(corners, -1, axis=1) - corners
         lengths = np.linalg.norm(sides, axis=2)
         normals = np.cross(sides[:, 0], sides[:, 1])
@@ -102,14 +105,14 @@ class TriangleTree:
 
     @cached_property
     def _edges(self) -> np.ndarray:
-        """(t, 3) the numbers of the edges ab, bc, ca of each triangle."""
+        """(t, 3) edges ab, bc, ca of each triangle."""
         start = self.triangles.astype(np.int64)
         end = np.roll(start, -1, axis=1)
         keys = np.minimum(start, end) * (start.max() + 1) + np.maximum(start, end)
         return np.unique(keys, return_inverse=True)[1].reshape(-1, 3)
 
     def _edges_beside(self, flat: np.ndarray) -> np.ndarray:
-        """(t, 3) `_edges`, with those of each triangle without area as one, as they lie on each other."""
+        """(t, 3) edges of each triangle; the coincident edges of a degenerate triangle are merged."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -122,11 +125,11 @@ class TriangleTree:
 
 
 def has_creases(points: np.ndarray, triangles: np.ndarray) -> bool:
-    """True where a closed surface has a concave edge, or one that more than two triangles share.
+    """True if a closed surface has a concave edge, or an edge of more than two triangles.
 
     Args:
-        points: Vertices (p, 3) [m].
-        triangles: Their numbers (t, 3), counter-clockwise seen from outside.
+        points: (p, 3) vertices [m].
+        triangles: (t, 3) triangles, counterclockwise seen from outside.
     """
     start = triangles.astype(np.int64)
     end, opposite = np.roll(start, -1, axis=1).ravel(), np.roll(start, -2, axis=1).ravel()
@@ -147,13 +150,13 @@ def has_creases(points: np.ndarray, triangles: np.ndarray) -> bool:
 
 
 def tree_size(count: int) -> int:
-    """Numbers of a tree over so many triangles."""
+    """Array length of a tree of `count` triangles."""
     levels = max(0, (count // LEAF).bit_length() - 1)
     return HEADER + BOX * ((2 << levels) - 1) + (CORNERS + NORMALS) * count
 
 
 def _leaf_order(centroids: np.ndarray, levels: int) -> np.ndarray:
-    """(t,) triangles by leaf: every node is halved along the longest side of the box of its centroids."""
+    """(t,) triangles in leaf order: nodes are halved along the longest side of their centroid box."""
     count, order = len(centroids), np.arange(len(centroids))
     for level in range(levels):
         starts = ((np.arange(1 << level) << (levels - level)) * count) >> levels
@@ -166,5 +169,5 @@ def _leaf_order(centroids: np.ndarray, levels: int) -> np.ndarray:
 
 
 def _sums(owners: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """(owners, 3) of vectors (k, 3)."""
+    """Sums (owners, 3) of vectors (k, 3) by owner."""
     return np.stack([np.bincount(owners, component) for component in vectors.T], axis=1)

@@ -1,8 +1,8 @@
-"""Whether triangles that have passed each other would part the way that they see each other.
+"""Minimum translation test for interpenetrating triangles.
 
-Where corners of two blocks overlap, their sides face each other as well as top and bottom do, each seen
-through what the other pair has passed. The shortest way out is the right one: what one of two points has to
-go to a side of the other body, and the other one to a side of the first.
+Where corners of two blocks overlap, lateral faces oppose each other as well as top and bottom. The direction
+of smallest translation is correct. It is measured from each contact point to the nearest face of the other
+body.
 """
 
 from __future__ import annotations
@@ -25,19 +25,27 @@ if TYPE_CHECKING:
     from supple.contact.points import Points
 
 SHORT = 0.5, 0.8
-"""Distances of both points to the nearest faces of the other body, together and in parts of the depth, from
-which on a way out begins to count, and wholly does."""
+"""Sum of both points' distances to the nearest faces of the other body, relative to the depth, at which a
+direction starts to count, and counts fully."""
 
 FAR_SIDE = -0.5
-"""Cosine of the angle between a way out and the normals of faces below which these are on the far side of the
-body: nothing shall leave there, however thin it is."""
+"""Cosine between separation direction and face normal below which a face is on the far side of the body.
+Bodies never separate toward the far side, however thin they are."""
 
 
 class WayOut(NamedTuple):
-    """Of two points that have passed each other, by weights (m, 6) of stencils (m, 6), least (m, 2) [m] gets
-    how far each is from the nearest face of the body of the other, where that is less than it is already; not
-    from those on the far side of where they are to go, along the normal (m, 3) and against it. there:
-    triangles in a table; body (n,) of vertices; flat (bodies,): without an inside."""
+    """Work: distances from interpenetrating contact points to the other body.
+
+    Attributes:
+        stencils: (m, 6) vertices of both points.
+        weights: (m, 6) signed weights.
+        normal: (m, 3) separation directions of the first point, opposite for the second.
+        there: Hash grid of all triangles.
+        body: (n,) body of each vertex.
+        flat: (bodies,) True for shells.
+        least: (m, 2) in: upper limits, out: distances of both points to the nearest face of the other body,
+            without faces on the far side [m].
+    """
 
     stencils: Any
     weights: Any
@@ -50,14 +58,14 @@ class WayOut(NamedTuple):
 
 @physics
 def _near_side(a, b, c, outward):
-    """Whether a triangle is not on the far side."""
+    """True if a triangle is not on the far side."""
     n = cross(sub(b, a), sub(c, a))
     return dot(outward, n) > FAR_SIDE * max(math.sqrt(dot(n, n)), 1e-300)
 
 
 @physics
 def _from_triangle(there, t, p, outward, least):
-    """The distance of a point from a triangle that is not on the far side, where that is less."""
+    """Minimum of `least` and the distance of p from a triangle, unless the triangle is on the far side [m]."""
     corners, x = there.things, there.x
     a, b, c = point(x, corners[t, 0]), point(x, corners[t, 1]), point(x, corners[t, 2])
     if _near_side(a, b, c, outward):
@@ -69,7 +77,7 @@ def _from_triangle(there, t, p, outward, least):
 
 @physics
 def _leave(work, m, side):
-    """Let one of the m-th two points leave the body of the other."""
+    """Compute the distance of one point of the m-th contact to the body of the other."""
     table, p, sign = work.there.table, (0.0, 0.0, 0.0), 1.0 - 2.0 * side
     for k in range(3 * side, 3 * side + 3):
         p = add(p, scale(sign * work.weights[m, k], point(work.there.x, work.stencils[m, k])))
@@ -98,12 +106,23 @@ def _way_out(work, place):
 
 @kernel
 def find_ways_out(team, work):
+    """Compute the distances of all contact points."""
     each_item(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
 
 
 def short(surfaces: Surfaces, points: Points, passed: Meetings, known: Looking, runner: Runner) -> np.ndarray:
-    """(m,) from 1, where triangles of two bodies part along the shortest way out, to 0, where another face
-    is much nearer; with vertices at points."""
+    """Weights of penetrating contacts by the minimum translation test.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        points: Positions of the vertices.
+        passed: Penetrating triangle contacts.
+        known: Broad phase with its hash grid.
+        runner: Device of the computation.
+
+    Returns:
+        (m,) 1 along the shortest separation direction, down to 0 if another face is much nearer.
+    """
     count, depth = len(passed.distance), -passed.distance
     there = known.table(points, runner) if count else None
     if there is None:
