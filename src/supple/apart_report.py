@@ -1,4 +1,4 @@
-"""What reports have of contact by a barrier."""
+"""Report of barrier contact."""
 
 from __future__ import annotations
 
@@ -19,17 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ApartReport:
-    """Contact of bodies with each other and themselves, none of which has passed another: contacts, which are
-    nearer than the thickness; the smallest gap [m], None where nothing is near; how far pinned vertices are
-    behind their motion [m]; the force [N] on each body, which are 0 in sum; complementarity [J]: Σ λ g,
-    forces times gaps.
+    """Report of intersection-free contact between bodies and of self-contact.
 
-    The thickness enters forces in two ways. mean_gap [m]: Σ λ g / Σ λ, the thickness that stays open.
-    mean_approach [m]: Σ λ (h - g) / Σ λ, by which the barrier gives way. In a linear system with strain
-    energy U that prescribed displacements load, these are the shares of the contact force
-    gap_share: Σ λ g / 2U, by which it is larger than between surfaces that close, and
-    approach_share: Σ λ (h - g) / (2U + Σ λ (h - g)), by which it is smaller than between rigid surfaces of
-    thickness h/2 each. Where loads press, forces are right, and only positions have these offsets."""
+    The thickness h affects forces in two ways: gaps remain open, and the barrier yields. In a linear system
+    with strain energy U under prescribed displacements, `gap_share` is the relative excess of the contact
+    force over that of closed surfaces. `approach_share` is its relative deficit against rigid surfaces of
+    thickness h/2 each. Under prescribed loads, forces are correct, and only positions are offset.
+
+    Attributes:
+        contacts: Number of contacts closer than the thickness.
+        gap: Smallest gap [m], None without proximity pairs.
+        behind: Largest lag of prescribed vertices behind their motion [m].
+        bodies: Contact force on each body [N]; their sum is 0.
+        complementarity: Σ λ g, normal forces times gaps [J].
+        mean_gap: Σ λ g / Σ λ, the remaining gap [m].
+        mean_approach: Σ λ (h - g) / Σ λ, the approach within the barrier [m].
+        gap_share: Σ λ g / 2U.
+        approach_share: Σ λ (h - g) / (2U + Σ λ (h - g)).
+    """
 
     contacts: int
     gap: float | None
@@ -43,11 +50,12 @@ class ApartReport:
 
     @property
     def depth(self) -> float:
-        """Of what has passed, which is nothing [m]."""
+        """Penetration depth [m], always 0."""
         return 0.0
 
     @property
     def passed(self) -> bool:
+        """False: barrier contact excludes intersections."""
         return False
 
     def __str__(self) -> str:
@@ -63,7 +71,7 @@ class ApartReport:
 
 
 def kept_apart(problem: Problem) -> ApartReport | None:
-    """At the problem's present u; None where there is no barrier."""
+    """Report barrier contact at the current displacements of a problem; None without a barrier."""
     own = [(k, f) for k, f in problem.model.followers if isinstance(f, BarrierContact)]
     if not own:
         return None
@@ -83,7 +91,7 @@ def kept_apart(problem: Problem) -> ApartReport | None:
 
 
 def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
-    """Mean gap and approach [m], and their shares of the contact force, as `ApartReport` has them."""
+    """Mean gap and approach [m], and their shares of the contact force, as in `ApartReport`."""
     push, distance, reach = term.pushes(problem.positions)
     total = push.sum()
     if total == 0:
@@ -95,12 +103,12 @@ def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, flo
 
 
 def strain_energy(problem: Problem) -> float:
-    """Energy [J] that deformation stores in all bodies, at the problem's present u."""
+    """Strain energy of all bodies at the current displacements of a problem [J]."""
     bodies = [not (term.loads or term.ties) for term in problem.model.terms]
     return float(problem.measures.stored_energies()[0, bodies].sum())
 
 
 def surfaces_apart(surfaces: Surfaces, found: Gaps) -> np.ndarray:
-    """(m,) whether pairs are of different bodies, or farther from each other at rest than they are now."""
+    """(m,) True for pairs of different bodies, and for pairs closer than half their rest distance."""
     body = surfaces.body[found.vertices[:, [0, -1]]]
     return (body[:, 0] != body[:, 1]) | (distances_at(surfaces.rest, found) > 2 * found.distance)

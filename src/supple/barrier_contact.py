@@ -1,9 +1,9 @@
-"""Contact that lets no surfaces pass each other: a barrier, and balls that vertices must not leave.
+"""Intersection-free contact: a barrier energy, and a trust region of step bounds for all vertices.
 
-Where surfaces are nearer than h, the energy of `Barriers` keeps them apart. Whenever contacts are found,
-every vertex gets a ball in which nothing can pass anything (`contact.gaps`), whatever solver moves it, and
-the term gets all pairs that can come nearer than h while vertices stay in their balls: between two looks the
-energy is exact, and the same one before and after a look.
+The energy of `Barriers` repels surfaces closer than h. Each contact update computes a bound on the
+displacement of every vertex within which no intersection can occur (`contact.gaps`), for any solver. The
+energy term receives all pairs that can get closer than h within these bounds. The energy is therefore exact
+between two updates, and continuous across an update.
 """
 
 from __future__ import annotations
@@ -36,34 +36,40 @@ if TYPE_CHECKING:
     from supple.problem import Problem
 
 THICKNESS, STIFFNESS, RADIUS = 0.05, 30.0, 0.5
-"""Unless given, in parts of the mean edge e of the surfaces: h, and how far the neighbours of vertices are
-looked for; the stiffness in parts of E e, E being Young's modulus of the softer of two bodies."""
+"""Defaults relative to the mean edge length e of the surfaces: h, and search radius of proximity pairs;
+stiffness in units of E e, with Young's modulus E of the softer body."""
 
 MIN_THICKNESS = 0.1
-"""Smallest thickness of two bodies that start nearer to each other than h, relative to h."""
+"""Smallest thickness, relative to h, of two bodies with an initial gap below h."""
 
 FARTHEST, NARROW = 5.0, 0.4
-"""A pair farther apart than so many h cannot get nearer than h in balls of 0.4 times its distance; part of
-the radius below which neighbours are looked for again."""
+"""Distance in units of h beyond which pairs stay farther apart than h, within bounds of 0.4 times their
+distance; and fraction of the search radius below which the broad phase is repeated."""
 
 AHEAD = 1.0
-"""How much farther off than it need be, in parts of h, a pair may be to be among the barriers."""
+"""Additional distance, in units of h, within which pairs are included in the energy term."""
 
 OWN = 0.5
-"""Part of their distance at rest from which on parts of a body push each other, where that is less than
-h."""
+"""Barrier distance for pairs of one body, relative to their rest distance, if that is below h."""
 
 EVERY = 10
-"""Iterations after which contacts are found anew, unless vertices want to go on earlier."""
+"""Iterations between contact updates, unless vertices reach their step bounds earlier."""
 
 
 @dataclass(frozen=True, eq=False)
 class BarrierContact:
-    """Says which barriers there are where the vertices of a problem are, and how far these may move: a
-    `Confining` follower. thickness h [m]; stiffness (bodies,): k [N/m] of each, of which two have the
-    smaller; names of the bodies; friction (2, bodies, bodies): μ of what sticks and of what slides, of every
-    pair, or None; push_apart: Young's modulus [Pa] by which what intersects where a motion begins is pushed
-    apart, None where that is refused."""
+    """Barrier contact method, a `Confining` follower that updates contacts and step bounds of a problem.
+
+    Attributes:
+        surfaces: Surfaces of all bodies.
+        thickness: Barrier distance h [m].
+        stiffness: (bodies,) k [N/m]; a pair of bodies has the smaller one.
+        names: Names of the bodies.
+        friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs, or None.
+        push_apart: Young's modulus for the separation of initial intersections [Pa], or None to reject them.
+        every: Iterations between contact updates.
+        confines: True, the protocol flag of methods with step bounds.
+    """
 
     surfaces: Surfaces
     thickness: float
@@ -80,21 +86,32 @@ class BarrierContact:
 
     @cached_property
     def pair_thickness(self) -> np.ndarray:
-        """(bodies, bodies) [m] thickness of each pair of bodies: its gap at rest where that is less than h,
-        so that the barrier stores no energy at the start, but at least `MIN_THICKNESS` h."""
+        """(bodies, bodies) thickness of each pair of bodies [m].
+
+        Pairs with a rest gap below h have that gap as thickness, at least `MIN_THICKNESS` h, so that the
+        barrier stores no initial energy.
+        """
         return np.maximum(rest_gaps(self.surfaces, self.thickness), MIN_THICKNESS * self.thickness)
 
     @property
     def radius(self) -> float:
-        """How far neighbours are looked for [m]."""
+        """Search radius of proximity pairs [m]."""
         return max(FARTHEST * self.thickness, RADIUS * self.surfaces.edge)
 
     def confine(self, problem: Problem) -> None:
+        """Set the step bounds of all vertices around their current positions."""
         problem.room.settle(self.near(problem).rooms())
 
     def near(self, problem: Problem, anew: bool = False) -> Neighbours:
-        """All pairs that are near where the vertices are; without looking for them where those will do that
-        are known, unless they are to be found anew, or somebody has set where vertices are."""
+        """Return all proximity pairs at the current positions.
+
+        Reuses the cached pairs while their radius of completeness suffices.
+
+        Args:
+            problem: Problem with this method.
+            anew: Force a new broad phase. Positions that have been set from outside force it as well, after a
+                check for intersections.
+        """
         room, finder = problem.room, problem.device
         anew = anew or not room.checked
         if not room.checked:
@@ -108,8 +125,10 @@ class BarrierContact:
         return here
 
     def fly(self, problem: Problem) -> None:
-        """Whole bodies, with what is inside of them: vertices that left their neighbours behind would invert
-        elements."""
+        """Advance whole bodies toward the predicted positions, up to the first contact.
+
+        Interior vertices move with their surface; a gap between them would invert elements.
+        """
         states, room = problem.states, problem.room
         assert room.balls
         u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
@@ -130,8 +149,7 @@ class BarrierContact:
         room.stale = True
 
     def _halt(self, problem: Problem, x: np.ndarray) -> None:
-        """Have bodies that fly from x (n, 3) [m] to the problem's u stop where they meet obstacles, which
-        touch them there."""
+        """Stop bodies on their way from x (n, 3) [m] to the current u at obstacles, in contact with these."""
         contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
         if contacts.obstacles is None:
             return
@@ -146,8 +164,15 @@ class BarrierContact:
             problem.device.pull(problem.u)
 
     def shorten(self, problem: Problem, start: np.ndarray) -> None:
-        """Pairs of which the term does not know come no nearer than its reach, lest there be an energy
-        that nobody has seen."""
+        """Limit a straight step by continuous collision detection.
+
+        Pairs outside the energy term keep a distance above their barrier distance, so no untracked pair
+        enters the barrier range.
+
+        Args:
+            problem: Problem after the step.
+            start: Displacements before the step, padded vectors.
+        """
         states = problem.states
         u, x = states.vectors(problem.u)[0], self.surfaces.rest + states.vectors(start)[0]
         step = u - states.vectors(start)[0]
@@ -161,8 +186,7 @@ class BarrierContact:
         problem.room.stale = True
 
     def _around(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
-        """Pairs within a radius [m], or more, of vertices at x (n, 3), which are those of records `start`:
-        several ways are tried from there."""
+        """Pairs within at least a radius [m] at x (n, 3); cached by `start` for repeated trial steps."""
         known = problem.room.around
         if known is None or known[0] is not start or known[1] < radius:
             found = gaps(self.surfaces, x, radius, problem.device, self._candidates)
@@ -171,12 +195,13 @@ class BarrierContact:
         return pairs
 
     def _bounds(self, problem: Problem, pairs: Gaps) -> tuple[Gaps, np.ndarray]:
-        """Pairs with the least distance [m] that each may have."""
+        """Pairs and their minimum separations: 0 for tracked and active pairs, else barrier distance [m]."""
         reach = self._reach(pairs)
         known = np.isin(pairs.keys, self._term_of(problem).keys)
         return pairs, np.where(known | (pairs.distance <= reach), 0.0, reach)
 
     def follow(self, problem: Problem, time: float) -> Barriers | None:
+        """Update step bounds and contacts; None if the existing contacts suffice."""
         room, near = problem.room, self.near(problem)
         radii = near.rooms()
         room.settle(radii)
@@ -186,25 +211,34 @@ class BarrierContact:
         new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
-        begins = new.rough and problem.following.beginning  # springs are those of the step
+        begins = new.rough and problem.following.beginning  # friction springs refer to the start of the step
         return None if enough and not moved and not begins else new
 
     def _index(self, problem: Problem) -> int:
+        """Index of the energy term of this method."""
         return next(k for k, own in problem.model.followers if own is self)
 
     def _term_of(self, problem: Problem) -> Any:
         return problem.model.terms[self._index(problem)]
 
     def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
-        """The barriers with vertices at positions x (n, 3), where nothing must have passed anything, and
-        their friction as a state remembers it."""
+        """Barrier contacts at given positions, outside of a solve.
+
+        Args:
+            model: Model with this method.
+            x: (n, 3) positions [m].
+            remembered: History variables of a state, which contain the friction state.
+
+        Raises:
+            ValueError: If surfaces intersect.
+        """
         self._refuse_crossings(x)
         found = gaps(self.surfaces, x, self.thickness)
         grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
         return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
-        """(m, 3) [m] where surfaces push each other, with vertices at x (n, 3)."""
+        """(m, 3) points of active contacts on the first surface [m], at positions x (n, 3) [m]."""
         found = gaps(self.surfaces, x, self.thickness)
         found = found.where(found.distance < self._reach(found))
         weights, _ = closest(x[found.vertices], found.crossing)
@@ -218,8 +252,15 @@ class BarrierContact:
         grip: BarrierGrip | None = None,
         capacity: int = 0,
     ) -> Barriers:
-        """All pairs that can get nearer than their reach (m,) [m] in balls of radii (n,); in a step of which
-        the grip tells where it began, where they rub."""
+        """Barrier energy term of all pairs that can become active within the step bounds.
+
+        Args:
+            found: Proximity pairs.
+            reach: (m,) barrier distances [m].
+            radii: (n,) step bounds [m].
+            grip: Friction state at the start of the step, if there is friction.
+            capacity: Largest number of contacts.
+        """
         kept = (reach > 0) & within_reach(found, radii, (1 + AHEAD) * reach)
         found, reach = found.where(kept), reach[kept]
         stiffness = self.stiffness[self.surfaces.body[found.vertices[:, [0, -1]]]].min(axis=1)
@@ -239,8 +280,7 @@ class BarrierContact:
         )
 
     def _reach(self, found: Gaps) -> np.ndarray:
-        """(m,) [m] from which distance on pairs push each other: the thickness of their bodies, and less
-        within a body where it is so narrow at rest."""
+        """(m,) barrier distances [m]: thickness of both bodies; less for self-contact pairs close at rest."""
         body = self.surfaces.body[found.vertices[:, [0, -1]]]
         reach = self.pair_thickness[body[:, 0], body[:, 1]]
         own = np.flatnonzero(body[:, 0] == body[:, 1])
@@ -248,7 +288,7 @@ class BarrierContact:
         return reach
 
     def _check(self, problem: Problem) -> None:
-        """Refuse to begin where surfaces have passed each other already, or push them apart."""
+        """Reject initial intersections and touching bodies, or separate them if `push_apart` is set."""
         finder, x = problem.device, problem.positions
         close = touching(self.surfaces, x, self.thickness, finder)
         if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
@@ -264,17 +304,20 @@ class BarrierContact:
         problem.room.checked = True
 
     def _start_notes(self, x: np.ndarray) -> list[str]:
+        """Warnings about small initial gaps, for motions that start at the rest positions."""
         found = gaps(self.surfaces, self.surfaces.rest, self.thickness)
         how = self._reach(found), self.stiffness, self.pair_thickness, self.names
         return start_notes(self.surfaces, found, *how) if np.array_equal(x, self.surfaces.rest) else []
 
     def _refuse_crossings(self, x: np.ndarray, runner: Runner = HOST) -> None:
+        """Raise a ValueError if surfaces intersect at x (n, 3) [m]."""
         found = crossings(self.surfaces, x, runner)
         if found:
             raise ValueError(already_crossing([each.sentence(list(self.names)) for each in found]))
 
 
 def already_crossing(sentences: list[str]) -> str:
+    """Error message for initial intersections."""
     return (
         "contact = 'barrier' must begin where nothing intersects or touches, but "
         f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with push_apart = true, or "
@@ -292,9 +335,18 @@ def with_barrier_contact(
     friction: np.ndarray | None = None,
     push_apart: bool = False,
 ) -> Model:
-    """The model with contact between the triangles (t, 3) of its surfaces; flat (bodies,): those that have no
-    inside; young (bodies,): E [Pa]; friction: as in `BarrierContact`; push_apart: whether what intersects is
-    pushed apart."""
+    """Add barrier contact to a model.
+
+    Args:
+        model: Model without it.
+        triangles: (t, 3) surface triangles.
+        flat: (bodies,) True for shells, which have no inside.
+        young: (bodies,) Young's moduli [Pa].
+        thickness: h [m], by default a fraction of the mean edge.
+        stiffness: k [N/m] of all bodies, by default in proportion to `young`.
+        friction: (2, bodies, bodies) static and kinetic friction coefficients, or None.
+        push_apart: Separate initial intersections instead of rejecting them.
+    """
     surfaces = surfaces_of(model, triangles, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
@@ -311,4 +363,5 @@ def with_barrier_contact(
 
 
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:
+    """Surfaces of a model, without a rest distance filter."""
     return Surfaces(triangles, owners(model), model.rest, 0.0, flat)

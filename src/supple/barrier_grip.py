@@ -1,8 +1,7 @@
-"""What barriers that rub remember from step to step: how far the springs are stretched that hold what sticks,
-and what slides.
+"""Friction state of barrier contacts: spring elongations and sliding flags, carried from step to step.
 
-A contact is a vertex and a triangle, or two edges; all that can touch in a step are among the barriers when
-it begins, so that none has to be handed over to another. New ones begin unstretched.
+A contact is a vertex-triangle or edge-edge pair. The barriers at the start of a step include all pairs that
+can touch during the step, so friction states never move between pairs. New contacts start without elongation.
 """
 
 from __future__ import annotations
@@ -19,24 +18,33 @@ from supple.terms.barrier_rubbing import Rubs
 from supple.words import counted
 
 VERTICES, STRETCH, SLIDES, KEY, NUMBERS = 0, 4, 7, 8, 9
-"""Where in the row of a contact its vertices are, the stretch of its spring [m], whether it slides, and its
-key."""
+"""Offsets in the row of a contact: vertices, spring elongation [m], sliding flag, key; row length."""
 
 HOLDS = 1 / 3
-"""κ in parts of the stiffness of a barrier."""
+"""Tangential stiffness κ relative to the barrier stiffness."""
 
 
 @dataclass(frozen=True, eq=False)
 class BarrierGrip:
-    """began (n, 3): where vertices were when the step began [m]; rows (m, NUMBERS) of the contacts that there
-    were then."""
+    """Friction state at the start of a step.
+
+    Attributes:
+        began: (n, 3) positions [m].
+        rows: (m, NUMBERS) contacts of the previous step.
+    """
 
     began: np.ndarray
     rows: np.ndarray
 
     def rubs(self, found: Gaps, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray) -> Rubs:
-        """Of pairs in this step, whose barriers have a stiffness (m,); body (n,): whose each vertex is;
-        friction (2, bodies, bodies): μ of what sticks and of what slides."""
+        """Friction data of pairs in the current step.
+
+        Args:
+            found: Proximity pairs.
+            stiffness: (m,) barrier stiffnesses [N/m].
+            body: (n,) body of each vertex.
+            friction: (2, bodies, bodies) static and kinetic friction coefficients.
+        """
         slip, slides = np.zeros((len(found.keys), 3)), np.zeros(len(found.keys), bool)
         keys = self.rows[:, KEY].astype(np.int64)
         _, new, old = np.intersect1d(found.keys, keys, assume_unique=True, return_indices=True)
@@ -47,8 +55,7 @@ class BarrierGrip:
         return Rubs(self.began[found.vertices], slip, mu, HOLDS * stiffness)
 
     def _slid(self, vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
-        """(m,) whether some vertex of each of those (m, 4) slid on the body that it is near to: what comes
-        anew is of what slides already."""
+        """(m,) True for pairs with a vertex that slid on the other body; new contacts inherit that state."""
         rows = self.rows[self.rows[:, SLIDES] > 0]
         if not len(rows):
             return np.zeros(len(vertices), bool)
@@ -57,13 +64,13 @@ class BarrierGrip:
 
 
 def _touching(vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
-    """(m, 4) a number for each vertex of a contact and the body on its other side."""
+    """(m, 4) integer key of each vertex of a contact and the body on the other side."""
     both = body[vertices[:, 0]] + body[vertices[:, 3]]
     return np.asarray(vertices * (int(body.max()) + 1) + both[:, None] - body[vertices])
 
 
 def remembered(term: Barriers, positions: np.ndarray) -> np.ndarray:
-    """(m, NUMBERS) rows of the contacts that push where a step ends, with vertices at positions (n, 3)."""
+    """History rows (m, NUMBERS) of active contacts at the end of a step, at positions (n, 3) [m]."""
     if term.rubs is None:
         return no_rows()
     found = term.near(positions)
@@ -75,11 +82,21 @@ def remembered(term: Barriers, positions: np.ndarray) -> np.ndarray:
 
 
 def no_rows() -> np.ndarray:
+    """Empty history rows."""
     return np.zeros((0, NUMBERS))
 
 
 def check_rows(vertices: int, name: str, values: Any) -> None:
-    """Refuse rows that do not suit a model of so many vertices."""
+    """Validate history rows of a state for a model.
+
+    Args:
+        vertices: Number of vertices.
+        name: Name of the history variable.
+        values: Rows.
+
+    Raises:
+        ValueError: If shape, numbers or vertices are invalid.
+    """
     rows = floats(values)
     sound = rows.ndim == 2 and rows.shape[1] == NUMBERS and np.isfinite(rows).all()
     if not sound or not ((rows[:, :STRETCH] >= 0) & (rows[:, :STRETCH] < vertices)).all():

@@ -1,4 +1,4 @@
-"""Where bodies start that a barrier keeps apart: their gaps at rest, and which of these are too small."""
+"""Initial gaps of barrier contact: rest gaps, and warnings for small ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from supple.contact.pairs import Surfaces
 
 
 def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
-    """(bodies, bodies) [m] smallest gap of each pair of bodies at rest, at most the thickness [m]; within a
-    body the thickness."""
+    """Smallest rest gap of each pair of bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        thickness: Upper limit of the gaps, and value within a body [m].
+
+    Returns:
+        (bodies, bodies) gaps [m].
+    """
     found = gaps(surfaces, surfaces.rest, thickness)
     body = surfaces.body[found.vertices[:, [0, -1]]]
     gap = np.full((len(surfaces.flat), len(surfaces.flat)), thickness)
@@ -27,14 +34,14 @@ def start_notes(
     thickness: np.ndarray,
     names: tuple[str, ...],
 ) -> list[str]:
-    """Sentences on bodies that start so near to each other that the barrier accelerates them.
+    """Warnings about initial gaps below the thickness, at which the barrier accelerates bodies.
 
     Args:
         surfaces: Surfaces of all bodies.
-        found: Pairs that are near at rest.
-        reach: (m,) distance [m] below which each of them pushes.
+        found: Proximity pairs at rest.
+        reach: (m,) barrier distances [m].
         stiffness: (bodies,) k [N/m].
-        thickness: (bodies, bodies) [m] of each pair of bodies.
+        thickness: (bodies, bodies) thickness of each pair of bodies [m].
         names: Names of the bodies.
     """
     body = np.sort(surfaces.body[found.vertices[:, [0, -1]]], axis=1)

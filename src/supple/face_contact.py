@@ -1,11 +1,10 @@
-"""Faces that are kept out of obstacles which are small against them.
+"""Penalty contact between faces and obstacles smaller than the faces.
 
-A point of a triangle that is inside an obstacle is pushed out of it by ½ k d², d being its depth: a
-constraint between the corners of the triangle and a point of the obstacle, as weak contact has them between
-bodies. The points are those where faces are deepest. They are found anew every few iterations, and those of
-earlier looks stay as long as a step lasts: something that lies flat on a face is held at several of its
-points, each of which is the deepest where the others alone are held. Faces leave obstacles on the side on
-which they were when the step began.
+A point of a triangle inside an obstacle has the energy ½ k d² at the penetration depth d: a constraint
+between the corners of the triangle and a point of the obstacle, as in penalty contact between bodies. Contact
+points are the points of deepest penetration, updated every few iterations. Earlier points are kept until the
+end of the step: an object that lies flat on a face needs several points, since each is deepest if the others
+alone have constraints. Faces leave an obstacle on the side of the start of the step.
 """
 
 from __future__ import annotations
@@ -40,21 +39,29 @@ from supple.terms.rubbing import NORMAL, NUMBERS, SLIP, STIFFNESS
 from supple.weak_contact import EVERY, unless_alike
 
 STIFF = 30.0
-"""How stiff constraints are, in parts of the stiffness of vertices at rest."""
+"""Contact stiffness relative to the rest stiffness of vertices."""
 
 GONE = 0.05
-"""Part of the mean edge: points of faces that are farther off an obstacle are forgotten."""
+"""Distance from the obstacle, in mean edge lengths, beyond which contact points are discarded."""
 
 
 TURNED = 0.5
-"""Cosine of the angle by which normals at a point may turn in a step: beyond, they are those of another side
-of the obstacle."""
+"""Cosine of the largest rotation of a contact normal in a step; a normal beyond it belongs to another side of
+the obstacle."""
 
 
 @dataclass(frozen=True, eq=False)
 class FaceContact:
-    """Says which points of faces obstacles push: a `Follower`. triangles (t, 3); stiffness (t,) [N/m]; small
-    (r,): 1 for the shapes that are small against faces; edge [m]: the mean one."""
+    """Face contact method, a `Follower` that updates contact points of faces with obstacles.
+
+    Attributes:
+        triangles: (t, 3) faces.
+        stiffness: (t,) contact stiffnesses [N/m].
+        small: (r,) 1 for shapes that are small compared to faces.
+        edge: Mean edge length [m].
+        every: Iterations between updates.
+        presses: True, the protocol flag of face contact methods.
+    """
 
     triangles: np.ndarray
     stiffness: np.ndarray
@@ -64,6 +71,7 @@ class FaceContact:
     presses: bool = True
 
     def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+        """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index, contacts, device = self._index(problem.model), problem.contacts, problem.device
         if device.far:
             device.pull(problem.u)
@@ -83,17 +91,18 @@ class FaceContact:
         return unless_alike(old, self._term(points, contacts.shapes, problem.model, x, begun), problem)
 
     def standing(self, model: Model, x: np.ndarray, time: float) -> RubbingContacts:
-        """The constraints with vertices at positions x (n, 3) at a time [s], as if nothing had slid."""
+        """Contacts at positions x (n, 3) [m] and a time [s], outside of a solve and without slip."""
         assert model.obstacles is not None
         shapes = model.obstacles.shapes(time)
         points = points_inside(np.ascontiguousarray(x), self.triangles, shapes, self.small, HOST)
         return replace(self._term(points, shapes, model, x), capacity=max(1, len(points.triangle)))
 
     def _index(self, model: Model) -> int:
+        """Index of the energy term of this method."""
         return next(k for k, own in model.followers if own is self)
 
     def _places(self, points: FacePoints, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """(m, 3) [m] with weights (m, 3) of the corners in the faces of points, and vertices at x (n, 3)."""
+        """(m, 3) points of faces [m] with weights (m, 3), at positions x (n, 3) [m]."""
         return np.asarray(np.einsum("mk,mki->mi", weights, x[self.triangles[points.triangle]]))
 
     def _term(
@@ -104,8 +113,15 @@ class FaceContact:
         x: np.ndarray,
         begun: tuple[np.ndarray, Shapes] | None = None,
     ) -> RubbingContacts:
-        """Constraints of points with vertices at x (n, 3); begun: where vertices (n, 3) and shapes were when
-        the step began, None: as they are now."""
+        """Contact energy term.
+
+        Args:
+            points: Contact points of faces.
+            shapes: Obstacle shapes.
+            model: Model with this method.
+            x: (n, 3) positions [m].
+            begun: Positions (n, 3) [m] and shapes at the start of the step; None for zero slip.
+        """
         w, deepest, which = points.weights, points.deepest, points.shape
         there = self._places(points, deepest, x)
         d, n = distances_of(shapes, which, there)
@@ -126,8 +142,13 @@ class FaceContact:
         return RubbingContacts(vertices, points.weights, numbers, 0, False, keys)
 
     def push(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
-        """What faces do to the rigid body that is the shape of a row, with the stiffness (n,) [N/m] of every
-        vertex."""
+        """Contact forces of faces on a rigid body.
+
+        Args:
+            problem: Problem with this method.
+            row: Shape of the rigid body.
+            stiffness: (n,) vertex stiffnesses [N/m].
+        """
         term: Any = problem.model.terms[self._index(problem.model)]
         u = problem.states.vectors(problem.u)[0].astype(float)
         forces = term.forces(u)
@@ -141,8 +162,7 @@ class FaceContact:
         return Push(points, -forces[own], ways, 1 / yields)
 
     def touches(self, model: Model, x: np.ndarray) -> Touches:
-        """What obstacles do by the constraints of a model to the corners of faces, with vertices at x (n,
-        3)."""
+        """Obstacle forces on the corners of faces, at positions x (n, 3) [m]."""
         assert model.obstacles is not None
         term: Any = model.terms[self._index(model)]
         forces = term.weights[:, :, None] * term.forces(x - model.rest)[:, None]
@@ -150,7 +170,7 @@ class FaceContact:
         return Touches(model.obstacles.names, term.vertices.ravel(), obstacle, forces.reshape(-1, 3))
 
     def pressed(self, problem: Problem) -> Pressed:
-        """What obstacles do to faces where the vertices of a problem are."""
+        """Sums of obstacle forces on faces at the current displacements, per obstacle and per body."""
         model, contacts = problem.model, problem.contacts
         assert model.obstacles is not None
         term: Any = model.terms[self._index(model)]
@@ -169,8 +189,11 @@ class FaceContact:
 
 
 def _softness(term: RubbingContacts, vertices: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
-    """(n,) [m/N] how much vertices give way without their constraints, which are a part of their stiffness
-    (n,) [N/m]; each as often as it is among vertices (m, 3), which share it."""
+    """(n,) compliance of vertices without their contacts [m/N].
+
+    The contacts are part of the vertex stiffness (n,) [N/m]. A vertex is weighted by its number of
+    occurrences in vertices (m, 3), which share the compliance.
+    """
     own = np.zeros(len(stiffness))
     np.add.at(own, term.vertices, term.weights**2 * term.numbers[:, STIFFNESS, None] / 3)
     shared = np.bincount(vertices.ravel(), minlength=len(stiffness))
@@ -180,8 +203,21 @@ def _softness(term: RubbingContacts, vertices: np.ndarray, stiffness: np.ndarray
 def _on_their_side(
     shapes: Shapes, which: np.ndarray, there: np.ndarray, d: np.ndarray, n: np.ndarray, side: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (m,) and normals (m, 3) of points (m, 3) in shapes of numbers (m,) where they leave these on
-    the side (m, 3) where they were: what has gone far in is nearer to others."""
+    """Correct distances and normals of points closer to another side of an obstacle.
+
+    Deep points get the distance and normal of the side at the start of the step.
+
+    Args:
+        shapes: Obstacle shapes.
+        which: (m,) shape of each point.
+        there: (m, 3) points [m].
+        d: (m,) distances [m].
+        n: (m, 3) normals.
+        side: (m, 3) directions of the initial side.
+
+    Returns:
+        Distances (m,) [m] and normals (m, 3).
+    """
     past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < TURNED))
     foot = foot_towards(shapes, which[past], there[past], side[past])
     normal = distances_of(shapes, which[past], foot)[1]
@@ -191,13 +227,18 @@ def _on_their_side(
 
 
 def _sums(forces: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
-    """(count, 3) of forces (m, 3)."""
+    """Sums (count, 3) of forces (m, 3) [N] by index."""
     return np.stack([np.bincount(which, axis, count) for axis in forces.T], axis=1)
 
 
 def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
-    """The model with faces that are kept out of the shapes of its obstacles of which small (r,) is not 0;
-    edge [m]: the mean one of its surfaces."""
+    """Add face contact to a model.
+
+    Args:
+        model: Model without it.
+        small: (r,) nonzero for obstacle shapes that are small compared to faces.
+        edge: Mean edge length of the surfaces [m].
+    """
     triangles = surface_triangles(model)
     bare = replace(model, followers=(), obstacles=None, velocities=None, grid=None)
     stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3

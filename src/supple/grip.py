@@ -1,10 +1,9 @@
-"""What bodies that rub on each other remember from step to step: how far the springs are stretched that hold
-what sticks, and what slides.
+"""Friction state of body contacts: spring elongations and sliding flags, carried from step to step.
 
-The spring of a contact begins where its two points were together when the step began, less what it was
-stretched by at the end of the step before. What slides drags its end along. A vertex is known by the body
-that it touches, whichever of its triangles that is; two edges and two triangles by their numbers. Triangles
-that are new to each other begin as far stretched as those of the same body that one of them was on before.
+The spring of a contact starts at the initial relative position of its points, less the elongation at the end
+of the previous step. During sliding, the end of the spring is dragged along. Vertex contacts are matched by
+vertex and touched body, independent of the triangle; edge and triangle contacts by both primitives. New
+triangle contacts inherit the mean elongation of the first triangle's previous contacts with the same body.
 """
 
 from __future__ import annotations
@@ -26,21 +25,30 @@ if TYPE_CHECKING:
     from supple.model import Model
 
 CONTACTS = "contacts"
-"""The name of what a `State` has of them: (m, WIDTH) vertices, weights, keys and numbers of each; of barriers
-what `BarrierGrip` has."""
+"""History variable of a `State`: (m, WIDTH) vertices, weights, keys and numbers of each contact; for
+barriers, the rows of `BarrierGrip`."""
 
 CORNERS, KEYS = 6, 2
+"""Numbers of vertices and keys per contact."""
 WIDTH = 2 * CORNERS + KEYS + NUMBERS
+"""Row length of a contact in the history variable."""
 
 Rough = Any
-"""Contacts of bodies that rub: `RubbingContacts` or `Barriers`."""
+"""Frictional contacts: `RubbingContacts` or `Barriers`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grip:
-    """start (n, 3): displacements when the step began [m]; of the contacts that there were then: keys (m, 2),
-    the bodies (m,) that they were on; stretch (m, 3) [m] of their springs, stiffness (m,) [N/m]; slides
-    (m,)."""
+    """Friction state at the start of a step.
+
+    Attributes:
+        start: (n, 3) displacements [m].
+        keys: (m, 2) identifiers of the contacts of the previous step.
+        on: (m,) touched body of each.
+        stretch: (m, 3) spring elongations [m].
+        stiffness: (m,) stiffnesses [N/m].
+        slides: (m,) True for sliding contacts.
+    """
 
     start: np.ndarray
     keys: np.ndarray
@@ -51,8 +59,13 @@ class Grip:
 
     @staticmethod
     def of(term: RubbingContacts, u: np.ndarray, body: np.ndarray) -> Grip:
-        """Where a step begins at displacements u (n, 3) [m], with the contacts of the last one; body (n,):
-        whose each vertex is."""
+        """Friction state from the contacts of the previous step.
+
+        Args:
+            term: Contacts of the previous step.
+            u: (n, 3) displacements at the start of the step [m].
+            body: (n,) body of each vertex.
+        """
         found, k = term.response(u), np.maximum(term.numbers[:, STIFFNESS], 1e-300)
         stretch = (found.holds / k)[:, None] * found.slip
         some = found.push > 0
@@ -61,7 +74,15 @@ class Grip:
         return Grip(u.copy(), keys[some], on[some], stretch[some], k[some], found.slides[some])
 
     def held(self, found: Meetings, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of contacts in this step: o₀ (m, 3) [m], and whether each slides (m,)."""
+        """Initial slip and sliding flags of the contacts in the current step.
+
+        Args:
+            found: Contacts.
+            body: (n,) body of each vertex.
+
+        Returns:
+            o₀ (m, 3) [m] and flags (m,).
+        """
         o = -np.einsum("mk,mki->mi", found.weights, self.start[found.vertices])
         slides = np.zeros(len(o), bool)
         _, new, old = np.intersect1d(_one(found.keys), _one(self.keys), return_indices=True)
@@ -76,7 +97,7 @@ class Grip:
     def _hand_over(
         self, found: Meetings, body: np.ndarray, new: np.ndarray, o: np.ndarray, slides: np.ndarray
     ) -> None:
-        """Let contacts begin as the first of their triangles was stretched on the same body, on the mean."""
+        """Initialize new contacts with the mean elongation of the same primitive on the same body."""
         places, old = np.unique(_one(np.column_stack([self.keys[:, 0], self.on])), return_inverse=True)
         wanted = _one(np.column_stack([found.keys[:, 0], body[found.vertices[:, -1]]]))
         if not len(places):
@@ -91,13 +112,13 @@ class Grip:
 
 
 def _one(pairs: np.ndarray) -> np.ndarray:
-    """Rows (m, 2) of whole numbers as one thing each, which can be sorted."""
+    """Structured view of integer rows (m, 2), for sorting and matching."""
     whole = np.ascontiguousarray(pairs, np.int64)
     return whole.view([("a", np.int64), ("b", np.int64)]).ravel()
 
 
 def owners(model: Model) -> np.ndarray:
-    """(n,) the number of the body of each vertex."""
+    """(n,) body of each vertex."""
     body = np.zeros(model.vertices, np.int64)
     for k, (_, own) in enumerate(model.body_vertices):
         body[own] = k
@@ -105,20 +126,27 @@ def owners(model: Model) -> np.ndarray:
 
 
 def rubbing_terms(model: Model) -> list[int]:
-    """The numbers of terms whose contacts rub: one at most."""
+    """Indices of terms with frictional contacts, at most one."""
     return [k for k, term in enumerate(model.terms) if term.rough]
 
 
 def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: Any) -> Grip | BarrierGrip:
-    """Where a step begins at positions x and displacements u (n, 3) [m], with the contacts of the last one;
-    rows: what a state had of barriers, where the step is the first after it."""
+    """Friction state at the start of a step.
+
+    Args:
+        term: Contacts of the previous step.
+        x: (n, 3) positions [m].
+        u: (n, 3) displacements [m].
+        body: (n,) body of each vertex.
+        rows: History rows of barriers in the first step after a restored state, else None.
+    """
     if term.confines:
         return BarrierGrip(x, remembered(term, x) if rows is None else rows)
     return Grip.of(term, u, body)
 
 
 def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
-    """What a state has of contacts where vertices are at positions (n, 3); rows as above."""
+    """History variable of contacts at positions (n, 3) [m]; `rows` as in `grip_of`."""
     if term.confines:
         return {CONTACTS: remembered(term, positions) if rows is None else rows}
     keys = np.zeros((len(term.vertices), KEYS)) if term.keys is None else term.keys
@@ -126,11 +154,12 @@ def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> d
 
 
 def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
+    """Empty contact term with a given capacity."""
     return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, rough=rough)
 
 
 def contacts_from_state(remembered: Mapping[str, Any]) -> RubbingContacts:
-    """The contacts that a state remembers; none where it has none."""
+    """Restore contacts from the history variables of a state; empty without them."""
     return _from_rows(floats(remembered[CONTACTS])) if CONTACTS in remembered else no_contacts()
 
 
@@ -146,12 +175,16 @@ def _from_rows(rows: np.ndarray) -> RubbingContacts:
 
 
 def rows_from(remembered: Mapping[str, Any]) -> np.ndarray:
-    """The rows that a state remembers of barriers; none where it has none."""
+    """Barrier history rows of a state; empty without them."""
     return floats(remembered[CONTACTS]) if CONTACTS in remembered else no_rows()
 
 
 def check_contacts(model: Model, values: Any) -> None:
-    """Refuse contacts of a state that do not suit a model."""
+    """Validate the contact history of a state for a model.
+
+    Raises:
+        ValueError: If shape, numbers or vertices are invalid.
+    """
     (index,) = rubbing_terms(model)
     if model.terms[index].confines:
         check_rows(model.vertices, CONTACTS, values)

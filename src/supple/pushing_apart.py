@@ -1,5 +1,4 @@
-"""Bodies that intersect where a scene begins, pushed apart: by their elasticity and weak contact alone, from
-where they are, until nothing passes anything any more."""
+"""Separation of initial intersections, by elasticity and penalty contact without loads."""
 
 from __future__ import annotations
 
@@ -18,21 +17,34 @@ from supple.solvers import PBNG
 from supple.weak_contact import STIFFNESS, WeakContact
 
 SWEEPS, LOOKS = 20, 100
-"""Sweeps between two looks at what still intersects, and looks after which it is given up."""
+"""Sweeps between two intersection checks, and maximum number of checks."""
 
 APART = 2.0
-"""How far things are pushed apart, in thicknesses of the barrier that is to follow."""
+"""Separation distance in units of the barrier thickness."""
 
 
 TOUCHING = 1e-6
-"""Gaps below this part of the thickness are none: the barrier's forces there would be without bounds."""
+"""Relative gap, in units of the thickness, that counts as zero; barrier forces there would be unbounded."""
 
 
 def pushed_apart(
     model: Model, surfaces: Surfaces, x: np.ndarray, thickness: float, young: float, threads: int = 1
 ) -> np.ndarray:
-    """(n, 3) [m] where vertices are that begin at x (n, 3), with pinned ones where they are. They may still
-    intersect, where pins or too little room will have it so."""
+    """Separate intersecting surfaces, with fixed pinned vertices.
+
+    Intersections may remain if pins or lack of space prevent the separation.
+
+    Args:
+        model: Model.
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) initial positions [m].
+        thickness: Barrier thickness [m].
+        young: Young's modulus for the contact stiffness [Pa].
+        threads: Number of threads.
+
+    Returns:
+        (n, 3) positions [m].
+    """
     clear = Surfaces(surfaces.triangles, surfaces.body, surfaces.rest, 2 * APART * thickness, surfaces.flat)
     bodies = len(model.body_vertices)
     stiffness, nothing = STIFFNESS * young * surfaces.edge, np.zeros((2, bodies, bodies))
@@ -72,7 +84,7 @@ def pushed_apart(
 def touching(
     surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
 ) -> list[tuple[int, int]]:
-    """Pairs of bodies that have no gap between them, as far as a barrier of a thickness [m] can tell."""
+    """Pairs of different bodies with a zero gap, within the resolution of a barrier of a thickness [m]."""
     found = gaps(surfaces, x, TOUCHING * thickness, runner)
     bodies = surfaces.body[found.vertices[found.distance <= TOUCHING * thickness][:, [0, -1]]]
     return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

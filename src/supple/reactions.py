@@ -1,4 +1,4 @@
-"""Forces of pins, obstacles and other bodies."""
+"""Reaction forces of pins and obstacles, and contact forces between bodies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction:
-    """What a pin does to its body, or an obstacle to all: force (3,) [N], and its moment (3,) [N m] about the
-    centre (3,) [m], the mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). Where several
-    pins hold a vertex along the same direction, that counts for one that holds it wholly, else for the
-    first."""
+    """Reaction of a pin on its body, or of an obstacle on all bodies.
+
+    If several pins constrain a vertex along the same direction, the force belongs to a pin that constrains it
+    fully, otherwise to the first pin.
+
+    Attributes:
+        force: (3,) force [N].
+        moment: (3,) moment about `centre` [N m].
+        centre: (3,) mean position of the vertices [m].
+        vertices: (k,) vertices.
+        forces: (k, 3) forces on the vertices [N].
+    """
 
     force: np.ndarray
     moment: np.ndarray
@@ -31,8 +39,14 @@ class Reaction:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Touches:
-    """Where vertices touch obstacles, one row for each: vertices (c,), numbers of obstacles (c,) of these
-    names, and the force (c, 3) [N] on the vertex."""
+    """Contacts of vertices with obstacles.
+
+    Attributes:
+        names: Names of the obstacles.
+        vertices: (c,) vertices.
+        obstacle: (c,) obstacle of each contact.
+        force: (c, 3) forces on the vertices [N].
+    """
 
     names: tuple[str, ...]
     vertices: np.ndarray
@@ -41,10 +55,11 @@ class Touches:
 
     @staticmethod
     def none() -> Touches:
+        """Return an empty set of contacts."""
         return Touches((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
 
     def and_others(self, others: Touches) -> Touches:
-        """These and others of the same obstacles."""
+        """Concatenate contacts with the same obstacles."""
         pairs = (
             (self.vertices, others.vertices),
             (self.obstacle, others.obstacle),
@@ -53,13 +68,13 @@ class Touches:
         return Touches(self.names, *map(np.concatenate, pairs))
 
     def total(self, vertices: int) -> np.ndarray:
-        """(n, 3) [N] on every vertex."""
+        """(n, 3) force on each vertex [N]."""
         columns = [np.bincount(self.vertices, axis, vertices) for axis in self.force.T]
         return np.column_stack(columns)
 
 
 def reaction_of(positions: np.ndarray, vertices: np.ndarray, forces: np.ndarray) -> Reaction:
-    """Of forces (k, 3) [N] on vertices (k,) of those at positions (n, 3) [m]."""
+    """Reaction from forces (k, 3) [N] on vertices (k,), at positions (n, 3) [m]."""
     places = positions[vertices]
     centre = places.mean(axis=0) if len(places) else np.zeros(3)
     moment = np.cross(places - centre, forces).sum(axis=0)
@@ -67,8 +82,7 @@ def reaction_of(positions: np.ndarray, vertices: np.ndarray, forces: np.ndarray)
 
 
 def forces_between_bodies(model: Model, positions: np.ndarray) -> np.ndarray:
-    """(n, 3) [N] of bodies on each other's vertices and on their own: of all contacts but those with
-    obstacles."""
+    """(n, 3) contact forces between bodies and of self-contact [N], without obstacles."""
     of_obstacles = {k for k, follower in model.followers if getattr(follower, "presses", False)}
     total = np.zeros_like(positions)
     for k, term in enumerate(model.terms):

@@ -1,4 +1,4 @@
-"""Springs that come and go between the vertices of a model."""
+"""Dynamic springs between vertices of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from supple.terms import Springs
 
 
 def with_room_for_springs(model: Model, capacity: int) -> Model:
-    """The model with a further term: no springs yet, but room for that many."""
+    """Add an empty spring term with a given capacity to a model."""
     none = np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1))
     return replace(model, terms=(*model.terms, Springs(*none, model.rest, capacity)))
 
@@ -26,8 +26,18 @@ def springs_between(
     length: ArrayLike | None,
     positions: np.ndarray,
 ) -> Springs:
-    """Springs between pairs (m, 2) of vertices; stiffness [N/m] and length [m] are numbers or one for each;
-    length None: as long as the springs are at positions (n, 3) [m]."""
+    """Create springs between pairs of vertices.
+
+    Args:
+        model: Model.
+        pairs: (m, 2) vertices.
+        stiffness: Number or (m,) [N/m].
+        length: Number or (m,) rest lengths [m]; None for the lengths at `positions`.
+        positions: (n, 3) positions [m].
+
+    Raises:
+        ValueError: If pairs, stiffness or length are invalid.
+    """
     vertices = _pairs(pairs, model.vertices)
     if length is None:
         ends = positions[vertices]
@@ -42,6 +52,7 @@ def springs_between(
 
 
 def _pairs(pairs: Any, n: int) -> np.ndarray:
+    """Validate pairs of vertices."""
     given = np.asarray(pairs)
     if given.size == 0:
         return np.empty((0, 2), np.int32)
@@ -58,12 +69,12 @@ def _pairs(pairs: Any, n: int) -> np.ndarray:
 
 
 def _for_each(name: str, values: Any, count: int, limit: float) -> np.ndarray:
-    """One number for each spring, none negative."""
+    """Broadcast a number, or one per spring, to (count,); negative numbers are rejected."""
     numbers = floats(values)
     if numbers.shape not in ((), (count,)):
         raise ValueError(
             f"{name} must be a number or one for each of the {count} springs, got {shown(values)}"
         )
-    if not np.all((numbers >= 0) & (numbers <= limit)):  # also where some are NaN
+    if not np.all((numbers >= 0) & (numbers <= limit)):  # NaN fails as well
         raise ValueError(f"{name} must lie between 0 and {limit:g}, got {shown(values)}")
     return np.broadcast_to(numbers, count).astype(float)

@@ -1,4 +1,4 @@
-"""A model as it stands: what follows its vertices, for positions that no solve has just led to."""
+"""Evaluation of dynamic terms at given positions, outside of a solve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.model import Model, with_term
 
 @dataclass(frozen=True)
 class _There:
-    """What pressures and cables look at of a problem."""
+    """Minimal substitute of a problem for the update of pressures and cables."""
 
     model: Model
     positions: np.ndarray
@@ -27,9 +27,15 @@ class _There:
 def standing_at(
     model: Model, x: np.ndarray, time: float, remembered: Mapping[str, np.ndarray] | None = None
 ) -> Model:
-    """The model with the pressures and cables of a time [s], and the contacts of bodies that there are with
-    vertices at positions x (n, 3); where they rub, those that a state remembers, or else as if nothing had
-    moved yet."""
+    """Return a model with all dynamic terms updated to given positions.
+
+    Args:
+        model: Model.
+        x: (n, 3) positions [m].
+        time: Time [s].
+        remembered: History variables of a state, which contain frictional contacts; without them, contacts
+            have zero slip.
+    """
     for index, follower in model.followers:
         if hasattr(follower, "standing"):
             term = follower.standing(model, x, time)

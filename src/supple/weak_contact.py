@@ -1,10 +1,10 @@
-"""Contact between bodies by weak constraints that come and go [PBNG sections 4.1, 10.1 and 11.2].
+"""Penalty contact between bodies by dynamic weak constraints [PBNG sections 4.1, 10.1 and 11.2].
 
-Where two surfaces are nearer than a thickness h, or have passed each other, ½ k (n · C - h)² pushes them
-apart, C being the vector from one point to the other and n the direction of contact; it does not pull.
-Triangles that lie on each other have k in proportion to the area that they share, so that a uniform pressure
-goes through as one. With friction, springs hold what sticks (`terms/rubbing.py`). n and the points are found
-anew every few iterations, and before a state counts as balanced.
+Surfaces closer than a thickness h, or penetrating, are separated by the energy ½ k (n · C - h)², with the
+vector C between the contact points and the contact normal n; there is no adhesion. For overlapping triangles,
+k is proportional to the overlap area, so a uniform pressure is transmitted uniformly. Friction is a spring
+between sticking points (`terms/rubbing.py`). Contact points and normals are updated every few iterations, and
+before a solve counts as converged.
 """
 
 from __future__ import annotations
@@ -31,24 +31,31 @@ if TYPE_CHECKING:
     from supple.problem import Problem
 
 THICKNESS, STIFFNESS, REACH = 0.01, 10.0, 0.5
-"""Unless given, in parts of the mean edge e of the surfaces: the thickness [e], and how deep inside another
-body a vertex is found [e]; the stiffness in parts of E e, E being the largest Young's modulus."""
+"""Defaults relative to the mean edge length e of the surfaces: thickness [e], search depth for penetrating
+vertices [e], stiffness [E e] with the largest Young's modulus E."""
 
 ALIKE, OF_MISSING, LEAST = 1e-2, 0.5, 1e-4
-"""Within a step constraints stay as they are where others would do the same but for the first part of the
-largest force and the second part of the residual; where all forces seem to balance, but for the last part of
-the largest force."""
+"""Tolerances of contact updates within a step. Contacts are kept if their replacement changes forces by at
+most the first fraction of the largest force and the second fraction of the residual; at convergence, by at
+most the third fraction of the largest force."""
 
 EVERY = 10
-"""Iterations after which contacts are found anew."""
+"""Iterations between contact updates."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeakContact:
-    """Says which constraints there are where the vertices of a problem are: a `Follower`. thickness h [m];
-    stiffness k [N/m]; reach [m]: how deep inside another body a vertex is found; rest (n, 3) [m]; friction
-    (2, bodies, bodies): μ of what sticks and of what slides, of every pair; every: iterations after which it
-    looks again."""
+    """Penalty contact method, a `Follower` that updates the contacts of a problem.
+
+    Attributes:
+        surfaces: Surfaces of all bodies.
+        thickness: h [m].
+        stiffness: k [N/m].
+        reach: Largest penetration depth in another body [m].
+        rest: (n, 3) rest positions [m].
+        friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs of bodies.
+        every: Iterations between updates.
+    """
 
     surfaces: Surfaces
     thickness: float
@@ -59,6 +66,7 @@ class WeakContact:
     every: int | None = EVERY
 
     def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+        """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
         found = self.found(problem)
         new = self.term(found, problem.following.grips.get(index))
@@ -66,8 +74,13 @@ class WeakContact:
         return unless_alike(old, new, problem)
 
     def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> RubbingContacts:
-        """The constraints with vertices at positions x (n, 3), and those of a state where they
-        rub."""
+        """Contacts at given positions, outside of a solve.
+
+        Args:
+            model: Model with this method.
+            x: (n, 3) positions [m].
+            remembered: History variables of a state, which contain frictional contacts.
+        """
         if self.rough and CONTACTS in remembered:
             return contacts_from_state(remembered)
         grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
@@ -76,6 +89,7 @@ class WeakContact:
 
     @property
     def rough(self) -> bool:
+        """True if any pair of bodies has friction."""
         return bool(self.friction.any())
 
     def _is_mine(self, model: Model, index: int) -> bool:
@@ -86,7 +100,7 @@ class WeakContact:
         return Looking(self.surfaces)
 
     def found(self, problem: Problem) -> Meetings:
-        """What meets where the vertices of a problem are."""
+        """Find contacts at the positions of the problem, on its device."""
         device = problem.device
         if not device.far:
             return self.meetings(problem.positions, device)
@@ -95,11 +109,11 @@ class WeakContact:
         return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._looking)
 
     def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
+        """Find contacts at positions x (n, 3) [m]."""
         return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._looking)
 
     def crossed(self, problem: Problem) -> int:
-        """How many edges are through triangles where the vertices of a problem are, and one of both has no
-        inside; what has passed others has a depth."""
+        """Number of edge-triangle intersections with a shell; contacts of solids have a depth instead."""
         flat = self.surfaces.flat
         if not flat.any():
             return 0
@@ -107,12 +121,18 @@ class WeakContact:
         return sum(each.count for each in found if flat[list(each.bodies)].any())
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
-        """(m, 3) [m] where surfaces meet, with vertices at x (n, 3)."""
+        """(m, 3) contact points on the first surface [m], at positions x (n, 3) [m]."""
         met = self.meetings(x)
         return np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), x[met.vertices])
 
     def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> RubbingContacts:
-        """Contacts in a step of which the grip tells where it began, where they rub."""
+        """Contact energy term.
+
+        Args:
+            found: Contacts.
+            grip: Friction state at the start of the step, if there is friction.
+            capacity: Largest number of contacts.
+        """
         first, second = self.surfaces.body[found.vertices[:, 0]], self.surfaces.body[found.vertices[:, -1]]
         slip, slides = np.zeros((len(first), 3)), np.zeros(len(first), bool)
         if grip is not None:
@@ -125,15 +145,14 @@ class WeakContact:
 
 
 def unless_alike(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> RubbingContacts | None:
-    """The new contacts, or None where the old ones do as well."""
+    """Return the new contacts, or None if they are equivalent to the old ones."""
     if problem.following.beginning:
         return None if _same(old, new) else new
     return new if _matters(old, new, problem) else None
 
 
 def _matters(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
-    """Whether other constraints do something else to vertices where they are: but for a little of the largest
-    force, or of what is missing to balance."""
+    """True if new contacts change vertex forces by more than the tolerances."""
     u, following = problem.states.vectors(problem.u)[0], problem.following
     change, most, length = change_of_forces(old, new, u)
     if change <= LEAST * most:
@@ -157,8 +176,18 @@ def with_weak_contact(
     friction: np.ndarray | None = None,
     every: int = EVERY,
 ) -> Model:
-    """The model with contact between the triangles (t, 3) of its surfaces; flat (bodies,): those that have no
-    inside; young: the largest modulus E [Pa] of its bodies; friction, every: as in `WeakContact`."""
+    """Add penalty contact to a model.
+
+    Args:
+        model: Model without it.
+        triangles: (t, 3) surface triangles.
+        flat: (bodies,) True for shells, which have no inside.
+        young: Largest Young's modulus of the bodies [Pa].
+        thickness: h [m], by default a fraction of the mean edge.
+        stiffness: k [N/m], by default in proportion to `young`.
+        friction: (2, bodies, bodies) static and kinetic friction coefficients, or None.
+        every: Iterations between contact updates.
+    """
     surfaces = Surfaces(triangles, owners(model), model.rest, 0.0, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
@@ -176,9 +205,15 @@ def with_weak_contact(
 
 @dataclass(frozen=True)
 class MetReport:
-    """Contact of bodies with each other and themselves: contacts; the depth [m] of the deepest, 0 where none
-    has passed another; the force [N] on each body, which are 0 in sum; complementarity [J]: Σ λ |g|, forces
-    times gaps; crossed: edges through triangles where one of both is of cloth, in which nothing is deep."""
+    """Report of contact between bodies and of self-contact.
+
+    Attributes:
+        contacts: Number of contacts.
+        depth: Largest penetration depth [m], 0 without penetration.
+        bodies: Contact force on each body [N]; their sum is 0.
+        complementarity: Σ λ |g|, normal forces times gaps [J].
+        crossed: Number of edge-triangle intersections that involve a shell, where depth is undefined.
+    """
 
     contacts: int
     depth: float
@@ -188,7 +223,7 @@ class MetReport:
 
     @property
     def passed(self) -> bool:
-        """Whether anything has passed through anything."""
+        """True if any surfaces penetrate or intersect."""
         return self.depth > 0 or self.crossed > 0
 
     def __str__(self) -> str:
@@ -200,12 +235,12 @@ class MetReport:
 
 
 def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """(n, 3) [N] what contacts of bodies do to the vertices at positions x (n, 3)."""
+    """(n, 3) contact forces on vertices [N] at positions x (n, 3) [m]."""
     return forces_on_vertices(term, x - rest)
 
 
 def met(problem: Problem) -> MetReport | None:
-    """At the problem's present u; None where bodies do not see each other."""
+    """Report contact at the current displacements of a problem; None without penalty contact."""
     model = problem.model
     found = [(k, follower) for k, follower in model.followers if isinstance(follower, WeakContact)]
     if not found:

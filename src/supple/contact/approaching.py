@@ -1,4 +1,4 @@
-"""Upper bounds on how much surfaces have approached each other, per body.
+"""Upper bounds on the mutual approach of surfaces, per body.
 
 The mean displacement of a body leaves all distances within the body unchanged. Between two bodies it reduces
 distances by at most the relative displacement. The remainder is bounded by the largest deviation of vertex
@@ -177,7 +177,7 @@ def _boxes(x, own, body, box):
 
 @kernel
 def _neighbours(box, margin, start, others):
-    """List the bodies whose boxes are within a margin of each body; only count them if `others` is empty."""
+    """List neighbors of each body by box distance; an empty `others` only counts them."""
     count = 0
     for a in range(len(box)):
         start[a] = count
@@ -194,7 +194,7 @@ def _neighbours(box, margin, start, others):
 
 
 def crowd(surfaces: Surfaces, x: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bounding boxes of all bodies, and the neighbors of each.
+    """Compute bounding boxes and neighbor lists of all bodies.
 
     Args:
         surfaces: Surfaces of all bodies.

@@ -12,8 +12,8 @@ from supple.contact.meeting import Met
 from supple.kernels import Runner, do, each_item, kernel
 
 WHOLE, REAL = 8, 11
-"""Integers per contact (six vertices, two primitives), and reals (six weights, normal, distance, strength).
-"""
+"""Numbers per contact: integers (six vertices, two primitives) and reals (six weights, normal, distance,
+strength)."""
 
 
 class Counting(NamedTuple):

@@ -14,7 +14,7 @@ from supple.words import counted
 
 @dataclass(frozen=True)
 class Crossing:
-    """Intersection between two bodies, or of a body with itself.
+    """Edge-triangle intersections of two bodies or within one body.
 
     Attributes:
         bodies: Indices of both bodies.
@@ -29,7 +29,11 @@ class Crossing:
     depth: float
 
     def sentence(self, names: list[str]) -> str:
-        """Describe the intersection in one sentence, with the names of all bodies."""
+        """Describe the intersection for error messages.
+
+        Args:
+            names: Names of all bodies.
+        """
         one, other = (names[k] for k in self.bodies)
         who = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
         deep = f", up to {self.depth:.3g} m deep" if self.depth > 0 else ""

@@ -28,8 +28,7 @@ def _side(px, py, qx, qy, rx, ry):
 
 @physics
 def _clip(polygon, this, count, px, py, qx, qy, sense):
-    """Clip polygon[this] to the left of the line from p to q, into the other buffer; returns the corner
-    count."""
+    """Clip polygon[this] to the left of line p q, into the other buffer; returns the corner count."""
     other, kept = 1 - this, 0
     for k in range(count):
         ax, ay = polygon[this, k, 0], polygon[this, k, 1]

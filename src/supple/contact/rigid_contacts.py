@@ -1,4 +1,4 @@
-"""Contacts of rigid bodies with obstacles and with each other.
+"""Rigid-body contact with obstacles and other rigid bodies.
 
 Contact points are surface points of balls, corners of boxes, sample points of other shapes, and edge-edge
 points of two boxes. Corrections s of all rigid bodies minimize ½ sᵀ H s - rᵀ s, with H and r of

@@ -36,7 +36,7 @@ def ends(x, things, m, axis):
 
 @physics
 def boxes_apart(x, seek, other, m, o, enough):
-    """Squared distance of the boxes of two primitives; a lower value is returned if it exceeds `enough`."""
+    """Squared distance of the boxes of two primitives, or a lower bound once it reaches `enough` [m²]."""
     square = 0.0
     for axis in range(3):
         low, high = ends(x, seek, m, axis)

@@ -65,7 +65,7 @@ def _near_side(a, b, c, outward):
 
 @physics
 def _from_triangle(there, t, p, outward, least):
-    """Minimum of `least` and the distance of p from a triangle, unless the triangle is on the far side [m]."""
+    """Minimum of `least` and the distance from p to a triangle, ignored on the far side [m]."""
     corners, x = there.things, there.x
     a, b, c = point(x, corners[t, 0]), point(x, corners[t, 1]), point(x, corners[t, 2])
     if _near_side(a, b, c, outward):
@@ -77,7 +77,7 @@ def _from_triangle(there, t, p, outward, least):
 
 @physics
 def _leave(work, m, side):
-    """Compute the distance of one point of the m-th contact to the body of the other."""
+    """Distance from one contact point to the body of the other; updates `least`."""
     table, p, sign = work.there.table, (0.0, 0.0, 0.0), 1.0 - 2.0 * side
     for k in range(3 * side, 3 * side + 3):
         p = add(p, scale(sign * work.weights[m, k], point(work.there.x, work.stencils[m, k])))
