@@ -84,7 +84,7 @@ def pushed_apart(
 def touching(
     surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
 ) -> list[tuple[int, int]]:
-    """Pairs of different bodies with a zero gap, within the resolution of a barrier of a thickness [m]."""
+    """Find pairs of bodies with a zero gap, relative to a barrier thickness [m]; no self-contact."""
     found = gaps(surfaces, x, TOUCHING * thickness, runner)
     bodies = surfaces.body[found.vertices[found.distance <= TOUCHING * thickness][:, [0, -1]]]
     return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

@@ -145,7 +145,7 @@ class WeakContact:
 
 
 def unless_alike(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> RubbingContacts | None:
-    """Return the new contacts, or None if they are equivalent to the old ones."""
+    """Return the new contacts; None if equivalent to the old contacts."""
     if problem.following.beginning:
         return None if _same(old, new) else new
     return new if _matters(old, new, problem) else None

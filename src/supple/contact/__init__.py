@@ -1,4 +1,4 @@
-"""Contact with obstacles: shapes, signed distances and the Coulomb contact law; contact between surfaces."""
+"""Contact with obstacles (shapes, signed distances, Coulomb contact law) and between surfaces."""
 
 from supple.contact.coulomb import allowed, respond, support
 from supple.contact.obstacles import Obstacles

@@ -2,8 +2,8 @@
 
 The separating axis test selects the direction of largest separation among face normals and cross products of
 edges [Gottschalk et al. 1996]. For a face normal, the most antiparallel face of the other box is clipped by
-the side planes of the reference face; its corners are the contact points. All share one normal, so flush
-boxes cause no lateral forces at their corners.
+the side planes of the reference face. The corners of the clipped face are the contact points. All share one
+normal, so flush boxes cause no lateral forces at their corners.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Given(NamedTuple):
         reach: Largest penetration depth between two bodies [m].
         deepest: Largest penetration depth of edges [m].
         edge: Mean edge length of the surfaces [m].
-        clear: Rest distance below which pairs of one body are excluded [m].
+        clear: Rest distance up to which pairs of one body are excluded [m].
     """
 
     x: Any

@@ -18,7 +18,7 @@ BEYOND = 1.0
 
 
 class Outline(NamedTuple):
-    """Mesh of one shape in its own frame.
+    """Triangle mesh of one shape in its frame.
 
     Attributes:
         row: Row of the shape.

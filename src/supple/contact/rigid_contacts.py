@@ -128,7 +128,7 @@ def _touches_of(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarr
 
 
 def _solid_box(row: np.ndarray) -> bool:
-    """True for a box that is not inverted."""
+    """True for an ordinary box, False for an inverted one."""
     return bool(row[KIND] == kinds.BOX and row[SIDE] > 0)
 
 

@@ -10,6 +10,7 @@ OPPOSED = 0.5, 0.8
 """Cosine between a normal and the opposite of another at which opposition starts, and at which it is full."""
 
 _BEGIN = OPPOSED[0]
+"""Cosine at which opposition starts."""
 
 ABOUT = 1e-5
 """Error of cosines for normals in float32."""
