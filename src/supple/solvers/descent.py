@@ -108,7 +108,7 @@ NO_HOLD = (
 
 
 def _endless(problem: Problem) -> str:
-    """Return the apparent reason why a problem has no equilibrium, empty if there may be one."""
+    """Apparent reason for a missing equilibrium; empty if no reason is found."""
     if problem.loads.inertia.any():
         return ""
     return NO_END if _outgrown(problem) else NO_HOLD if problem.room and _left(problem) else ""

@@ -159,7 +159,7 @@ class AtOnce(GreenProjection):
 
 @project.of(AtOnce)
 def _propose(projection, row, u):
-    """Compute the step of one element from the positions at the start of the sweep, times its share.
+    """Compute one element's step from start-of-sweep positions, scaled by its share.
 
     The share (jacobi.py) keeps the sum of the steps at a vertex from overshooting. A further projection,
     `step_sum`, moves the vertices.

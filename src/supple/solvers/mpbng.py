@@ -84,12 +84,12 @@ class MPBNG(Solver):
         return WithoutLayers(layers, problem) if isinstance(layers, str) else MPBNGRun(self, layers)
 
     def memory(self, model: Model, number: int) -> int:
-        """Memory of PBNG and of the layers, about a third of the model's."""
+        """Estimate bytes: PBNG plus layers, which add about a third of the model."""
         return PBNG().memory(model, number) + model.elements * 60 * number
 
 
 def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
-    """Return the layers of a problem, or the reason for having none.
+    """Return the cloth layers of a problem, or the reason why layers are impossible.
 
     Layers are cached on the problem while its terms stay the same.
     """
@@ -140,7 +140,7 @@ class MPBNGRun(Run):
         self.layers.begin()
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
-        """Use layers in all iterations if a number of iterations and no tolerance is set."""
+        """Use layers in every iteration for a fixed iteration count without tolerance."""
         if max_iterations is not None:
             self._cycle = max_iterations if tolerance is None else min(self._cycle, max_iterations)
 

@@ -131,7 +131,7 @@ class NewtonRun(Run):
         self._see_stencils()
 
     def _step(self) -> None:
-        """Run one pass through the box above."""
+        """Take one Newton step: a pass through the box above."""
         residual = self.problem.balance().residual  # |f|; f is left in states.net
         if residual == 0 or not math.isfinite(residual):
             return

@@ -10,7 +10,7 @@ from supple.solvers.solver import Solver, idle_options
 
 
 def option_names(kind: type) -> list[str]:
-    """Return the option names of a solver class, or of a part such as an acceleration."""
+    """Option names of a solver class or of a part class, such as an acceleration."""
     return [option.name for option in fields(kind)]
 
 
@@ -56,7 +56,7 @@ def solver_label(solver: Solver) -> str:
 
 
 def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
-    """Find the part of a solver that accepts an option, such as "acceleration" for "omega".
+    """Find the solver part that accepts an option: "acceleration" for "omega", for example.
 
     Returns:
         Name of the part and the names of its classes that have the option; None if there is no such part.
@@ -69,7 +69,7 @@ def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
 
 
 def _changed(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the non-default options of a solver or part; nothing for None."""
+    """Yield non-default options of a solver or part; None yields nothing."""
     for option in () if thing is None else fields(thing):
         value = getattr(thing, option.name)
         if value != option.default:
@@ -77,7 +77,7 @@ def _changed(thing: Any) -> Iterator[tuple[str, Any]]:
 
 
 def kind_of(part: Any) -> str:
-    """Return the name of a solver part, "none" for None."""
+    """Name of a solver part; None is called "none"."""
     return "none" if part is None else part.kind
 
 

@@ -54,7 +54,7 @@ from supple.terms.weak import WeakRows
 
 
 class EnergyProjection(Projection):
-    """Elements whose energy is the constraint; they store nothing.
+    """Energy constraints without history variables.
 
     Attributes:
         options: (stiffness,), the fraction of each correction that is applied.
@@ -64,7 +64,7 @@ class EnergyProjection(Projection):
 
 
 class HardProjection(Projection):
-    """Elements that consist of one hard constraint; they store nothing.
+    """Hard single constraints without history variables.
 
     Attributes:
         options: (stiffness,), the fraction of each correction that is applied.
@@ -91,7 +91,7 @@ def _project_energy(projection, row, u):
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
-    """Update one element that is itself a constraint; padding has k = 0."""
+    """Update one constraint element; padding has k = 0."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)

@@ -125,7 +125,7 @@ class BlendedRootProjection(Projection):
 
 
 class BlendedSingleProjection(Projection):
-    """Elements that consist of one constraint, with memory and options as for the root."""
+    """Blended single constraints; memory and options as for the root."""
 
     __slots__ = ()
 

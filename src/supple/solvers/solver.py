@@ -59,7 +59,7 @@ class Solver(ABC):
         return True
 
     def phases(self) -> tuple[Solver, ...]:
-        """Return the solver, followed by variants of it that start in a later phase.
+        """Return the solver, followed by variants for starts in a later phase.
 
         Methods that switch algorithms during a run have such variants.
         """
@@ -109,7 +109,7 @@ class Solver(ABC):
 
 
 def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the given options that have no effect, each with an explanation.
+    """Find given options without effect; return an explanation for each.
 
     Args:
         kind: Solver class.
@@ -137,7 +137,7 @@ class Run(ABC):
 
     @property
     def colours(self) -> int:
-        """Number of colors, the groups of vertices or elements that a sweep processes in turn; 0 if none."""
+        """Number of colors (groups of vertices or elements processed in turn); 0 without coloring."""
         return 0
 
     @property
@@ -152,7 +152,7 @@ class Run(ABC):
 
     @property
     def exact(self) -> Problem | None:
-        """Float64 problem whose rounded state is the problem's; None if there is no more accurate state."""
+        """Float64 twin problem with the unrounded state, None without one."""
         return None
 
     unbounded: bool = False
@@ -162,7 +162,7 @@ class Run(ABC):
     """True if batch members that have not converged are to be refined after the batched run."""
 
     def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
-        """Return batched Newton steps for some batch members, None if the method has none.
+        """Create batched Newton steps for selected batch members; None for methods without them.
 
         Args:
             copies: Indices of the batch members.
@@ -171,7 +171,7 @@ class Run(ABC):
         return None
 
     def leaving(self) -> np.ndarray:
-        """Return (batch,) bool: True for batch members that converge sooner if solved separately."""
+        """(batch,) bool: True for batch members whose separate solves converge sooner."""
         return np.zeros(self.problem.copies, bool)
 
     def rejected(self) -> list[int]:
@@ -186,12 +186,12 @@ class Run(ABC):
         return []
 
     def start_at(self, balances: Balances) -> None:  # noqa: B027
-        """Receive the residuals of all batch members at the start of a solve."""
+        """Record the initial residuals of all batch members."""
 
     def aim(  # noqa: B027
         self, tolerance: float | None, max_iterations: int | None, budget: float | None
     ) -> None:
-        """Receive the termination criteria before the first iteration, None for criteria that are not set.
+        """Set the termination criteria before the first iteration; unset criteria are None.
 
         Args:
             tolerance: Imbalance to reach.
@@ -208,9 +208,9 @@ class Run(ABC):
         """
 
     def on_its_way(self, copy: int) -> bool:
-        """True if a batch member is still moving although neither its residual nor its energy decreases.
+        """True if a pseudo-time motion has not come to rest.
 
-        This is a pseudo-time motion that has not come to rest.
+        Such a batch member continues even without decrease of residual or energy.
         """
         return False
 
@@ -234,11 +234,11 @@ class Run(ABC):
         """Run a number of iterations."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Receive the current residual of a batch member; return True if the method changed u in response."""
+        """Check the current residual of a batch member; return True if the method changed u in response."""
         return False
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
-        """Receive the current residuals of all active batch members.
+        """Check the current residuals of all active batch members.
 
         Returns:
             (batch,) bool: True for batch members whose u the method changed in response.

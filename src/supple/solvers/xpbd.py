@@ -74,13 +74,13 @@ FEW_SWEEPS = 3
 
 
 class TwoConstraints(Projection):
-    """Elements with two constraints that are updated in turn, each by `update`."""
+    """Elements with two constraints, updated sequentially by `update`."""
 
     __slots__ = ()
 
 
 class Pair(TwoConstraints):
-    """Pair of XPBD constraints, with a report remark on pairs that do not vanish at rest."""
+    """XPBD constraint pair, with a report remark on pairs that do not vanish at rest."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class Pair(TwoConstraints):
 
 
 class PairProjection(Pair):
-    """Pair of constraints of each element, updated in turn.
+    """Constraint pair of each element, updated sequentially.
 
     Attributes:
         memory: λ of both constraints, (rows, 2, lanes).
@@ -130,7 +130,7 @@ class CompliantProjection(Projection):
 
 @cache
 def vanishes_at_rest(kind: Any) -> bool:
-    """True if both constraints of a material class are 0 in the undeformed state."""
+    """True if both constraints of a material class vanish in the undeformed state."""
     C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
     return abs(C) < VANISHES_BELOW and abs(C2) < VANISHES_BELOW
 
@@ -149,7 +149,7 @@ def multiplier_step(C, k, lam, square, compliant):
 
 @physics
 def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
-    """Return the corners after one XPBD update of a constraint.
+    """Apply one XPBD update of a constraint; return the new corners.
 
     Args:
         k: V k of the box.
@@ -179,7 +179,7 @@ def root_constraint(material, F):
 
 @generic
 def update(projection, x, W, g, gradient, C, k, row, slot):
-    """Return the corners after an update of one constraint.
+    """Update one constraint; return the new corners.
 
     Args:
         g: Shape gradients, which determine the mobility of the element.
@@ -210,7 +210,7 @@ def _update_pair(projection, x, W, g, gradient, C, k, row, slot):
 
 @project.of(RootProjection)
 def _project_root(projection, row, u):
-    """Update the square root of the energy, for any material.
+    """Update the square-root energy constraint of any material.
 
     PXPBD section 5.3 finds it unstable; here, with ψ raised by 1e-12 μ, it jitters.
     """
@@ -232,7 +232,7 @@ def _project_compliant(projection, row, u):
 
 
 def has_pair(material: Any) -> bool:
-    """True if the energy of a material is available as two constraints."""
+    """True if a material's energy is implemented as two constraints."""
     return constraint_pair.known(type(material))
 
 
@@ -316,7 +316,7 @@ def check_constraints(asked: str) -> None:
 
 
 def use_root(method: str, choice: str, material: Any) -> bool:
-    """True if the square root of the energy replaces the pair of constraints of a material."""
+    """True if a solver uses the square root of the energy instead of a constraint pair."""
     if choice == "pair":
         require_pair(method, material)
     return choice == "root" or (choice == "auto" and not has_pair(material))

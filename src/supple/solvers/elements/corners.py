@@ -61,7 +61,7 @@ _six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", c
 
 
 def held_corners(places: Any, row: Any) -> Any:
-    """Projection N onto the constrained directions of each corner; () if the model has none."""
+    """Projection N onto constrained directions of each corner; () for models without such directions."""
 
 
 @chosen_by_type(held_corners)
@@ -75,7 +75,7 @@ _free_each = each("N, a", "free_part(N[i], a[i])", free_part, over="N")
 
 
 def free_corners(N: Any, a: Any) -> Any:
-    """aᵢ - Nᵢ aᵢ, the part of corner vectors, such as gradients, across the constrained directions.
+    """aᵢ - Nᵢ aᵢ: corner vectors, such as gradients, without components along constrained directions.
 
     W then represents Wᵢ (I - Nᵢ).
     """
@@ -89,7 +89,7 @@ def _free_corners(N, a):
 
 
 def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
-    """v - N v, the part of a vector of one corner across its constrained directions, N of `Places.held`."""
+    """v - N v: vector of one corner without components along constrained directions, N of `Places.held`."""
 
 
 @chosen_by_type(free_corner)

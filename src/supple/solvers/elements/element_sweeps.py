@@ -13,7 +13,7 @@ from supple.solvers.iterating import iterate
 
 
 def rows_of(start: Any, batch: int) -> tuple[int, int]:
-    """Return the first row of a batch and the one after its last.
+    """Row range (first, last) of a batch, last excluded.
 
     `start` holds both; start = () means that every batch is one row.
     """
@@ -28,7 +28,7 @@ def _rows_of(start, batch):
 
 
 class Visits(NamedTuple):
-    """Update of all elements of a projection."""
+    """Work item: update one batch of a projection's elements."""
 
     projection: Any
     u: Any
@@ -64,7 +64,7 @@ def _sweep_projections(projections, team, phase, u):
 
 
 class ElementSweep(NamedTuple):
-    """One sweep: update every element of all projections once."""
+    """Iteration of element-wise methods: one sweep over all projections."""
 
     projections: Any
     u: Any

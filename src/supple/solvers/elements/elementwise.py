@@ -103,7 +103,7 @@ class ElementOptions(Solver):
 
 
 class ElementRun(Run):
-    """Run of an element-wise method on one problem, which can have one run of a method at a time."""
+    """Run of an element-wise method; a problem supports one run per method at a time."""
 
     check_every = 10
     patience = 1000

@@ -59,7 +59,7 @@ class FabricProjection(Projection):
 
 @physics
 def _points(rows, row, x):
-    """Positions of the vertices relative to the first one."""
+    """Vertex positions relative to the first vertex."""
     zero = 0.0 * x[0][0]
     return ((zero, zero, zero),) + relative(rows, row, x)  # noqa: RUF005
 

@@ -40,7 +40,7 @@ CONVERGED = 1e-12
 
 
 class Mobility(NamedTuple):
-    """Compliance of an element under forces at its corners.
+    """Compliance of an element under corner forces.
 
     If corners are constrained along some directions, Γ is only an upper bound: a matrix X of forces X gᵢ
     changes F by Σ Wᵢ (I - Nᵢ) X gᵢ gᵢᵀ instead of X Γ.

@@ -1,4 +1,4 @@
-"""Projections: element updates of a method for the elements of a term, and their registry."""
+"""Projections (a method's element updates for each class of terms) and their registry."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def exert(projection, row, u):
 
 
 class Exerted(NamedTuple):
-    """Projection that only applies the stored forces of another one, at the start of a step."""
+    """Application of another projection's stored forces at the start of a step."""
 
     places: Any
     projection: Any
