@@ -84,7 +84,7 @@ class MPBNG(Solver):
         return WithoutLayers(layers, problem) if isinstance(layers, str) else MPBNGRun(self, layers)
 
     def memory(self, model: Model, number: int) -> int:
-        """Estimate bytes: PBNG plus layers, which add about a third of the model."""
+        """Estimate the memory of a run [bytes]: PBNG plus layers, about a third of the model."""
         return PBNG().memory(model, number) + model.elements * 60 * number
 
 

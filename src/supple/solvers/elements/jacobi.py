@@ -5,8 +5,8 @@ Vertex i has nᵢ elements. Three kinds of shares keep the sum of their steps fr
     mass     each element has the share ω/nᵢ of the mass of vertex i: its own problem is solved with nᵢ/ω
              times the mobility and the displacement, and the step is made in full. Forces then act fully,
              momentum and x = x̃ + Σ d are conserved, and the steps of a vertex are averaged as in the paper;
-    vertex   each vertex takes the fraction ω/nᵢ of the step [GPBD section 3.1]. Soft forces then act by a
-             small fraction only, too, and the steps of an element do not result from forces with zero sum;
+    vertex   each vertex takes the fraction ω/nᵢ of the step [GPBD section 3.1]. Soft forces, too, then act
+             by a small fraction only, and an element's steps no longer follow from forces with zero sum;
     element  the element takes the fraction ω/n of its step, n the largest nᵢ of its vertices. Forces act by a
              still smaller fraction, but momentum is conserved, and no step is ever too long.
 

@@ -107,7 +107,7 @@ def _put_back(projection, row, u):
 
 
 def remarks(projections: tuple, sweeps: int) -> list[str]:
-    """Return the remarks of projections for the report, without repetitions, for a sweep count per step."""
+    """Report remarks of the projections after `sweeps` sweeps of a step, without duplicates."""
     found = [remark for q in projections if hasattr(q, "remark") and (remark := q.remark(sweeps))]
     return list(dict.fromkeys(found))
 

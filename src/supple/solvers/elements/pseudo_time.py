@@ -20,7 +20,7 @@ from supple.problem.records import act
 from supple.words import counted
 
 EVERY, KEPT = 25, 4
-"""Steps between snapshots of the displacements, and their number: they cover 100 steps."""
+"""Steps between snapshots of the displacements, and intervals kept: 100 steps in all."""
 
 STILL = 1e-3
 """Largest displacement during those steps at which a body is at rest, relative to the overall maximum."""

@@ -14,7 +14,7 @@ from supple.solvers.elements.projection import VERTICES_PER_ROW, VertexPlaces, e
 
 
 class Touching(NamedTuple):
-    """Contact of vertices with one of the planes per vertex.
+    """Obstacle contact of the movable vertices with their k-th contact planes.
 
     Attributes:
         memory: Contact forces, padded vectors [N].
