@@ -1,13 +1,13 @@
-"""Methods, one file each. A solver's options are a frozen dataclass; `begin(problem)` puts it to work."""
+"""Solvers, one module each: a frozen dataclass of options whose `begin(problem)` starts a run."""
 
 from supple.checks import shown
 from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev, PaperChebyshev, PaperSOR
 from supple.solvers.block_xpbd import BlockXPBD
 from supple.solvers.descent import Descent
 from supple.solvers.elements.embedded_projection import (
-    EmbeddedPair as EmbeddedPair,  # which xpbd and pxpbd then know
+    EmbeddedPair as EmbeddedPair,  # registers it with xpbd and pxpbd
 )
-from supple.solvers.elements.gpbd_fabric import FabricProjection as FabricProjection  # which gpbd then knows
+from supple.solvers.elements.gpbd_fabric import FabricProjection as FabricProjection  # registers it with gpbd
 from supple.solvers.gpbd import GPBD
 from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
@@ -21,15 +21,23 @@ SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
     for solver in (PBNG, MPBNG, Descent, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
 }
-"""Every solver by the name it has in scene files and on the command line."""
+"""All solvers, keyed by their name in scene files and on the command line."""
 
 
 DEFAULT_SOLVER: type[Solver] = Descent
-"""The method where none is asked for: in Python, in scene files, on the command line and on the live page."""
+"""Default solver of the Python interface, scene files, the command line and the live page."""
 
 
 def register_solver(kind: type[Solver]) -> None:
-    """Let scene files, the command line, `list` and the live page know a solver of one's own by its name."""
+    """Register a user-defined solver for scene files, the command line, `list` and the live page.
+
+    Args:
+        kind: Subclass of `Solver` with a unique `name`.
+
+    Raises:
+        TypeError: `kind` is not a subclass of `Solver`.
+        ValueError: The name is not an identifier, or another solver has it.
+    """
     if not (isinstance(kind, type) and issubclass(kind, Solver)):
         raise TypeError(f"a solver is a subclass of supple.solvers.Solver, got {shown(kind)}")
     name = getattr(kind, "name", None)
@@ -41,7 +49,7 @@ def register_solver(kind: type[Solver]) -> None:
 
 
 def default_solver() -> Solver:
-    """The default method with its own options."""
+    """Return the default solver with its default options."""
     return DEFAULT_SOLVER()
 
 

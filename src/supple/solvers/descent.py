@@ -1,10 +1,10 @@
-"""Descent: sweeps while they pay, then Newton's method with a multilevel solver, in steps that turn elements.
+"""Descent: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
 
-    phase 1  PBNG-Anderson sweeps, while the rate of the imbalance promises to arrive soon
+    phase 1  PBNG-Anderson sweeps, while the convergence rate of the imbalance predicts an early end
     phase 2  Newton steps (`newton_pcg.py`), along which E never rises
 
-E infinite at the start: a surrogate of it first. A balance that is not stable is left along negative
-curvature, too. Long waves, which sweeps hardly move, are what the multilevel solver of phase 2 is for.
+If E is infinite at the start, a surrogate energy is minimized first. Unstable equilibria are left along
+negative curvature. Sweeps hardly reduce long waves; these are the task of the multilevel solver of phase 2.
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
 BESIDE_OBSTACLES = 10
-"""Newton steps without progress, while contacts come and go, after which a run is asked for its energy."""
+"""`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
 
 TOGETHER = 4
-"""How many times as many sweeps pay for several states at once, which share them."""
+"""Factor of `ahead` for batches, whose members share the cost of a sweep."""
 
 
 RIGID_CORRECTIONS = 10
-"""Corrections of rigid bodies in a solve after which sweeps begin to be timed without regard to them."""
+"""Corrections of rigid bodies per solve that reset the forecast; later ones no longer do."""
 
 GROWN = 10.0
-"""Bodies that what acts on them has made so many times as large as they were, or are held, grow without
-end."""
+"""Size or displacement of a body, relative to the scene, beyond which a solve is unbounded."""
 
 
 @dataclass(frozen=True)
 class Descent(Solver):
-    """Descent to a local minimum of the energy: sweeps while they pay, then Newton steps.
+    """Descent to a local minimum of the energy: sweeps while they converge quickly, then Newton steps.
 
-    ahead: sweeps end when more than so many further ones are predicted, four times as many on a device; 0
-    begins with Newton. turn: how far nearly all elements may turn in one Newton step [rad]. path: "rotation"
-    follows turning elements, "straight" the line. iterations: sweeps and Newton steps per time step when a
-    call sets no other limit.
+    Args:
+        ahead: Largest predicted number of remaining sweeps; beyond it, Newton steps begin. Four times as
+            large on a device. 0 begins with Newton steps.
+        turn: Largest rotation of nearly all elements in one Newton step [rad].
+        path: "rotation" follows rotating elements, "straight" follows the line.
+        iterations: Sweeps and Newton steps per time step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "descent"
@@ -71,8 +72,11 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once are swept as long as that pays; bodies that rub on each other, and what
-        touches obstacles on a device, to the end."""
+        """Start a run, or PBNG sweeps if the problem does not permit Newton steps.
+
+        Batches are swept for as long as the forecast justifies. Friction between bodies always requires
+        sweeps, as do obstacles on a device or in a batch.
+        """
         able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
         if problem.following.rubs or not able:
             return PBNG().begin(problem)
@@ -104,20 +108,20 @@ NO_HOLD = (
 
 
 def _endless(problem: Problem) -> str:
-    """Why there will be no end to an equilibrium, as far as can be seen; nothing where there may be one."""
+    """Apparent reason for a missing equilibrium; empty if no reason is found."""
     if problem.loads.inertia.any():
         return ""
     return NO_END if _outgrown(problem) else NO_HOLD if problem.room and _left(problem) else ""
 
 
 def _size(problem: Problem) -> float:
-    """Of the scene at rest, or of where it is held [m]."""
+    """Extent of the scene at rest or of its constrained vertices, whichever is larger [m]."""
     known = problem.model.rest, problem.positions[~problem.model.free]
     return max(float(np.ptp(x, axis=0).max()) for x in known if len(x))
 
 
 def _left(problem: Problem) -> bool:
-    """Whether a body of which nothing is held has left the others behind."""
+    """True if an unpinned body has left the scene."""
     model, gone = problem.model, problem.positions - problem.model.rest
     loose = [own for _, own in model.body_vertices if unpinned(model)[own].all()]
     ways = (np.linalg.norm(gone[own].mean(axis=0)) for own in loose)
@@ -125,8 +129,7 @@ def _left(problem: Problem) -> bool:
 
 
 def _outgrown(problem: Problem) -> bool:
-    """Whether a body has become so large that there will be no end to it, which only loads that change with
-    the shape can bring about."""
+    """True if shape-dependent loads, the only possible cause, have made a body grow beyond all bounds."""
     model, x = problem.model, problem.positions
     if not any(term.loads and not (term.confines or term.encloses) for term in model.terms):
         return False
@@ -135,7 +138,7 @@ def _outgrown(problem: Problem) -> bool:
 
 
 class DescentRun(Run):
-    """Descent at work on one problem; in its second phase on the problem's twin in float64."""
+    """Descent run on one problem; phase 2 works on a float64 twin of the problem."""
 
     guarded = True
 
@@ -170,7 +173,7 @@ class DescentRun(Run):
         self._sweeping.start_at(balances)
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
-        """Iterations that are asked for without a tolerance are sweeps."""
+        """Set the termination criteria. Iterations requested without a tolerance are sweeps."""
         self._allowance = Allowance(budget)
         self._sweeps_only = tolerance is None and max_iterations is not None and self.options.ahead > 0
         self._forecast.aim = tolerance or 1e-8
@@ -178,8 +181,11 @@ class DescentRun(Run):
             self._newton.tolerance = self._forecast.aim
 
     def go_on(self, imbalance: float, copy: int = 0) -> None:
-        """By Newton steps: long waves hardly show in the imbalance, and the first direction is known, since
-        it was what told the distance."""
+        """Continue by Newton steps to a smaller imbalance.
+
+        Long waves hardly contribute to the imbalance. The error estimate has already computed the first
+        direction.
+        """
         self._forecast.aim = imbalance
         (self._newton or self._turn_to_newton()).tolerance = imbalance
 
@@ -219,7 +225,7 @@ class DescentRun(Run):
                 bring_back(self._newton.problem, self.problem)
             self._endless = _endless(self.problem)
             self.unbounded = bool(self._endless)
-        else:  # what is left of the time budget is too little for another Newton step
+        else:  # too little of the time budget is left for another Newton step
             PBNG().begin(self.problem).advance(iterations)
             self._swept_since = True
 
@@ -229,7 +235,7 @@ class DescentRun(Run):
             self._turn_to_newton()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Sweep on as long as that promises to arrive soon."""
+        """Continue the sweeps while the forecast predicts an early end, otherwise switch to Newton steps."""
         if isinstance(self._newton, BesideObstacles):
             return self._newton.observe(balance)
         if self._newton is not None:
@@ -243,15 +249,17 @@ class DescentRun(Run):
         return moved
 
     def _drop_forecast(self) -> None:
-        """Forget the rate where rigid bodies have moved since the last look, which raises the imbalance:
-        their first few corrections say nothing of how fast sweeps are."""
+        """Discard the convergence rate if rigid bodies have moved since the last check.
+
+        Their motion raises the imbalance, so their first few corrections hide the rate of the sweeps.
+        """
         moves = self.problem.contacts.moves
         if moves != self._rigid_moves and self._dropped < RIGID_CORRECTIONS:
             self._forecast, self._dropped = Forecast(self._forecast.aim), self._dropped + 1
         self._rigid_moves = moves
 
     def _see_stencils(self) -> None:
-        """Go on where stencils were exchanged: what was known is of other forces."""
+        """Restart forecast and Newton steps after a change of stencils, which changes the forces."""
         self._version = self.problem.layout.version
         self._forecast = Forecast(self._forecast.aim)
         if self._newton is not None:

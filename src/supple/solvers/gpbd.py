@@ -1,8 +1,8 @@
-"""Generalised position-based dynamics for arbitrary energies [GPBD Algorithm 1]:
+"""Generalized position-based dynamics for arbitrary energies [GPBD Algorithm 1]:
 
     x ← x⁻ + Δt v⁻ + W f_ext,  d ← 0 of all elements        elementwise.py, ElementRun._begin_step
     for each iteration                                      elementwise.py, ElementRun.advance
-        for each element, colour by colour                  element_sweeps.py
+        for each element, color by color                    element_sweeps.py
             x ← x unfolded, if inverted  [section 4.1]      in `element_step`: unfolding.py
             S ← ds/dx at x, s the Green strain              in `element_step`: F and g of the element
             Δλ ← minimum of eq. 19                          green_minimum.py
@@ -10,19 +10,20 @@
             d ← d + Δd,  x ← x + Δd  [eq. 13, 14]           `_project_green`
     v ← (x - x⁻)/Δt                                         stepping.py
 
-Each element remembers the displacement d that its force has given its corners, and x = x̃ + Σ d at all times,
-but for elements that were inverted and unfolded [section 4.1; unfolding.py]. With the six multipliers Δλ as a
-symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ, W = Δt²/m. In the code x is the
-displacement of a corner, not its position (elements/corners.py).
+Each element stores the displacement d by which its force has moved its corners. x = x̃ + Σ d holds at all
+times, except for elements that were inverted and unfolded [section 4.1; unfolding.py]. With the six
+multipliers Δλ as a symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ, W = Δt²/m. In
+the code, x is the displacement of a corner, not its position (elements/corners.py).
 
-What differs from the paper:
-- it runs Jacobi sweeps with over-relaxation, which are sweep="jacobi" with shares="vertex";
-- an inverted element takes `unfolding.CAUTION` of its unfolding and of its Δd in a Gauss-Seidel sweep, where
-  section 4.1 takes all of them;
-- it is unfolded to singular values of at least `unfolding.SMALLEST_STRETCH`, where section 4.1 only
-  negates the smallest;
-- of Newton's method with line search on eq. 19 there are `newton_steps`, one unless asked for more, with a
-  bound in place of the Hessian of ψ (green_minimum.py).
+Deviations from the paper:
+
+- The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with shares="vertex".
+- In a Gauss-Seidel sweep, an inverted element takes the fraction `unfolding.CAUTION` of its unfolding and of
+  its Δd; section 4.1 takes all of them.
+- An inverted element is unfolded to singular values of at least `unfolding.SMALLEST_STRETCH`; section 4.1
+  only negates the smallest one.
+- Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses a bound in
+  place of the Hessian of ψ (green_minimum.py).
 """
 
 from __future__ import annotations
@@ -61,22 +62,33 @@ from supple.terms.elastic import ElasticRows, measure
 
 
 class GreenOptions(NamedTuple):
-    """newton_steps: steps of Newton's method on eq. 19 in each visit."""
+    """Options of projections with a local minimization.
+
+    Attributes:
+        newton_steps: Newton steps on eq. 19 per visit.
+    """
 
     newton_steps: Any
 
 
 class GreenProjection(Projection):
-    """Elements with the Green strain for s. memory: d (rows, 3 k, lanes) of each element's k corners [m].
-    options: GreenOptions."""
+    """Elements with the Green strain as s.
+
+    Attributes:
+        memory: d (rows, 3 k, lanes) of the k corners of each element [m].
+        options: GreenOptions.
+    """
 
     __slots__ = ()
 
 
 @project.of(GreenProjection)
 def _project_green(projection, row, u):
-    """One element of the box. Where it is inverted it takes `unfolding.CAUTION` of the displacement that
-    unfolds it and of Δd; the paper takes all of them [section 4.1]."""
+    """Update one element, the body of the inner loop of the box.
+
+    An inverted element takes the fraction `unfolding.CAUTION` of the displacement that unfolds it and of Δd;
+    the paper takes all of them [section 4.1].
+    """
     places, (displacements,) = projection.places, projection.memory
     x, W, g, V, material = element(places, row, u)
     d = load_corners(x, displacements, row, 0)
@@ -89,27 +101,36 @@ def _project_green(projection, row, u):
 
 @physics
 def element_step(projection, row, x, W, g, V, material, d):
-    """(displacements that unfold an element where it is inverted, Δd) of its corners: from where it is
-    unfolded Δd = W Sᵀ Δλ with the Δλ that minimises ½|d + Δd|²_{W⁻¹} + U(x + Δd) [eq. 18, 19]."""
+    """Compute the unfolding displacements of an inverted element, and Δd, at its corners.
+
+    From the unfolded shape, Δd = W Sᵀ Δλ with the Δλ that minimizes ½|d + Δd|²_{W⁻¹} + U(x + Δd) [eq. 18,
+    19].
+    """
     rows, N = projection.places.rows, held_corners(projection.places, row)
     x_unfolded = unfold(rows, material, x, W, g, N)
-    F = measure(rows, x_unfolded, g)  # with g it stands for S
+    F = measure(rows, x_unfolded, g)  # F and g represent S
     Lam = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
     step = weighted(W, free_corners(N, spread(matmul(F, full(Lam)), g)))
     return plus(x_unfolded, times(-1.0, x)), step
 
 
 class SingleProjection(Projection):
-    """An element that is one constraint. memory: d (rows, 3 k, lanes) of its k corners [m]."""
+    """Elements that consist of one constraint.
+
+    Attributes:
+        memory: d (rows, 3 k, lanes) of the k corners of each element [m].
+    """
 
     __slots__ = ()
 
 
 @project.of(SingleProjection)
 def _project_single(projection, row, u):
-    """The minimum of ½|d + Δd|²_{W⁻¹} + ½ k C² over Δd = W ∇C Δλ, C linearised:
-    Δλ = -(∇C·d + s k C)/(s + k s²) with s = Σ W |∇C|² [eq. 19 with C for the strain]. As long as ∇C does not
-    turn, d = λ W ∇C and ∇C·d = λ s: that is XPBD's [eq. 11]."""
+    """Minimize ½|d + Δd|²_{W⁻¹} + ½ k C² over Δd = W ∇C Δλ, with C linearized.
+
+    Δλ = -(∇C·d + s k C)/(s + k s²) with s = Σ W |∇C|² [eq. 19 with C as the strain]. While ∇C keeps its
+    direction, d = λ W ∇C and ∇C·d = λ s, which gives XPBD's update [eq. 11].
+    """
     places, (displacements,) = projection.places, projection.memory
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
@@ -127,16 +148,22 @@ _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
 
 
 class AtOnce(GreenProjection):
-    """All elements in one colour: the Jacobi form, which the paper uses. options: JacobiOptions."""
+    """All elements in one color: the Jacobi form, used by the paper.
+
+    Attributes:
+        options: JacobiOptions.
+    """
 
     __slots__ = ()
 
 
 @project.of(AtOnce)
 def _propose(projection, row, u):
-    """The step of one element from the positions that all have when the sweep begins, times its share
-    (jacobi.py), lest the steps of elements at a vertex add up to too much; a further projection, `step_sum`,
-    moves the vertices."""
+    """Compute one element's step from start-of-sweep positions, scaled by its share.
+
+    The share (jacobi.py) keeps the sum of the steps at a vertex from overshooting. A further projection,
+    `step_sum`, moves the vertices.
+    """
     (displacements,), options = projection.memory, projection.options
     x, W, g, V, material = element(projection.places, row, u)
     d = load_corners(x, displacements, row, 0)
@@ -154,10 +181,17 @@ products = each("a, b", "a[i] * b[i]", over="a")
 
 @dataclass(frozen=True)
 class GPBD(ElementOptions):
-    """Generalised PBD, for any material. newton_steps: local Newton steps per visit. sweep: "gauss_seidel" by
-    colours, or "jacobi", all elements from the same positions; shares: how their steps are then kept from
-    adding up to too much, by sharing the "mass" of vertices among elements, by the average at each "vertex",
-    which is the paper's, or by one part of the step for each "element"; omega: times these shares."""
+    """Generalized PBD for any material.
+
+    Args:
+        newton_steps: Local Newton steps per visit.
+        sweep: "gauss_seidel" updates elements color by color; "jacobi" updates all elements from the same
+            positions.
+        shares: Damping that keeps the sum of Jacobi steps from overshooting: "mass" shares the mass of
+            vertices among elements, "vertex" averages at each vertex, as in the paper, and "element" scales
+            the step of each element by one factor.
+        omega: Relaxation factor of these shares.
+    """
 
     name: ClassVar[str] = "gpbd"
     remembers: ClassVar[int] = 12

@@ -1,7 +1,8 @@
-"""Iterations of a method, as many as one launch can do.
+"""Iteration loop of solvers, with as many iterations as possible per kernel launch.
 
-On a device a launch takes as long as an iteration. So one does several steps of time, each of which begins
-with what is done to records of vertices, and all iterations in each. A method says what one of them is.
+On a device, a launch takes as long as an iteration. Therefore one launch covers several time steps with all
+their iterations. Each step begins with operations on the padded vertex vectors. A method implements a single
+iteration by `iterate`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from supple.problem.records import begin_step
 
 @generic_passage
 def iterate(method, team, phase, iteration):
-    """One iteration of a method, with the team's phases from `phase` on; returns the phase that follows."""
+    """Run one iteration of a method in the thread team's phases from `phase` on; return the next phase."""
 
 
 @kernel
 def iterations(team, steps, method, count):
-    """That many iterations in every step."""
+    """Run `count` iterations in every time step."""
     phase = 0
     for _ in range(steps.times):
         phase = begin_step(steps, team, phase)

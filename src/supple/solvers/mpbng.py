@@ -1,21 +1,25 @@
-"""Multiresolution PBNG of cloth [PBNG section 8.2].
+"""Multiresolution PBNG for cloth [PBNG section 8.2].
 
-A sweep moves waves by a few vertices, so that fine cloth hangs too long or too short until many are done.
-Coarser layers of it lead the way. One iteration l = 1, 2, ... is
+A sweep propagates corrections by a few vertices only, so fine cloth stays too long or too short until many
+sweeps are done. Coarser layers of the cloth lead the way. One iteration l = 1, 2, ... is
 
-    some sweeps over the coarsest layer
-    one sweep over every finer layer in turn, the cloth itself the last (the paper: all of them at once)
-    κ = √(1 - l²/r²) for the next, 1 at first,  r = (the number of iterations) + pad
+    several sweeps over the coarsest layer
+    one sweep over each finer layer in turn, the cloth itself the last (the paper: all of them at once)
+    κ = √(1 - l²/r²) for the next iteration, 1 in the first,  r = (number of iterations) + pad
 
-and after the last a final pass of sweeps over the cloth alone. What the layers add to it is multiplied by κ.
+and after the last iteration a final pass of sweeps over the cloth alone. κ multiplies the contribution of the
+layers to the cloth. There are three couplings:
 
-The paper binds layers to each other by weak constraints, and divides stiffness and mass between all of them:
-`coupling="divided"`, whose end is the cloth with 1/(layers + 1) of its stiffness and mass, the right shape
-under its own weight only. With `"bound"` the cloth keeps all of its own, and the layers are in addition: of
-E + κ (E of layers and bindings), a vertex of a layer sees no κ, and in the end E is left. Both are slow,
-since a layer that moves by itself pulls at what is bound to it. So here, `"carried"`, what is bound to a
-layer moves with it, and the layer is under the forces that are left on the finer one: as in a multigrid
-method [Brandt 1977], there is nothing to do for it where the cloth is in balance.
+- "divided" is the paper's: weak constraints bind the layers to each other, and stiffness and mass are divided
+  between all layers. The iteration ends with 1/(layers + 1) of the stiffness and mass of the cloth, which
+  gives the right shape under its own weight only.
+- "bound": the cloth keeps its full stiffness and mass, and the layers are additional. In E + κ (E of layers
+  and bindings), a vertex of a layer sees no κ, and in the end E remains.
+- "carried", our own and the default: vertices bound to a layer move with it, and the layer is loaded by the
+  net forces of the finer one. As in a multigrid method [Brandt 1977], it does not move if the cloth is in
+  equilibrium.
+
+The first two are slow, since a layer that moves on its own pulls at the vertices bound to it.
 """
 
 from __future__ import annotations
@@ -39,13 +43,17 @@ from supple.words import counted
 class MPBNG(Solver):
     """PBNG with coarser layers of the cloth, which lead the way.
 
-    coupling: "carried", what is bound to a layer moves with it; "bound", layers pull at it; "divided", the
-    same with stiffness and mass divided between all layers, as the paper prints it. layers: how many, at
-    most; as many as have enough vertices unless given. cycle: iterations with layers in a step, where no
-    number of iterations is asked for without a tolerance; sweeps of PBNG follow. coarse_sweeps: over the
-    coarsest layer in each. final_sweeps: over the cloth alone after the last. binding: how stiff layers are
-    bound, by how stiff they are. pad: what κ adds to the number of iterations. iterations: per step when a
-    call sets no other limit.
+    Args:
+        coupling: "carried", vertices bound to a layer move with it; "bound", layers pull at them; "divided",
+            the same with stiffness and mass divided between all layers, as the paper prints it.
+        layers: Largest number of layers. None creates all layers that have enough vertices.
+        cycle: Iterations with layers in a step, followed by PBNG sweeps. If a call sets a number of
+            iterations and no tolerance, all of these have layers.
+        coarse_sweeps: Sweeps over the coarsest layer per iteration.
+        final_sweeps: Sweeps over the cloth alone after the last iteration with layers.
+        binding: Stiffness of the bindings between layers, relative to the stiffness of the layers.
+        pad: Difference between r in κ and the number of iterations.
+        iterations: Iterations per step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "mpbng"
@@ -71,17 +79,20 @@ class MPBNG(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """PBNG where layers are of no use, which its notes say."""
+        """Start a run. Problems that cannot use layers get a PBNG run whose notes give the reason."""
         layers = multiresolution(problem, self)
         return WithoutLayers(layers, problem) if isinstance(layers, str) else MPBNGRun(self, layers)
 
     def memory(self, model: Model, number: int) -> int:
-        """Further layers are a third of what there is."""
+        """Estimate the memory of a run [bytes]: PBNG plus layers, about a third of the model."""
         return PBNG().memory(model, number) + model.elements * 60 * number
 
 
 def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
-    """That of an earlier run on the problem, where its terms are still the same; or why there is none."""
+    """Return the cloth layers of a problem, or the reason why layers are impossible.
+
+    Layers are cached on the problem while its terms stay the same.
+    """
     if problem.contacts or any(term.capacity is not None for term in problem.model.terms):
         return "no layers, which know neither obstacles nor stencils that come and go: sweeps of pbng"
     began = perf_counter()
@@ -107,7 +118,7 @@ def _made(problem: Problem, layers: Layers, options: MPBNG) -> Multiresolution:
 
 
 class WithoutLayers(PBNGRun):
-    """Sweeps as they are, and why."""
+    """PBNG run that reports the reason for having no layers."""
 
     def __init__(self, reason: str, problem: Problem) -> None:
         super().__init__(PBNG(), problem)
@@ -118,7 +129,7 @@ class WithoutLayers(PBNGRun):
 
 
 class MPBNGRun(Run):
-    """MPBNG at work: iterations with layers, then sweeps of PBNG."""
+    """MPBNG run: iterations with layers, then PBNG sweeps."""
 
     check_every = 5
 
@@ -129,7 +140,7 @@ class MPBNGRun(Run):
         self.layers.begin()
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
-        """Iterations that are asked for without a tolerance all have layers."""
+        """Use layers in every iteration for a fixed iteration count without tolerance."""
         if max_iterations is not None:
             self._cycle = max_iterations if tolerance is None else min(self._cycle, max_iterations)
 
@@ -171,7 +182,7 @@ class MPBNGRun(Run):
         return math.sqrt(1 - (self._done / (self._cycle + self.options.pad)) ** 2)
 
     def _end_cycle(self) -> None:
-        """The final pass over the cloth alone; what follows it is PBNG."""
+        """Run the final pass over the cloth alone; PBNG follows."""
         self._ended = True
         if self.options.final_sweeps:
             PBNG(acceleration=None).begin(self.problem).advance(self.options.final_sweeps)

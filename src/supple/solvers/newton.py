@@ -1,17 +1,18 @@
-"""Newton's method on the assembled Hessian: the reference that every other solver is tested against.
+"""Newton's method with assembled Hessian: the reference for the tests of all other solvers.
 
     repeat
         f ← net force of the free vertices                       problem.balance, into states.net
-        H ← ∂²E/∂u², or what stands for it                       Newton.hessian, linear/assembly.py
+        H ← ∂²E/∂u², or its replacement                          Newton.hessian, linear/assembly.py
         Δu ← solution of H Δu = f                                Newton.linear_solver, linear/solvers.py
         if f · Δu > 0:
             t ← 1, halved until E(u + t Δu) is lower enough      line_search.py
             u ← u + t Δu
-        where that fails: the same with the next safer H: exact, projected, bound
+        on failure: the same with the next safer H: exact, projected, bound
 
-That is `NewtonRun._step`. The bound is PBNG's [eq. 32], positive definite and not below the exact H, so that
-its steps are short but lead down. Without `rescue` there is no safer H, and Δu is taken as it comes. No paper
-has this box; PBNG compares with Newton's method without a line search [section 11, Fig. 7, 11].
+The box is `NewtonRun._step`. The bound is PBNG's [eq. 32]: positive definite and not below the exact H, so
+its steps are short but lead downhill. With `rescue=False` there is no safer H, and Δu is accepted as
+computed. No paper has this box; PBNG compares with Newton's method without a line search [section 11, Fig. 7,
+11].
 """
 
 from __future__ import annotations
@@ -40,24 +41,29 @@ from supple.words import counted
 HessianKind = Literal["exact", "projected", "bound"]
 
 ACCURACY = 0.1
-"""|H Δu - f|/|f| that is asked for at first; it falls with the root of |f|, so that Newton's last steps
-converge faster than linearly [Eisenstat and Walker 1996]."""
+"""Relative residual |H Δu - f|/|f| of the first linear solve.
+
+It decreases with √|f|, so that the last Newton steps converge superlinearly [Eisenstat and Walker 1996].
+"""
 
 
 @dataclass(frozen=True)
 class Newton(Solver):
-    """Newton with a choice of Hessian and linear solver.
+    """Newton's method with a choice of Hessian and linear solver.
 
-    hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
-    approximation that PBNG uses [PBNG eq. 32]. Where one leads to no lower energy the next is tried.
-    rescue: False takes only the H that was asked for, and follows its Δu also where f · Δu ≤ 0, uphill; with
-    line_search=False that is Newton as in PBNG Fig. 11.
-    linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct", "amg"
-    (algebraic multigrid), "cg" (block-Jacobi preconditioned conjugate gradients), or "auto": multilevel until
-    a system proves hard; those that the papers compare with: "gauss_seidel", "bicgstab" and, for small
-    systems, "qr". linear_iterations: exactly so many iterations of the linear solver in every step, as for
-    equal budgets [PBNG Fig. 7]; otherwise as many as its accuracy takes. line_search: halve the step until
-    the potential decreases. iterations: Newton steps per time step when a call sets no other limit.
+    Args:
+        hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
+            approximation of PBNG [PBNG eq. 32]. If one yields no lower energy, the next is tried.
+        rescue: False uses only the chosen Hessian, and follows its Δu even uphill, f · Δu ≤ 0. With
+            line_search=False, this is Newton as in PBNG Fig. 11.
+        linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct",
+            "amg" (algebraic multigrid), "cg" (block-Jacobi preconditioned conjugate gradients), or "auto"
+            (multilevel until a system proves hard). Baselines of the papers are "gauss_seidel", "bicgstab"
+            and, for small systems, "qr".
+        linear_iterations: Fixed number of iterations of the linear solver per step, for equal budgets [PBNG
+            Fig. 7]. None iterates to the required accuracy.
+        line_search: Halve the step until the potential decreases.
+        iterations: Newton steps per time step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "newton"
@@ -88,8 +94,10 @@ class Newton(Solver):
 
     @property
     def hessians(self) -> tuple[HessianKind, ...]:
-        """What is used for H, one after the other where it leads to no lower energy: the exact one need not
-        be positive definite, and the projected one may be singular."""
+        """Hessians in the order of use; each replaces its predecessor if that yields no lower energy.
+
+        The exact one may be indefinite, and the projected one may be singular.
+        """
         kinds = get_args(HessianKind)
         first = kinds.index(self.hessian)
         return kinds[first:] if self.rescue else kinds[first : first + 1]
@@ -98,14 +106,17 @@ class Newton(Solver):
         return NewtonRun(self, problem)
 
     def memory(self, model: Model, number: int) -> int:
-        """Elements with the places of their blocks, the matrix, and the levels of its preconditioner; without
-        what a factorisation takes."""
+        """Estimate the memory of a run [bytes].
+
+        It consists of elements with the indices of their blocks, the matrix, and the levels of its
+        preconditioner. Factorizations are not included.
+        """
         blocks = count_blocks([term.vertices for term in model.terms], model.vertices)
         return model.elements * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * blocks * (9 * 12 + 8))
 
 
 class NewtonRun(Run):
-    """Newton at work on one problem."""
+    """Newton run on one problem."""
 
     patience = 12
 
@@ -120,7 +131,7 @@ class NewtonRun(Run):
         self._see_stencils()
 
     def _step(self) -> None:
-        """One pass through the box above."""
+        """Take one Newton step: a pass through the box above."""
         residual = self.problem.balance().residual  # |f|; f is left in states.net
         if residual == 0 or not math.isfinite(residual):
             return
@@ -132,14 +143,14 @@ class NewtonRun(Run):
             self._exact_failed += kind == "exact" and self.options.rescue
 
     def _accuracy(self, residual: float) -> float:
-        """|H Δu - f|/|f| that the linear solver shall reach; 0 where it has so many iterations instead."""
+        """Relative residual required of the linear solver; 0 if its number of iterations is fixed."""
         self._first_residual = self._first_residual or residual
         if self.options.linear_iterations is not None:
             return 0.0
         return ACCURACY * min(1.0, math.sqrt(residual / self._first_residual))
 
     def _solve(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
-        """Δu of H Δu = f, (n + 1, 4) as the problem keeps vectors of vertices; None where there is none."""
+        """Solve H Δu = f. Return Δu as padded vectors (n + 1, 4), None without a solution."""
         f = self.assembly.take(self.problem.states.net)
         try:
             return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), f, accuracy))
@@ -147,8 +158,11 @@ class NewtonRun(Run):
             return None
 
     def _move_along(self, step: np.ndarray, residual: float) -> bool:
-        """u ← u + t Δu; False, and u as it was, where Δu does not lead down, or is too far to be any good, as
-        across the plane of a sheet that is slack and flat, where only the bound has stiffness."""
+        """Update u ← u + t Δu by a line search. Return False and restore u on failure.
+
+        Failure means that Δu does not lead downhill, or is far too long. The latter happens across the plane
+        of a flat slack sheet, where only the bound has stiffness.
+        """
         slope = self._slope(step)
         if not slope > 0:
             if self.options.rescue:
@@ -164,7 +178,7 @@ class NewtonRun(Run):
         return True
 
     def _slope(self, step: np.ndarray) -> float:
-        """f · Δu = -dE(u + t Δu)/dt at t = 0 [J]: positive is downhill."""
+        """Slope f · Δu = -dE(u + t Δu)/dt at t = 0 [J]; positive is downhill."""
         forces, moves = (self.problem.states.vectors(a)[0] for a in (self.problem.states.net, step))
         return float((forces * moves)[self.problem.model.free].sum())
 
@@ -182,13 +196,16 @@ class NewtonRun(Run):
         return self._of_twin._step
 
     def _see_stencils(self) -> None:
-        """Forget the pattern of the Hessian and find it again for the stencils that there are; not beside
-        obstacles, where steps are made by another problem that holds what they push (beside_obstacles.py)."""
+        """Rebuild the sparsity pattern of the Hessian for the current stencils.
+
+        With obstacles, steps are made by a twin problem that constrains the vertices in contact
+        (beside_obstacles.py).
+        """
         self._version, self._first_residual = self.problem.layout.version, None
         for name in ("assembly", "linear"):
             self.__dict__.pop(name, None)
         if not self.problem.contacts:
-            assert self.linear is not None  # found now, not in the first step
+            assert self.linear is not None  # created now, not in the first step
 
     @cached_property
     def assembly(self) -> Assembly:

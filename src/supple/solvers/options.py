@@ -1,4 +1,4 @@
-"""Options of solvers as plain data, and in words: for reports, scene files, labels and what is typed."""
+"""Solver options as plain data and as text, for reports, scene files, labels and the command line."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from supple.solvers.solver import Solver, idle_options
 
 
 def option_names(kind: type) -> list[str]:
-    """The options of a kind of solver, or of a part of one."""
+    """Option names of a solver class or of a part class, such as an acceleration."""
     return [option.name for option in fields(kind)]
 
 
 def plain_options(solver: Any) -> dict[str, Any]:
-    """All options of a solver, as JSON and scene files have them and as its class takes them back."""
+    """Return all options of a solver in JSON form, which its constructor and scene files accept."""
     return {name: _plain(getattr(solver, name), name in solver.parts) for name in option_names(type(solver))}
 
 
 def changed_options(solver: Solver) -> dict[str, Any]:
-    """The options of a solver that are not the default, as scene files have them, without those that do
-    nothing beside the others."""
+    """Return the non-default options of a solver in scene file form, excluding those without effect."""
     changed = {
         name: _brief(value) if name in solver.parts else value
         for name, value in _changed(solver)
@@ -32,8 +31,10 @@ def changed_options(solver: Solver) -> dict[str, Any]:
 
 
 def typed_options(solver: Solver) -> dict[str, Any]:
-    """The changed options of a solver and of its parts, as they are typed one after the other; which parts
-    these are is not among them."""
+    """Return the non-default options of a solver and its parts as one flat dictionary.
+
+    This is the command line form, without the names of the parts themselves.
+    """
     typed: dict[str, Any] = {}
     for name in solver.parts:
         typed |= dict(_changed(getattr(solver, name)))
@@ -41,8 +42,10 @@ def typed_options(solver: Solver) -> dict[str, Any]:
 
 
 def solver_label(solver: Solver) -> str:
-    """pbng, pbng chebyshev, pbng sor omega=1.5, bpxpbd zeta=0.9: the name, and the options that are not the
-    default."""
+    """Return the solver name with its non-default options.
+
+    Examples are "pbng", "pbng chebyshev", "pbng sor omega=1.5" and "bpxpbd zeta=0.9".
+    """
     words = [solver.name]
     for name, value in _changed(solver):
         if name in solver.parts:
@@ -53,8 +56,11 @@ def solver_label(solver: Solver) -> str:
 
 
 def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
-    """The option of a solver whose kinds have another option, and these kinds: where "omega" belongs, for
-    example; None where nowhere."""
+    """Find the solver part that accepts an option: "acceleration" for "omega", for example.
+
+    Returns:
+        Name of the part and the names of its classes that have the option; None if there is no such part.
+    """
     for part, kinds in kind.parts.items():
         having = [name for name, one in kinds.items() if option in option_names(one)]
         if having:
@@ -63,7 +69,7 @@ def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
 
 
 def _changed(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Options that are not the default; none of no part."""
+    """Yield non-default options of a solver or part; None yields nothing."""
     for option in () if thing is None else fields(thing):
         value = getattr(thing, option.name)
         if value != option.default:
@@ -71,7 +77,7 @@ def _changed(thing: Any) -> Iterator[tuple[str, Any]]:
 
 
 def kind_of(part: Any) -> str:
-    """The name of a part of a solver; "none" where there is none."""
+    """Name of a solver part; None is called "none"."""
     return "none" if part is None else part.kind
 
 
@@ -83,7 +89,7 @@ def _plain(value: Any, is_part: bool) -> Any:
 
 
 def _brief(part: Any) -> Any:
-    """The name of a part that is as it is by default, else a table."""
+    """Return the name of a part with default options, otherwise a table."""
     changed = dict(_changed(part))
     return {"kind": kind_of(part), **changed} if changed else kind_of(part)
 

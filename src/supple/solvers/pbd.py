@@ -2,27 +2,27 @@
 
     x ← xₙ + Δt vₙ + Δt² M⁻¹ f_ext  [lines 1, 2]            elementwise.py, ElementRun._begin_step
     for each iteration  [3]                                 elementwise.py, ElementRun.advance
-        for each element, colour by colour  [4]             element_sweeps.py
+        for each element, color by color  [4]               element_sweeps.py
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
         collisions  [11, here in every sweep]               touching.py
     v ← (x - xₙ)/Δt, and damped  [10, 12]                   stepping.py
 
-W = Δt²/m stands in place of w = 1/m, which comes to the same: it drops out of w λ. E and ∂E/∂x are those of
-`clamped_energy`, the paper's inversion handling [section 4.2, Fig. 2]. In the code x is the displacement of a
-corner, not its position (elements/corners.py). Our own: `stiffness`, geometric and weak constraints.
+W = Δt²/m replaces w = 1/m; the factor Δt² cancels in w λ. E and ∂E/∂x are those of `clamped_energy`, the
+paper's inversion handling [section 4.2, Fig. 2]. In the code, x is the displacement of a corner, not its
+position (elements/corners.py). Our own additions are `stiffness`, geometric and weak constraints.
 
-There is no compliance: the more sweeps, and the shorter the time step, the stiffer the body, whatever its
-Young's modulus; and in quasistatics external forces lose their effect as sweeps are added [PBNG section 6.1].
+There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
+modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1].
 
-A visit is a step down the gradient, as long as E and |∇E| together say. With E = ½ Σ kᵢ εᵢ² that shrinks the
-strain by a half where all kᵢ are equal; but where soft modes make up E, a stiff one changes by -½ kₛ/k of
-itself, and overshoots without end once kₛ/k > 4. Volume against shape that ratio is (1 + ν)/(1 - 2ν), more
-where masses are uneven: above ν = 1/3 or somewhat less solids do not settle. (Cloth has (1 + ν)/(1 - ν), and
-it is cloth that PBCM Fig. 7 shows.) A `stiffness` below 4 (1 - 2ν)/(1 + ν) calms coarse bars, of 12 × 2 × 2
-cells, but not finer ones: -E ∇E/|∇E|² is the gradient of no energy, so that bodies may flutter however short
-their steps are. Bars of 24 × 4 × 4 cells with ν = 0.45 keep moving at any stiffness from 0.1 to 0.01. Where
-Poisson's ratio matters, take xpbd or pbng.
+A visit is a gradient step, whose length follows from E and |∇E|. With E = ½ Σ kᵢ εᵢ² it halves the strain if
+all kᵢ are equal. If soft modes dominate E, a stiff mode changes by -½ kₛ/k of itself, which overshoots
+without end for kₛ/k > 4. For volume against shape, that ratio is (1 + ν)/(1 - 2ν), or more with uneven
+masses, so that solids do not settle for ν above 1/3 or somewhat less. (For cloth it is (1 + ν)/(1 - ν), and
+PBCM Fig. 7 shows cloth.) A `stiffness` below 4 (1 - 2ν)/(1 + ν) stabilizes coarse bars of 12 × 2 × 2 cells,
+but not finer ones. The field -E ∇E/|∇E|² is not the gradient of any energy, so bodies may flutter even with
+short steps: bars of 24 × 4 × 4 cells with ν = 0.45 keep moving for every stiffness from 0.1 to 0.01. Use xpbd
+or pbng if Poisson's ratio matters.
 """
 
 from __future__ import annotations
@@ -54,24 +54,33 @@ from supple.terms.weak import WeakRows
 
 
 class EnergyProjection(Projection):
-    """Elements whose energy is the constraint, without memory. options: (stiffness,), how much of each
-    correction is made."""
+    """Energy constraints without history variables.
+
+    Attributes:
+        options: (stiffness,), the fraction of each correction that is applied.
+    """
 
     __slots__ = ()
 
 
 class HardProjection(Projection):
-    """Elements that are one constraint, which is to vanish, without memory. options: (stiffness,), how much
-    of each correction is made."""
+    """Hard single constraints without history variables.
+
+    Attributes:
+        options: (stiffness,), the fraction of each correction that is applied.
+    """
 
     __slots__ = ()
 
 
 @project.of(EnergyProjection)
 def _project_energy(projection, row, u):
-    """One element of the box. E = V ψ and ∂E/∂xᵢ = V P gᵢ, but the V of λ ∂E/∂xᵢ drops out. Where stretches
-    are clamped [section 4.2] ψ continues linearly, so that P is its derivative; that, and rounding near rest,
-    may take ψ below 0, where there is nothing to correct."""
+    """Update one element of the box.
+
+    E = V ψ and ∂E/∂xᵢ = V P gᵢ; the V of λ ∂E/∂xᵢ cancels. Below clamped stretches [section 4.2], ψ continues
+    linearly, so that P is its derivative. This continuation, and rounding near rest, may give ψ < 0; no
+    correction is made then.
+    """
     places, (stiffness,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
     psi, P = clamped_energy(material, measure(places.rows, x, g))
@@ -82,7 +91,7 @@ def _project_energy(projection, row, u):
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
-    """One element of the box that is itself a constraint; k = 0 in padding, where there is no element."""
+    """Update one constraint element; padding has k = 0."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
@@ -92,7 +101,7 @@ def _project_hard(projection, row, u):
 
 @physics
 def multiplier(C, W, gradient):
-    """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; at rest, in padding and where all corners are pinned nothing moves."""
+    """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; 0 for a zero sum: at rest, in padding, or with all corners pinned."""
     square = weighted_square(W, gradient, gradient)
     moves = square > 0.0
     return -select(moves, C / select(moves, square, 0.0 * square + 1.0), 0.0 * square)
@@ -100,10 +109,14 @@ def multiplier(C, W, gradient):
 
 @dataclass(frozen=True)
 class PBD(ElementOptions):
-    """PBD with energy constraints, for any material; the paper's are StVK and LogNeoHookean. constraints:
-    "energy", or what the papers compare with, which know no material: "distance", the edges of tetrahedra,
-    or "shape", shape matching of each of them. stiffness: the part of each correction that is made. damping:
-    the part of every velocity lost per step."""
+    """PBD with energy constraints, for any material; the paper's are StVK and LogNeoHookean.
+
+    Args:
+        constraints: "energy", or one of the baselines of the papers, which ignore the material: "distance",
+            the edges of tetrahedra, or "shape", shape matching of each tetrahedron.
+        stiffness: Fraction of each correction that is applied.
+        damping: Fraction of every velocity that is removed per step.
+    """
 
     name: ClassVar[str] = "pbd"
     recovers: ClassVar[bool] = True

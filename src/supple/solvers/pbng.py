@@ -1,25 +1,25 @@
 """Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
-    û ← uₙ + Δt vₙ, what inertia draws vertices to          problem/problem.py, Problem.begin_step
+    û ← uₙ + Δt vₙ, target of inertia                       problem/problem.py, Problem.begin_step
     for each sweep                                          iterating.py, `_sweep`
-        for each vertex i, colour by colour  [section 10]   ordering, each_colour
+        for each vertex i, color by color  [section 10]     ordering, each_colour
             fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/evaluation.py, net_force
             Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`: contact/coulomb.py, respond
             uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_visit`: limit_step, vertices/moving.py
-        the same for vertices that are tied to each other   vertices/links.py
+        the same for groups of tied vertices                vertices/links.py
         acceleration  [section 7.3]                         acceleration/
     v ← (u - uₙ)/Δt                                         stepping.py
 
-u are displacements, x = X + u, and E is the elastic, weak and external energy and ½ m/Δt² |u - û|²: external
-forces are in E and not in û, which in the paper's x̂ [section 6] they are; section 7 is the case without
-inertia. Vertices of a colour are in no element or constraint together, so that each sees the latest positions
-of its neighbours, as in a serial sweep.
+u are displacements, x = X + u. E is the elastic, weak constraint and external energy plus the inertial term ½
+m/Δt² |u - û|². External forces are part of E and not of û, in contrast to the paper's x̂ [section 6]; section
+7 is the case without inertia. Vertices of one color share no element or constraint, so each sees the latest
+positions of its neighbors, as in a serial sweep.
 
 The paper's method is acceleration=None, links=False; its section 7.3 is `PaperSOR` and `PaperChebyshev`. Our
-own are Anderson's acceleration, which is the default, links, and t ≤ 1, which keeps the energy finite; ω is
-1 but with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or what the material has in its place. Obstacles add
-the force with which the vertex ends where they let it be: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 cuts off the part
-of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
+own additions are Anderson acceleration, the default; links; and t ≤ 1, which keeps the energy finite. ω is 1
+except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound. Obstacles add a contact
+force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 instead
+removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -57,15 +57,25 @@ from supple.solvers.vertices.moving import move
 from supple.terms import deform_all, keep_up, limit_step
 
 ANDERSON = Anderson()
-"""The acceleration that PBNG has unless another is asked for."""
+"""Default acceleration of PBNG."""
 
 DETECT_EVERY = 10
-"""Sweeps after which vertices find anew what they may touch, however many a call of `advance` makes."""
+"""Sweeps between searches for obstacle contacts, counted across calls of `advance`."""
 
 
 class Visit(NamedTuple):
-    """Move the vertices of a batch: uᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ the forces of obstacles that they touch, and
-    t ≤ 1 such that no energy becomes infinite."""
+    """Update of the vertices of a SIMD batch: uᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ).
+
+    rᵢ are the contact forces of obstacles, and t ≤ 1 keeps the energy finite.
+
+    Attributes:
+        terms: Packed energy terms.
+        vertices: Packed vertex data.
+        u: Displacements, padded vectors [m].
+        anchor: Inertial targets û, padded vectors [m].
+        omega: Relaxation factor ω.
+        rejected: Counters of discarded non-finite moves.
+    """
 
     terms: Any
     vertices: Any
@@ -81,19 +91,31 @@ def _visit(visit, place):
     batch = divide(place, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     f, A, _, q = net_force(terms, vertices, batch, u, visit.anchor, ui)
-    N = held_at(vertices.held, batch)  # projects on directions that are held
+    N = held_at(vertices.held, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, visit.omega)
     t = least_share(batch, limit_step(terms, batch, u, ui, step, q))
     move(vertices, batch, u, ui, add(ui, scale(t, step)), visit.rejected)  # [eq. 28]
-    keep_up(terms, vertices.own, batch, u, ui)  # F of elements that a grid carries
+    keep_up(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 
 
 class Sweep(NamedTuple):
-    """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put all
-    vertices out of obstacles and back into their balls. bounds: where the first colour begins and ends;
-    records: how many vertices there are to put back; deforms: bodies that a grid carries, whose F visits look
-    up and the sweep finds first."""
+    """One sweep over the vertices and tied groups, with acceleration and bound constraints.
+
+    All vertices are updated color by color, then groups of tied vertices. After the acceleration, vertices
+    are projected out of obstacles and back into the trust region.
+
+    Attributes:
+        visit: Update of a SIMD batch.
+        colours: SIMD batches of each color.
+        bounds: Item range of the first color.
+        links: Groups of tied vertices.
+        acceleration: Acceleration.
+        clamps: Projections out of obstacles and into the trust region.
+        records: Number of vectors to project.
+        deforms: Grid-embedded bodies; their F is computed at the start of the sweep, for lookup by the
+            updates.
+    """
 
     visit: Any
     colours: Any
@@ -117,17 +139,20 @@ def _sweep(sweep, team, phase, iteration):
 
 @dataclass(frozen=True)
 class PBNG(Solver):
-    """PBNG with its acceleration.
+    """Position-based nonlinear Gauss-Seidel (PBNG): sweeps over the vertices, with acceleration.
 
-    acceleration: `Anderson(window=10)`, which needs no estimate; `Chebyshev(rho=..., gamma=..., start=...)`;
-    `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`; a name such as "chebyshev" for
-    one as it is; None for none, which is the paper's method.
-    links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
-    converge at the pace of the bodies they tie; False is the paper's method.
-    blocks: what stands for ∂²E/∂xᵢ² in a visit, its positive definite "bound" [PBNG eq. 33], or "exact", the
-    block itself, which is vertex block descent (VBD) and may go uphill in compressed, nearly incompressible
-    bodies.
-    iterations: sweeps per step when a call sets no other limit.
+    Args:
+        acceleration: `Anderson(window=10)`, which needs no estimate; `Chebyshev(rho=..., gamma=...,
+            start=...)`; `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`; a name
+            such as "chebyshev" for one with default options; None for the paper's method without
+            acceleration.
+        links: Also move vertices tied by a weak constraint as one group, after the sweep over single
+            vertices. Stiff constraints then converge as fast as the bodies they connect. False is the paper's
+            method.
+        blocks: Block that replaces ∂²E/∂xᵢ² in a vertex update: "bound", positive definite [PBNG eq. 33], or
+            "exact", the block itself. "exact" is vertex block descent (VBD); its steps may go uphill in
+            compressed, nearly incompressible bodies.
+        iterations: Sweeps per step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "pbng"
@@ -156,7 +181,7 @@ class PBNG(Solver):
 
 
 class PBNGRun(Run):
-    """PBNG at work on one problem."""
+    """PBNG run on one problem."""
 
     check_every = 10
 
@@ -169,7 +194,7 @@ class PBNGRun(Run):
         self._see_stencils()
 
     def _see_stencils(self) -> None:
-        """Prepare what depends on the stencils that there are."""
+        """Prepare all data that depend on the current stencils."""
         p = self.problem
         self._version, self._moves = p.layout.version, p.contacts.moves
         acceleration = acceleration_of(self.options.acceleration)
@@ -183,7 +208,7 @@ class PBNGRun(Run):
 
     @property
     def _exchanged(self) -> bool:
-        """Whether stencils or rigid bodies have changed since the last look at them."""
+        """True if stencils or rigid bodies have changed since they were last processed."""
         return (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves)
 
     @property
@@ -195,7 +220,7 @@ class PBNGRun(Run):
         return self.acceleration.guarded
 
     def rejected(self) -> list[int]:
-        """Moves of vertices that were not finite and therefore not made, since this was last asked."""
+        """Return the number of discarded non-finite moves of each batch member, and reset the counters."""
         p = self.problem
         totals = p.shared("rejected in all", lambda: Totals(p))
         counts = np.rint(totals.added(self._rejected)[:, 0]).astype(int)
@@ -207,8 +232,11 @@ class PBNGRun(Run):
         return self.acceleration.notes(copy)
 
     def advance(self, count: int) -> None:
-        """Sweep that many times. Where stencils were exchanged, or rigid bodies moved, what is known of
-        earlier sweeps is no guide to the next."""
+        """Run `count` sweeps.
+
+        After a change of stencils or a motion of rigid bodies, the acceleration restarts: earlier sweeps do
+        not predict the next ones.
+        """
         if self._exchanged:
             self._see_stencils()
         if self.problem.gases:
@@ -227,7 +255,7 @@ class PBNGRun(Run):
             self._sweep(count)
 
     def _sweep_and_touch(self, count: int) -> None:
-        """Find anew what obstacles vertices may touch, now and then."""
+        """Sweep with obstacles, searching for contacts every `DETECT_EVERY` sweeps."""
         while count > 0:
             some = min(count, DETECT_EVERY - self._since_detection)
             self._sweep(some)
@@ -236,7 +264,11 @@ class PBNGRun(Run):
                 self._find_planes()
 
     def _sweep_in_balls(self, count: int) -> None:
-        """Balls move along with the vertices, so that surfaces that touch can go far together."""
+        """Sweep within the trust region.
+
+        A tight trust region is rebuilt at the current positions, so that touching surfaces can move far
+        together.
+        """
         for _ in range(count):
             if self.problem.room.tight:
                 self.problem.following.make_room()
@@ -246,7 +278,7 @@ class PBNGRun(Run):
                 self._sweep(1)
 
     def _find_planes(self) -> None:
-        """Find anew the planes of obstacles that vertices may touch; that may move u."""
+        """Recompute the contact planes of obstacles at the vertices; may change u."""
         p, self._since_detection = self.problem, 0
         p.contacts.detect()
         p.room.put_back()
@@ -271,7 +303,7 @@ class PBNGRun(Run):
         self.acceleration.start_at(balances)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """See how far the residual has come; acceleration starts over where it made things worse."""
+        """Restart the acceleration if it increased the residual; return True if that changed u."""
         moved = self.acceleration.observe(balance, copy)
         self.problem.room.stale |= moved
         return moved

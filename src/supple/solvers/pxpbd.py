@@ -1,7 +1,7 @@
-"""Primal XPBD: variants that reduce the residual of the positions as well [PXPBD Algorithms 1 and 2].
+"""Primal XPBD: variants that also reduce the residual of the positions [PXPBD Algorithms 1 and 2].
 
-B-PXPBD, blended, mixes XPBD's update with a fixed-point one that restores x = x̃ + W Σ λ ∇C for the visited
-constraint; numbers are the steps of Algorithm 1:
+B-PXPBD, blended, mixes XPBD's update with a fixed-point update that restores x = x̃ + W Σ λ ∇C for the
+visited constraint. Numbers are the steps of Algorithm 1:
 
     x ← x̃,  λ ← 0,  Δx_total ← 0                            elementwise.py, ElementRun._begin_step
     for each iteration, for each constraint d               elementwise.py, element_sweeps.py
@@ -13,10 +13,10 @@ constraint; numbers are the steps of Algorithm 1:
         Δx_total ← Δx_total + Δx  [5]
     v ← (x - xₙ)/Δt                                         stepping.py
 
-Step 4 is before step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in eq. 16's denominator is a slip.
+Step 4 precedes step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in the denominator of eq. 16 is a slip.
 
-FP-PXPBD, first-Piola, keeps each element's stress P instead of multipliers: the forces -V P g are linear in
-P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. Steps of Algorithm 2:
+FP-PXPBD, first-Piola, stores the stress P of each element in place of multipliers. The forces -V P g are
+linear in P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. Steps of Algorithm 2:
 
     x ← x̃,  P ← 0                                           elementwise.py, ElementRun._begin_step
     for each iteration, for each element e                  elementwise.py, element_sweeps.py
@@ -24,14 +24,13 @@ P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. 
         for each local step of Newton's method
             h ← F + P(F) G - F̃  [1, eq. 29]                 `stress_step`
             δF ← solution of δF + (H : δF) G = -h  [3, eq. 34, 48, 49]
-            P ← P(F) + H : δF  [6, linearised as in eq. 30],  F ← F + δF
+            P ← P(F) + H : δF  [6, linearized as in eq. 30],  F ← F + δF
         x ← x - W V ΔP g  [2, 4, 5 in one]                  `_project_piola`
     v ← (x - xₙ)/Δt                                         stepping.py
 
-W = Δt²/m, and the papers' λ is ours times Δt². gᵢ: gradient of the shape function of corner i, G = V Γ with
-Γ = Σ Wᵢ gᵢ gᵢᵀ, H = ∂²ψ/∂F² or what stands for it; in the code x are displacements, not positions
-(elements/corners.py). Our own: a ζ that is safe (elements/blending.py), and that local steps are a fixed
-number.
+W = Δt²/m, and the papers' λ is ours times Δt². gᵢ is the shape gradient of corner i, G = V Γ with Γ = Σ Wᵢ gᵢ
+gᵢᵀ, and H is ∂²ψ/∂F² or its bound; in the code, x are displacements, not positions (elements/corners.py). Our
+own additions are a stable ζ (elements/blending.py) and a fixed number of local steps.
 """
 
 from __future__ import annotations
@@ -101,22 +100,32 @@ from supple.terms.element_tensors import load_matrix
 
 
 class BlendedProjection(TwoConstraints):
-    """memory: λ (rows, 2, lanes), and (rows, 6 k, lanes) the displacement that each of the two constraints
-    has given the k corners so far [m]. options: ζ, how much of XPBD's update is kept, (1,), or () for what is
-    safe (blending.py)."""
+    """Blended pair of constraints of each element.
+
+    Attributes:
+        memory: λ (rows, 2, lanes), and the displacements (rows, 6 k, lanes) by which each of the two
+            constraints has moved the k corners so far [m].
+        options: ζ, the fraction of XPBD's update that is kept, as (1,), or () for the stable value
+            (blending.py).
+    """
 
     __slots__ = ()
 
 
 class BlendedRootProjection(Projection):
-    """The one constraint C = √(2 ψ). memory: λ (rows, 1, lanes), and the displacement (rows, 3 k, lanes) that
-    it has given the corners so far. options: ζ."""
+    """Elements with the single constraint C = √(2 ψ), blended.
+
+    Attributes:
+        memory: λ (rows, 1, lanes), and the displacements (rows, 3 k, lanes) by which it has moved the corners
+            so far [m].
+        options: ζ.
+    """
 
     __slots__ = ()
 
 
 class BlendedSingleProjection(Projection):
-    """An element that is one constraint; memory and options are those of the root."""
+    """Blended single constraints; memory and options as for the root."""
 
     __slots__ = ()
 
@@ -127,8 +136,11 @@ stiffness_across.of(BlendedRootProjection)(stiffness_of_root)
 
 @physics
 def _blend(x, W, gradient, C, k, zeta, projection, row, slot):
-    """The corners after one visit of a constraint [PXPBD Algorithm 1]. In Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp what
-    is along W ∇C is added up first: ζ Δλ + (1 - ζ) λ, λ the new one. k: V k of the box in xpbd.py."""
+    """Return the corners after one blended visit of a constraint [PXPBD Algorithm 1].
+
+    In Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp, the terms along W ∇C are added first: ζ Δλ + (1 - ζ) λ, with the new λ.
+    k is the V k of the box in xpbd.py.
+    """
     multipliers, totals = projection.memory
     lam_old, dx_total = load(multipliers, row, slot), load_corners(x, totals, row, slot)
     d_lam = multiplier_step(C, k, lam_old, weighted_square(W, gradient, gradient), 1.0)
@@ -168,27 +180,33 @@ def _project_blended_single(projection, row, u):
 
 
 class PiolaProjection(Projection):
-    """memory: P (rows, 9, lanes) of each element [Pa]. options: local Newton steps per visit."""
+    """Elements with their first Piola-Kirchhoff stress as variable.
+
+    Attributes:
+        memory: P (rows, 9, lanes) of each element [Pa].
+        options: Local Newton steps per visit.
+    """
 
     __slots__ = ()
 
 
 @passage
 def stress_step(material, F, F_free, G):
-    """(P, F) after one step of Newton's method towards F + P(F) G = F̃; F_free: F̃, F without the element's own
-    stress, and G = V Γ.
+    """(P, F) after one step of Newton's method towards F + P(F) G = F̃.
 
-    This is PXPBD eq. 34 times M̂⁻¹ from the right, M̂ as below eq. 36: where all corners are free
-    Γ = Σ Wᵢ gᵢ gᵢᵀ is Δt² M̂⁻¹, and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V P, so that
+    F_free is F̃, the deformation gradient without the element's own stress, and G = V Γ.
+
+    This is PXPBD eq. 34 times M̂⁻¹ from the right, M̂ as below eq. 36: if all corners are free, Γ = Σ Wᵢ gᵢ
+    gᵢᵀ is Δt² M̂⁻¹, and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V P, so that
 
         δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) G = -h,  h = Gᵉ M̂⁻¹ = F + P G - F̃.
 
-    With H = a I + b cof ⊗ cof [eq. 48; a, b: `bound_coefficients`, 2μ and λ in the paper] follows
-    δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed
-    lacks the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ]. In the paper's letters cof is Wᵉ and Z is Zᵉ M̂; our G, h, b, W are
-    other things than its Gᵉ, hᵉ [eq. 25], bᵉ, Wᵉ. Pinned corners need no special case, and the translation bᵉ
-    [eq. 33] of steps 2 and 4 is not needed: the change of P moves the corners. The new stress is not P at the
-    new F, as in step 6, but the linearised one of eq. 30, P + a δF + b s cof, with which x = x̃ - W Σ V P g
+    With H = a I + b cof ⊗ cof [eq. 48; a, b: `bound_coefficients`, 2μ and λ in the paper] it follows that δF
+    = -(h + b s cof G) Z, Z = (I + a G)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed
+    lacks the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ]. In the paper's letters, cof is Wᵉ and Z is Zᵉ M̂; our G, h, b, W
+    differ from its Gᵉ, hᵉ [eq. 25], bᵉ, Wᵉ. Pinned corners need no special case. The translation bᵉ [eq. 33]
+    of steps 2 and 4 is not needed, because the change of P moves the corners. The new stress is not P at the
+    new F, as in step 6, but the linearized one of eq. 30, P + a δF + b s cof, with which x = x̃ - W Σ V P g
     holds to rounding.
     """
     P = stress(material, F)
@@ -205,11 +223,11 @@ def stress_step(material, F, F_free, G):
 
 @project.of(PiolaProjection)
 def _project_piola(projection, row, u):
-    """Newton on one element with the stresses of its neighbours fixed [PXPBD Algorithm 2].
+    """Newton's method on one element, with the stresses of its neighbors fixed [PXPBD Algorithm 2].
 
-    Without its own stress the element would have the deformation gradient F̃ = F + P G, G = V Γ. Wanted is F
-    with F + P(F) G = F̃. Where corners are held along some directions G is only an upper bound of how F
-    yields, and the step somewhat shorter.
+    Without its own stress, the element would have the deformation gradient F̃ = F + P G, G = V Γ. The unknown
+    is F with F + P(F) G = F̃. If corners are constrained along some directions, G is only an upper bound of
+    the compliance of F, and the step is somewhat shorter.
     """
     places, (stresses,), (newton_steps,) = projection.places, projection.memory, projection.options
     x, W, g, V, material = element(places, row, u)
@@ -227,7 +245,7 @@ def _project_piola(projection, row, u):
 
 @exert.of(PiolaProjection)
 def _exert_stresses(projection, row, u):
-    """x ← x - W V P g: the corners where the stresses that are remembered from the last step put them."""
+    """x ← x - W V P g: move the corners by the stresses stored in the previous step."""
     places, (stresses,) = projection.places, projection.memory
     x, W, g, V, _ = element(places, row, u)
     put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, load_matrix(stresses, row), g)))
@@ -235,9 +253,14 @@ def _exert_stresses(projection, row, u):
 
 @dataclass(frozen=True)
 class BPXPBD(ElementOptions):
-    """Blended primal XPBD [PXPBD section 3.3.1]. zeta: how much of XPBD's update is kept, 1 is XPBD; larger
-    is more stable, smaller reduces the residual further; by default ½ as in the paper, and more in elements
-    where that would not be stable (elements/blending.py). constraints: as for XPBD."""
+    """Blended primal XPBD [PXPBD section 3.3.1].
+
+    Args:
+        zeta: Fraction of XPBD's update that is kept; 1 is XPBD. Larger values are more stable, smaller ones
+            reduce the residual further. None is ½ as in the paper, and more in elements where ½ would be
+            unstable (elements/blending.py).
+        constraints: As for XPBD.
+    """
 
     name: ClassVar[str] = "bpxpbd"
     remembers: ClassVar[int] = 26
@@ -269,8 +292,13 @@ def _blended_single(method: BPXPBD, term: Term, places: Places) -> list:
 
 @dataclass(frozen=True)
 class FPXPBD(ElementOptions):
-    """First-Piola primal XPBD for any material [PXPBD section 3.3.3]. newton_steps: local steps per visit.
-    In pseudo-time a step takes over the stresses of the last, so that one sweep per step is enough."""
+    """First-Piola primal XPBD for any material [PXPBD section 3.3.3].
+
+    In pseudo-time, a step starts with the stresses of the previous one, so one sweep per step suffices.
+
+    Args:
+        newton_steps: Local Newton steps per visit.
+    """
 
     name: ClassVar[str] = "fpxpbd"
     remembers: ClassVar[int] = 9

@@ -1,4 +1,4 @@
-"""What every method provides."""
+"""Base classes of solvers: options with declared capabilities, and runs."""
 
 from __future__ import annotations
 
@@ -19,61 +19,86 @@ if TYPE_CHECKING:
 
 
 class Solver(ABC):
-    """A method and its options, a frozen dataclass. What it can do it says here; nobody asks for its name."""
+    """Options of a solution method, a frozen dataclass.
+
+    Class attributes declare its capabilities. Callers query these, never the name of a solver.
+    """
 
     name: ClassVar[str]
     devices: ClassVar[tuple[str, ...]] = DEVICES
-    """Where it can run; the first where it is asked for another and may choose."""
+    """Supported devices. The first one replaces an unsupported request if a choice is permitted."""
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
-    """In what it can compute; the last where it is asked for another and may choose."""
+    """Supported precisions. The last one replaces an unsupported request if a choice is permitted."""
     batches: ClassVar[bool] = False
-    """Whether it moves many instances of the state together, on a device; otherwise they are solved one by
-    one."""
+    """True if a device solves a batch of states at once; otherwise batch members are solved one by one."""
     solves_systems: ClassVar[bool] = False
-    """Whether an iteration solves a linear system of all vertices: it takes long, and after few of them
-    nothing but rounding is left."""
+    """True if an iteration solves a global linear system.
+
+    Such iterations are slow, and after a few of them only rounding errors remain.
+    """
     recovers: ClassVar[bool] = False
-    """Whether it always unfolds inverted elements of materials with a barrier, where forces are infinite."""
+    """True if the method always unfolds inverted elements of barrier materials, whose forces are infinite."""
     any_term: ClassVar[bool] = True
-    """Whether it treats every term, by its forces; otherwise those for which it says how (see `projects`)."""
+    """True if the method treats any term by its forces; otherwise terms need a projection, see `projects`."""
     parts: ClassVar[dict[str, dict[str, type]]] = {}
-    """Options that are objects with options of their own: option → its kinds by name. None is "none"."""
+    """Options with options of their own: option → classes by name. The name of None is "none"."""
     only_with: ClassVar[dict[str, tuple[str, str]]] = {}
-    """Options that do nothing unless another has some value: option → (the other, its value)."""
+    """Options without effect unless another option has a certain value: option → (other option, value)."""
 
     takes_guess: ClassVar[bool] = True
-    """Whether a step may start anywhere; otherwise the method has a start of its own, from û."""
+    """True if a step accepts any initial guess; otherwise the method starts from its own, based on û."""
 
     iterations: int | None = None
-    """Iterations per step when a call sets no other limit."""
+    """Iterations per step unless the call sets a limit."""
     damping: float = 0.0
-    """The part of every velocity that it takes away in a step of a motion."""
+    """Fraction of every velocity that is removed per time step."""
 
     @property
     def balances_forces(self) -> bool:
-        """Whether it goes where forces balance; otherwise it makes constraints vanish, whatever forces there
-        are."""
+        """True if the method converges to force balance; False if it satisfies constraints instead."""
         return True
 
     def phases(self) -> tuple[Solver, ...]:
-        """Itself, and where it chooses between methods as it runs, itself beginning with another."""
+        """Return the solver, followed by variants for starts in a later phase.
+
+        Methods that switch algorithms during a run have such variants.
+        """
         return (self,)
 
     def near_the_end(self) -> Solver:
-        """Itself as it does best where it begins close to what it looks for."""
+        """Return the variant of the solver that suits initial guesses close to the solution."""
         return self
 
     @abstractmethod
     def begin(self, problem: Problem) -> Run:
-        """Put the method to work on a problem, from the problem's present u."""
+        """Start a run from the current displacements u of a problem.
+
+        Args:
+            problem: Problem to solve.
+
+        Returns:
+            Run with the private state of the method.
+        """
 
     def memory(self, model: Model, number: int) -> int:
-        """Bytes that a run keeps beside the problem for one instance of the state, about, in numbers of so
-        many bytes."""
+        """Estimate the memory of a run per batch member [bytes], excluding the problem itself.
+
+        Args:
+            model: Model.
+            number: Size of a floating-point number [bytes].
+        """
         return 0
 
     def refuse_unable(self, device: str, precision: str) -> None:
-        """Refuse a device or a precision that the method does not know, with who does."""
+        """Reject an unsupported device or precision; the message names solvers that support it.
+
+        Args:
+            device: Device name.
+            precision: "float32" or "float64".
+
+        Raises:
+            ValueError: The method does not support the device or the precision.
+        """
         from supple.solvers import SOLVERS
 
         for name, asked, own in (("device", device, self.devices), ("precision", precision, self.precisions)):
@@ -84,7 +109,12 @@ class Solver(ABC):
 
 
 def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
-    """Those of the options given to a kind of solver that do nothing, with what is to be said of each."""
+    """Find given options without effect; return an explanation for each.
+
+    Args:
+        kind: Solver class.
+        options: Given options; defaults apply to all others.
+    """
     defaults = {option.name: option.default for option in fields(kind)}  # type: ignore[arg-type]
     found = {}
     for name, (other, value) in kind.only_with.items():
@@ -95,100 +125,124 @@ def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, st
 
 
 class Run(ABC):
-    """A method at work. It owns whatever private state it needs; u lives in the problem."""
+    """A solver run on one problem. It owns the private state of the method; the problem owns u."""
 
     problem: Problem
 
     check_every: int = 1
-    """Iterations between looks at the residual when nobody asks for more."""
+    """Default number of iterations between residual checks."""
 
     patience: int = 500
-    """Iterations without progress after which a run is asked whether at least its energy falls."""
+    """Iterations without progress after which a run stagnates, unless its energy still decreases."""
 
     @property
     def colours(self) -> int:
-        """Groups of vertices or elements that a sweep goes through one after the other; 0 if none."""
+        """Number of colors (groups of vertices or elements processed in turn); 0 without coloring."""
         return 0
 
     @property
     def recovers(self) -> bool:
-        """Whether the method unfolds inverted elements of materials with a barrier, where forces are
-        infinite."""
+        """True if the method unfolds inverted elements of barrier materials, whose forces are infinite."""
         return False
 
     @property
     def guarded(self) -> bool:
-        """Whether the method must observe the residual to stay stable."""
+        """True if the method must observe the residual to remain stable."""
         return False
 
     @property
     def exact(self) -> Problem | None:
-        """A problem in float64 with the state of which the problem's is the rounded one; None where the run
-        knows no better."""
+        """Float64 twin problem with the unrounded state, None without one."""
         return None
 
     unbounded: bool = False
-    """Whether the energy falls without end, as far as can be seen."""
+    """True if the energy appears to be unbounded below."""
 
     finished_alone: bool = False
-    """Whether copies of the state that do not arrive together are to be solved one by one."""
+    """True if batch members that have not converged are to be refined after the batched run."""
 
     def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
-        """Newton steps of some copies of the state at once, to this distance [of the size] of the
-        equilibrium; None where the method makes none."""
+        """Create batched Newton steps for selected batch members; None for methods without them.
+
+        Args:
+            copies: Indices of the batch members.
+            distance: Distance from the equilibrium to reach, relative to the size of the body, or None.
+        """
         return None
 
     def leaving(self) -> np.ndarray:
-        """(copies,) which copies of the state will sooner arrive alone."""
+        """(batch,) bool: True for batch members whose separate solves converge sooner."""
         return np.zeros(self.problem.copies, bool)
 
     def rejected(self) -> list[int]:
-        """Moves that were not finite and therefore not made, of every copy of the state, since this was last
-        asked of a run on the same problem."""
+        """Return the number of discarded non-finite moves of each batch member, and reset the counters.
+
+        The counters are shared by all runs on the problem.
+        """
         return [0] * self.problem.copies
 
     def notes(self, copy: int = 0) -> list[str]:
-        """Sentences for the report."""
+        """Return sentences for the report of a batch member."""
         return []
 
     def start_at(self, balances: Balances) -> None:  # noqa: B027
-        """Take note of the balances of all copies where a solve starts."""
+        """Record the initial residuals of all batch members."""
 
     def aim(  # noqa: B027
         self, tolerance: float | None, max_iterations: int | None, budget: float | None
     ) -> None:
-        """Know, before the first iteration, the imbalance to reach, the iterations that are allowed and the
-        time budget [s], None where there is none."""
+        """Set the termination criteria before the first iteration; unset criteria are None.
+
+        Args:
+            tolerance: Imbalance to reach.
+            max_iterations: Iteration limit.
+            budget: Time budget [s].
+        """
 
     def go_on(self, imbalance: float, copy: int = 0) -> None:  # noqa: B027
-        """Know that a copy has reached the imbalance, but not yet the distance to the equilibrium, for which
-        this imbalance may do."""
+        """Continue a batch member that reached the tolerance but not the required distance from equilibrium.
+
+        Args:
+            imbalance: Smaller imbalance, estimated to suffice for the distance.
+            copy: Index of the batch member.
+        """
 
     def on_its_way(self, copy: int) -> bool:
-        """Whether a copy still goes somewhere though neither its forces nor its energy fall: a motion that
-        has not come to rest."""
+        """True if a pseudo-time motion has not come to rest.
+
+        Such a batch member continues even without decrease of residual or energy.
+        """
         return False
 
     def residuals(self) -> tuple[float, float] | None:
-        """(|g| [N], |h|), the primary and the secondary residual of methods that have multipliers beside the
-        positions [PXPBD eq. 11, 12]; None of others."""
+        """Primary and secondary residual norms (|g| [N], |h|) [PXPBD eq. 11, 12].
+
+        None for methods without multipliers.
+        """
         return None
 
     def leave_saddle(self, copy: int = 0) -> bool:
-        """Know that the forces on a copy balance here, but that in some direction the energy falls; True
-        where the method will go there."""
+        """Continue from an unstable equilibrium, where the energy decreases in some direction.
+
+        Returns:
+            True if the method follows such a direction.
+        """
         return False
 
     @abstractmethod
     def advance(self, iterations: int) -> None:
-        """Do that many iterations."""
+        """Run a number of iterations."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """See how far the residual has come; True when that led the method to change u."""
+        """Check the current residual of a batch member; return True if the method changed u in response."""
         return False
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
-        """See how far the residuals of all active copies have come; (copies,) which of them were changed."""
+        """Check the current residuals of all active batch members.
+
+        Returns:
+            (batch,) bool: True for batch members whose u the method changed in response.
+        """
         moved = np.zeros(self.problem.copies, bool)
         for copy in active.tolist():
             moved[copy] = self.observe(balances[copy], copy)

@@ -1,17 +1,17 @@
 """XPBD with continuum constraints, decoupled pairs or the square root of the energy [BNH Algorithms 1 and 2]:
 
     x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
-    for each iteration, for each element, colour by colour  elementwise.py, element_sweeps.py
+    for each iteration, for each element, color by color    elementwise.py, element_sweeps.py
         for each constraint C of it                         `_project_two`, or `_project_root`: one C
             C, k, ∇C at x                                   `constraint_pair` of the material, `gradients`
             Δλ ← -(V k C + λ)/(V k ∇C W ∇Cᵀ + 1)            `multiplier_step`
             λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `update`, which is `_solve_constraint`
     v ← (x - xₙ)/Δt                                         stepping.py
 
-ψ is written as Σ k/2 C², k in [Pa] where C is a number, and each constraint keeps a multiplier λ, such that
-λ ∇C is the force that it exerts; at convergence λ = -V k C [BNH eq. 4, PBNG eq. 23]. One visit solves
-C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen, which leaves out that the gradients of all other
-constraints turn as well: the reason why XPBD's residual stagnates [PXPBD section 3.3].
+ψ is written as Σ k/2 C², with k in [Pa] for dimensionless C. Each constraint has a multiplier λ, such that λ
+∇C is the force that it exerts; at convergence, λ = -V k C [BNH eq. 4, PBNG eq. 23]. One visit solves C(x +
+Δx) V k + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. This neglects the rotation of the gradients of all
+other constraints, the reason for the stagnation of XPBD's residual [PXPBD section 3.3].
 
     BNH                                 here
     α, α̃ = α/Δt²                        1/(V k), 1/(V k Δt²)
@@ -22,14 +22,15 @@ constraints turn as well: the reason why XPBD's residual stagnates [PXPBD sectio
     C₁, C₂ [PXPBD eq. 5]                first and second constraint of materials/corotated.py
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
 
-D in the code is ∂C/∂F, and x the displacement of a corner, not its position (elements/corners.py). Algorithm
-2 orders all constraints by colours; here both of an element follow each other in one visit. Our own:
-`LEAST_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish at rest.
+In the code, D is ∂C/∂F, and x is the displacement of a corner, not its position (elements/corners.py).
+Algorithm 2 orders all constraints by color; here, one visit updates both constraints of an element in turn.
+Our own additions are `LEAST_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish
+at rest.
 
-Where C is not 0 in the undeformed body, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only
-as long as both gradients are what they were), the frozen gradients cost a part of the whole elastic force:
-iterated to its end such a step is wrong by as much at any load, however small. Few sweeps in short steps hide
-it.
+C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -V k C there, and the forces cancel
+only while both gradients keep their values. Frozen gradients then cause an error that is a fraction of the
+whole elastic force. A step that is iterated to convergence has this error at any load, however small. Few
+sweeps in short steps hide it.
 """
 
 from __future__ import annotations
@@ -60,25 +61,26 @@ from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 
 LEAST_MOBILITY = 1e-3
-"""Part of the mobility Σ W|∇C|² away from rest that a hard constraint is given at least."""
+"""Smallest mobility Σ W|∇C|² of a hard constraint, relative to its value away from rest."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+"""Identity matrix, row by row."""
 
 VANISHES_BELOW = 1e-3
-"""|C| of constraints that are of the size of strains below which they count as 0."""
+"""Values |C| of strain-like constraints below this one count as 0."""
 
 FEW_SWEEPS = 3
-"""Sweeps per step beyond which a pair that does not vanish at rest is remarked on."""
+"""Most sweeps per step without a remark on pairs that do not vanish at rest."""
 
 
 class TwoConstraints(Projection):
-    """Elements of two constraints, visited one after the other: `update` says what is done to each."""
+    """Elements with two constraints, updated sequentially by `update`."""
 
     __slots__ = ()
 
 
 class Pair(TwoConstraints):
-    """The two constraints of XPBD, with a remark for reports where they do not vanish at rest."""
+    """XPBD constraint pair, with a report remark on pairs that do not vanish at rest."""
 
     __slots__ = ()
 
@@ -94,36 +96,52 @@ class Pair(TwoConstraints):
 
 
 class PairProjection(Pair):
-    """memory: λ of the two constraints of each element, (rows, 2, lanes). options: (compliant,), 1.0, or 0.0
-    for hard constraints, without compliance."""
+    """Constraint pair of each element, updated sequentially.
+
+    Attributes:
+        memory: λ of both constraints, (rows, 2, lanes).
+        options: (compliant,), 1.0, or 0.0 for hard constraints, without compliance.
+    """
 
     __slots__ = ()
 
 
 class RootProjection(Projection):
-    """memory: λ of C = √(2 ψ), (rows, 1, lanes). options: (compliant,), 1.0 or 0.0."""
+    """Elements with the single constraint C = √(2 ψ).
+
+    Attributes:
+        memory: λ, (rows, 1, lanes).
+        options: (compliant,), 1.0 or 0.0.
+    """
 
     __slots__ = ()
 
 
 class CompliantProjection(Projection):
-    """memory: λ of an element that is one constraint, (rows, 1, lanes). options: (compliant,), 1.0 or 0.0."""
+    """Elements that consist of one constraint.
+
+    Attributes:
+        memory: λ, (rows, 1, lanes).
+        options: (compliant,), 1.0 or 0.0.
+    """
 
     __slots__ = ()
 
 
 @cache
 def vanishes_at_rest(kind: Any) -> bool:
-    """Whether both constraints of a kind of material are 0 where it is not deformed."""
+    """True if both constraints of a material class vanish in the undeformed state."""
     C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
     return abs(C) < VANISHES_BELOW and abs(C2) < VANISHES_BELOW
 
 
 @physics
 def multiplier_step(C, k, lam, square, compliant):
-    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11], k the V k of the box, and λ the
-    papers' over Δt², so that λ ∇C is a force; without compliance, as k → ∞, -C/Σ W|∇C|², which is PBD's
-    [PBNG section 6.1]. (PBNG eq. 26 as printed has C where λ should be.)"""
+    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11].
+
+    k is the V k of the box, and λ the papers' λ over Δt², so that λ ∇C is a force. Without compliance, k → ∞
+    gives -C/Σ W|∇C|², the update of PBD [PBNG section 6.1]. (PBNG eq. 26 as printed has C in place of λ.)
+    """
     bottom = k * square + compliant
     moves = bottom > 0.0
     return -(k * C + compliant * lam) / select(moves, bottom, 0.0 * bottom + 1.0)
@@ -131,9 +149,14 @@ def multiplier_step(C, k, lam, square, compliant):
 
 @physics
 def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
-    """The corners after one XPBD update of a constraint; k: V k of the box, slot: which of the element's
-    multipliers is its λ. reach: Σ W|∇C|² as it is away from rest; in the undeformed body, where gradients
-    vanish and a C with an ε under its root does not, a part of it keeps hard ones from overshooting."""
+    """Apply one XPBD update of a constraint; return the new corners.
+
+    Args:
+        k: V k of the box.
+        slot: Index of the constraint's multiplier λ in the element.
+        reach: Σ W|∇C|² away from rest. In the undeformed body, gradients vanish while a C with an ε under its
+            root does not; a fraction of `reach` keeps hard constraints from overshooting there.
+    """
     (multipliers,), (compliant,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
     square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * LEAST_MOBILITY * reach
@@ -144,8 +167,11 @@ def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
 
 @physics
 def root_constraint(material, F):
-    """C = √(2 ψ + ε) [√Pa] and ∂C/∂F = P/C, ε = 1e-12 μ lest P/C is 0/0 at rest. With k = V that is the
-    energy of PXPBD section 5.3, whose C = √ψ has the 2 in its compliance instead."""
+    """C = √(2 ψ + ε) [√Pa] and ∂C/∂F = P/C; ε = 1e-12 μ avoids P/C = 0/0 at rest.
+
+    With k = V, this is the energy of PXPBD section 5.3, whose C = √ψ has the factor 2 in its compliance
+    instead.
+    """
     energy = psi(material, F)
     C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * shear_modulus(material))
     return C, scaled(1.0 / C, stress(material, F))
@@ -153,14 +179,21 @@ def root_constraint(material, F):
 
 @generic
 def update(projection, x, W, g, gradient, C, k, row, slot):
-    """The corners after an update of a constraint with stiffness k, V k of the box, whose multiplier is in
-    that slot; g: shape gradients, which tell how mobile the element is."""
+    """Update one constraint; return the new corners.
+
+    Args:
+        g: Shape gradients, which determine the mobility of the element.
+        k: Stiffness, V k of the box.
+        slot: Index of the constraint's multiplier in the element.
+    """
 
 
 @project.of(TwoConstraints)
 def _project_two(projection, row, u):
-    """Both constraints of an element, one after the other: BNH Algorithm 2, but in one visit, so that a pair
-    is a node of the graph that is coloured, not each constraint."""
+    """Update both constraints of an element in turn: BNH Algorithm 2 with one visit per pair.
+
+    The graph that is colored has one node per pair, not one per constraint.
+    """
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
@@ -177,8 +210,10 @@ def _update_pair(projection, x, W, g, gradient, C, k, row, slot):
 
 @project.of(RootProjection)
 def _project_root(projection, row, u):
-    """The square root of the energy, for any material. PXPBD section 5.3 finds it unstable; here, where ψ is
-    lifted by 1e-12 μ, it jitters."""
+    """Update the square-root energy constraint of any material.
+
+    PXPBD section 5.3 finds it unstable; here, with ψ raised by 1e-12 μ, it jitters.
+    """
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
@@ -189,7 +224,7 @@ def _project_root(projection, row, u):
 
 @project.of(CompliantProjection)
 def _project_compliant(projection, row, u):
-    """An element that is one constraint [BNH Algorithm 1]."""
+    """Update an element that consists of one constraint [BNH Algorithm 1]."""
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
@@ -197,18 +232,23 @@ def _project_compliant(projection, row, u):
 
 
 def has_pair(material: Any) -> bool:
-    """Whether a material can be written as two constraints."""
+    """True if a material's energy is implemented as two constraints."""
     return constraint_pair.known(type(material))
 
 
 @dataclass(frozen=True)
 class XPBD(ElementOptions):
-    """XPBD. constraints: "pair", two per element [BNH eq. 8-9 for neo-Hookean, PXPBD eq. 5 for corotated];
-    "root", the square root of the energy, for any material; "auto", the pair where the material has one.
-    compliant: False makes every constraint of an element hard, as stiff as sweeps allow, whatever the
-    material's stiffness: PBD as XPBD's limit [PBNG section 6.1], a baseline; attachments keep theirs.
-    primary: "kept" does not drop the residual of the positions, see kept_primary.py [PXPBD Fig. 3b]:
-    unstable, a baseline; for materials that are a pair, in steps of time."""
+    """XPBD with continuum constraints.
+
+    Args:
+        constraints: "pair", two per element [BNH eq. 8-9 for neo-Hookean, PXPBD eq. 5 for corotated]; "root",
+            the square root of the energy, for any material; "auto", the pair if the material has one.
+        compliant: False makes every constraint of an element hard, as stiff as the sweeps allow, whatever the
+            stiffness of the material: PBD as the limit of XPBD [PBNG section 6.1], a baseline. Attachments
+            keep their stiffness.
+        primary: "kept" includes the primary residual of the positions, see kept_primary.py [PXPBD Fig. 3b];
+            an unstable baseline, for materials with a pair, in dynamics only. "omitted" is XPBD.
+    """
 
     name: ClassVar[str] = "xpbd"
     remembers: ClassVar[int] = 2
@@ -276,7 +316,7 @@ def check_constraints(asked: str) -> None:
 
 
 def use_root(method: str, choice: str, material: Any) -> bool:
-    """Whether to take the square root of the energy rather than the material's pair of constraints."""
+    """True if a solver uses the square root of the energy instead of a constraint pair."""
     if choice == "pair":
         require_pair(method, material)
     return choice == "root" or (choice == "auto" and not has_pair(material))

@@ -1,2 +1,1 @@
-"""What the element-wise methods are made of: corners of elements, projections of terms, sweeps, steps of
-(pseudo-)time."""
+"""Building blocks of element-wise methods: element data, projections, sweeps, steps in (pseudo-)time."""

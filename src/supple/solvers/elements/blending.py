@@ -1,11 +1,10 @@
-"""ζ, how much of XPBD's update B-PXPBD keeps [PXPBD eq. 21], where nobody has chosen it.
+"""Default blend factor ζ of B-PXPBD, the fraction of XPBD's update that is kept [PXPBD eq. 21].
 
-What an element resists across the gradients of its constraints, with a stiffness k, the fixed-point part of
-an update treats explicitly: a visit changes the element's displacement by 1 - ζ of what it lacks, and what it
-lacks depends on that displacement by about 1 + q, q = V k tr Γ. Visits one after the other, each of its own
-element, come to an end as long as (1 - ζ)(1 + q) stays below 2 in every element, whatever its neighbours are
-like. Since k depends on how a material is strained, and on how much a muscle is activated, it is found anew
-in every visit. ½ is the paper's ζ.
+The fixed-point part of an update is explicit in the stiffness k of an element across its constraint
+gradients. A visit changes the displacement of the element by the fraction 1 - ζ of its error, and that error
+depends on the displacement by a factor of about 1 + q, q = V k tr Γ. Sequential visits, each to its own
+element, converge if (1 - ζ)(1 + q) stays below 2 in every element, for any neighbors. k depends on the strain
+and on the activation of a muscle, so every visit evaluates it. The paper's ζ is ½.
 """
 
 from __future__ import annotations
@@ -20,28 +19,37 @@ from supple.materials import Material, bound_coefficients, shear_modulus, stiffe
 from supple.solvers.elements.projection import Projection, require
 
 SAFE = 2.0
-"""(1 - ζ) q at most. On a clamped falling block the bound lies between 2 and 4, for tr Γ is more than the
-largest eigenvalue of Γ."""
+"""Upper bound of (1 - ζ) q.
+
+On a clamped falling block, the limit of stability lies between 2 and 4, because tr Γ exceeds the largest
+eigenvalue of Γ.
+"""
 
 
 @generic
 def stiffness_across(projection, material, F):
-    """About the largest stiffness k [Pa] of an element across the gradients of its constraints."""
+    """Approximate largest stiffness k [Pa] of an element across the gradients of its constraints."""
 
 
 def stiffness_of_pair(projection: Any, material: Any, F: Any) -> Any:
-    """2μ: what is stiff about a material with two constraints is along their gradients."""
+    """2μ, because the stiff directions of a two-constraint material lie along the gradients."""
     return 2.0 * shear_modulus(material)
 
 
 def stiffness_of_root(projection: Any, material: Any, F: Any) -> Any:
-    """One constraint leaves all but one direction."""
+    """Largest stiffness of the material; a single constraint leaves all directions but one."""
     return stiffest(material, F)
 
 
 def zeta_of(projection: Any, material: Any, F: Any, reach: Any) -> Any:
-    """ζ in a visit of an element: of the options of its projection the first, (1,), or 1 - min(½, 2/q) where
-    that is (). reach: V tr Γ [1/Pa]."""
+    """Blend factor ζ for a visit of an element.
+
+    Args:
+        projection: Projection, whose first option is ζ as (1,), or () for 1 - min(½, 2/q).
+        material: Material of the elements.
+        F: Deformation gradient.
+        reach: V tr Γ [1/Pa].
+    """
 
 
 @chosen_by_type(zeta_of)
@@ -58,7 +66,7 @@ def _safe(reach, stiffness):
 
 
 def zeta_option(method: Any, material: Any, root: bool) -> Any:
-    """What options of projections have of ζ: (1,) where it was chosen, else ()."""
+    """Return ζ as projection option: (1,) if the user set it, otherwise ()."""
     require(method.name, material, shear_modulus)
     if method.zeta is not None:
         return np.array([method.zeta], float)

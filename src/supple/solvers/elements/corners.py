@@ -1,4 +1,4 @@
-"""An element's corners as tuples, the one that comes first in its row leading: what a visit works with."""
+"""Corners of elements as tuples, starting with the first corner of the packed row: data of one visit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from supple.terms.elastic import (
 from supple.terms.straining import from_start
 
 spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
-"""M gᵢ for all corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""
+"""M gᵢ for all corners: with M = ∂C/∂F, the gradients ∂C/∂xᵢ = M gᵢ."""
 
 weighted_square = total("W, a, b", "W[i] * dot(a[i], b[i])", dot, over="a")
 """Σ Wᵢ aᵢ · bᵢ."""
@@ -53,7 +53,7 @@ _corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", cou
 
 @physics
 def mobility(W, g):
-    """Γ = Σ Wᵢ gᵢ gᵢᵀ: forces -V P gᵢ at the corners change F by -V P Γ."""
+    """Γ = Σ Wᵢ gᵢ gᵢᵀ; forces -V P gᵢ at the corners change F by -V P Γ."""
     return outer_sum(weighted(W, g), g)
 
 
@@ -61,7 +61,7 @@ _six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", c
 
 
 def held_corners(places: Any, row: Any) -> Any:
-    """N of each corner, or () where no vertex is held along some directions."""
+    """Projection N onto constrained directions of each corner; () for models without such directions."""
 
 
 @chosen_by_type(held_corners)
@@ -75,8 +75,10 @@ _free_each = each("N, a", "free_part(N[i], a[i])", free_part, over="N")
 
 
 def free_corners(N: Any, a: Any) -> Any:
-    """aᵢ - Nᵢ aᵢ: what vectors of the corners, such as gradients, have across the directions that are held.
-    W then stands for Wᵢ (I - Nᵢ)."""
+    """aᵢ - Nᵢ aᵢ: corner vectors, such as gradients, without components along constrained directions.
+
+    W then represents Wᵢ (I - Nᵢ).
+    """
 
 
 @chosen_by_type(free_corners)
@@ -87,7 +89,7 @@ def _free_corners(N, a):
 
 
 def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
-    """v - N v of one corner, N as in `Places.held`: what v has across the directions that are held there."""
+    """v - N v: vector of one corner without components along constrained directions, N of `Places.held`."""
 
 
 @chosen_by_type(free_corner)
@@ -106,8 +108,7 @@ def corners_of(places, row, u):
 
 @physics
 def element(places, row, u):
-    """(x, W, g, V, material): displacements, W and shape gradients of the corners, volume [m³] and
-    material."""
+    """(x, W, g, V, material): displacements, W, shape gradients, volume [m³] and material of an element."""
     x, W = corners_of(places, row, u)
     rows = places.rows
     return x, W, shape_gradients(rows, row), rest_volume(rows, row), material_at(rows, row)
@@ -115,14 +116,16 @@ def element(places, row, u):
 
 @physics
 def gradients(places, row, D, g):
-    """∂C/∂xᵢ = D gᵢ of a constraint with D = ∂C/∂F, without what they have along directions that are held."""
+    """∂C/∂xᵢ = D gᵢ with D = ∂C/∂F, without the components along constrained directions."""
     return free_corners(held_corners(places, row), spread(D, g))
 
 
 @physics
 def one_constraint(places, row, x):
-    """(C, ∂C/∂xᵢ, k) of elements that are one constraint each, the gradients as above; k is 0 where there is
-    no element."""
+    """(C, ∂C/∂xᵢ, k) of elements that consist of one constraint; k = 0 in padding.
+
+    The gradients have no components along constrained directions.
+    """
     C, gradient, k = constraint_of_corners(places.rows, row, x)
     return C, free_corners(held_corners(places, row), gradient), k
 
@@ -150,7 +153,7 @@ _put_others = each(
 
 @physics
 def put_corners(places, row, u, x):
-    """Write the displacements of the corners back."""
+    """Write the displacements of the corners back to u."""
     x = from_start(places.rows, row, x)
     scatter(u, places.own, row, 0, x[0])
     _put_others(u, places.rows.others, row, x)
@@ -165,11 +168,11 @@ _store_from = each(
 
 @physics
 def load_corners(x, data, row, which):
-    """A vector for each of the corners x: the first, second, ... such set of numbers in a row."""
+    """Load the vectors of all corners from set number `which` of a packed row; x gives the corner count."""
     return _load_from(x, data, row, 3 * len(x) * which)
 
 
 @physics
 def store_corners(data, row, which, x):
-    """The reverse of `load_corners`."""
+    """Inverse of `load_corners`."""
     _store_from(data, row, 3 * len(x) * which, x)

@@ -1,4 +1,4 @@
-"""Sweeps over elements: every projection of every term in turn, colour by colour."""
+"""Sweeps over elements: all projections of all terms in sequence, color by color."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from supple.solvers.iterating import iterate
 
 
 def rows_of(start: Any, batch: int) -> tuple[int, int]:
-    """The first row of a batch, and the one that follows its last: both are in `start`, but where that is ()
-    and every batch is one row."""
+    """Row range (first, last) of a batch, last excluded.
+
+    `start` holds both; start = () means that every batch is one row.
+    """
     return start[batch], start[batch + 1]
 
 
@@ -26,7 +28,7 @@ def _rows_of(start, batch):
 
 
 class Visits(NamedTuple):
-    """Visit all elements of a projection."""
+    """Work item: update one batch of a projection's elements."""
 
     projection: Any
     u: Any
@@ -40,8 +42,10 @@ def _visit_batch(visits, batch):
 
 
 def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
-    """Visit every element of every projection once, one projection after the other, colour by colour; returns
-    the phase that follows."""
+    """Update every element of every projection once, color by color; return the next phase.
+
+    Projections are processed one after another.
+    """
     return phase
 
 
@@ -60,7 +64,7 @@ def _sweep_projections(projections, team, phase, u):
 
 
 class ElementSweep(NamedTuple):
-    """Visit every element of all projections once."""
+    """Iteration of element-wise methods: one sweep over all projections."""
 
     projections: Any
     u: Any

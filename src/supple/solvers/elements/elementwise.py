@@ -1,8 +1,8 @@
-"""What the element-wise methods share: options, steps of (pseudo-)time, and the run itself.
+"""Common parts of element-wise methods: options, steps in (pseudo-)time, and the run itself.
 
-All of them solve x = x̃ + W Σ f(x) [GPBD eq. 6], where x̃ is where inertia and external forces alone would
-take the vertices, f are the forces of the elements, and W = Δt²/m, 0 for pinned vertices. A sweep visits
-every element once and changes the positions of its vertices and what the method remembers of the element.
+All of them solve x = x̃ + W Σ f(x) [GPBD eq. 6]. x̃ are the positions under inertia and external forces
+alone, f are the forces of the elements, and W = Δt²/m, 0 for pinned vertices. A sweep visits every element
+once and updates the positions of its vertices and its history variables.
 """
 
 from __future__ import annotations
@@ -35,20 +35,28 @@ from supple.solvers.iterating import iterations
 from supple.solvers.solver import Run, Solver
 
 REST, WEIGHTS = 10, 4
-"""Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
+"""Numbers read by a visit of a tetrahedron: shape gradients and volume, and W of the corners."""
 
 
 @dataclass(frozen=True)
 class ElementOptions(Solver):
     """Options of every element-wise method.
 
-    ordering: "colours" of single elements, "clusters" of up to cluster_size of them [BNH Algorithm 4], or
-    "cells" of a block; vertex_order: "smallest_last" takes elements in such an order of their vertices before
-    that [BNH section 6.2], "mesh" as they come. weak_first: visit weak constraints before the elements
-    instead of after them. A quasistatic problem is run to rest in pseudo-time (XPBD-QS) [PBNG section 6.1],
-    in steps of pseudo_dt seconds with sweeps_per_step sweeps each; pseudo_time: "flow", which begins every
-    step without velocity, or "dynamics", which keeps velocities but for the part pseudo_damping, as the paper
-    does. iterations: sweeps per step when a call sets no other limit.
+    A quasistatic problem is run to rest in pseudo-time (XPBD-QS) [PBNG section 6.1].
+
+    Args:
+        ordering: Parallel units: "colours" of single elements, "clusters" of up to cluster_size elements [BNH
+            Algorithm 4], or "cells" of a block.
+        vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
+            "mesh" keeps the order of the mesh.
+        cluster_size: Largest number of elements in a cluster.
+        weak_first: Visit weak constraints before the elements instead of after them.
+        pseudo_dt: Step size of pseudo-time [s].
+        sweeps_per_step: Sweeps per step of pseudo-time.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
+            fraction pseudo_damping, as in the paper.
+        pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
+        iterations: Sweeps per step unless the call sets a limit.
     """
 
     ordering: Literal["colours", "clusters", "cells"] = "colours"
@@ -80,10 +88,12 @@ class ElementOptions(Solver):
     }
     batches: ClassVar[bool] = True
     resumes: ClassVar[bool] = False
-    """Whether a step of pseudo-time takes over the forces of the last one: possible where they are linear in
-    what the method remembers."""
+    """True if a step of pseudo-time starts with the forces of the previous one.
+
+    This requires forces that are linear in the history variables.
+    """
     remembers: ClassVar[int] = 0
-    """Numbers that it keeps of each tetrahedron."""
+    """Number of history variables per tetrahedron."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
@@ -93,7 +103,7 @@ class ElementOptions(Solver):
 
 
 class ElementRun(Run):
-    """An element-wise method at work on one problem, which has one run of a method at a time."""
+    """Run of an element-wise method; a problem supports one run per method at a time."""
 
     check_every = 10
     patience = 1000
@@ -111,7 +121,7 @@ class ElementRun(Run):
 
     @property
     def dynamic(self) -> bool:
-        """Whether the steps are those of time, not of pseudo-time."""
+        """True for steps in time, False for steps in pseudo-time."""
         return self._workplace.dynamic
 
     @property
@@ -125,7 +135,7 @@ class ElementRun(Run):
 
     @property
     def colours(self) -> int:
-        """Colours of all projections together."""
+        """Total number of colors of all projections."""
         return self._workplace.phases
 
     def notes(self, copy: int = 0) -> list[str]:
@@ -138,7 +148,7 @@ class ElementRun(Run):
         return self.rest is not None and not self.rest.at_rest(copy)
 
     def advance(self, iterations: int) -> None:
-        """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
+        """Run a number of sweeps; in pseudo-time, start a new step after every `sweeps_per_step` sweeps."""
         if self.problem.layout.version != self._workplace.version:
             self._begin_again()
         while iterations > 0:
@@ -162,8 +172,10 @@ class ElementRun(Run):
             self._begin_step()
 
     def _begin_step(self) -> None:
-        """Forget all forces and move to x̃ = x + Δt v + W f_ext; the problem's u is x + Δt v already, with
-        v = 0 in pseudo-time."""
+        """Clear all forces and move to x̃ = x + Δt v + W f_ext.
+
+        The problem's u is x + Δt v already, with v = 0 in pseudo-time.
+        """
         p = self.problem
         for memory in self._workplace.memory:
             p.device.clear(memory)
@@ -172,8 +184,10 @@ class ElementRun(Run):
         self._sweeps_in_step = 0
 
     def _begin_again(self) -> None:
-        """The step from its start with other stencils: nobody knows how far those that are gone have moved
-        what. In pseudo-time that is a new step, from where the last has led."""
+        """Restart the step after a change of stencils, because displacements by removed stencils are unknown.
+
+        In pseudo-time, this is a new step from the end of the previous one.
+        """
         self._workplace = self._find_workplace()
         if self.dynamic:
             states = self.problem.states
@@ -188,8 +202,11 @@ class ElementRun(Run):
         p.device.on_records(Displace(p.u, drift, int(len(drift) > p.model.vertices + 1)))
 
     def _resume_step(self) -> None:
-        """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
-        by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
+        """Start the next step of pseudo-time with the forces of the previous one.
+
+        The start is x̃ = x + W f_ext plus W times these forces. They are applied again, since x - x̃ - W f
+        would accumulate rounding errors.
+        """
         self.problem.contacts.detect()
         self._displace()
         self.sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
@@ -197,19 +214,19 @@ class ElementRun(Run):
 
     def residuals(self) -> tuple[float, float] | None:
         from supple.solvers.elements.primal_dual import (
-            residuals,  # which knows the projections of all methods
+            residuals,  # imports the projections of all methods
         )
 
         return residuals(self)
 
     def sweep(self, projections: tuple, count: int) -> None:
-        """Visit every element of projections so many times."""
+        """Visit every element of the projections `count` times."""
         p, work = self.problem, self._workplace
         sweep = ElementSweep(projections, p.u)
         p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
 
     def _find_workplace(self) -> Workplace:
-        """That of an earlier run of this method on the problem, if it had the same W."""
+        """Return the prepared projections, cached from an earlier run of the method with the same W."""
         known = self.problem.shared("workplaces of element-wise methods", dict)
         found = known.get(self.method)
         version = self.problem.layout.version
@@ -225,7 +242,7 @@ class ElementRun(Run):
         return known[self.method]
 
     def _make_workplace(self, weights: np.ndarray, dynamic: bool, before: Workplace | None) -> Workplace:
-        """With the projections that there were before of terms that are still the same."""
+        """Prepare projections, reusing those in `before` for terms that have not changed."""
         p, method = self.problem, self.method
         terms = p.model.terms
         order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
@@ -243,7 +260,7 @@ class ElementRun(Run):
         return Workplace(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
     def _project(self, k: int, weights: np.ndarray) -> list:
-        """The projections of a term, with memory (copies, rows, fields, lanes)."""
+        """Create the projections of a term, with memory (batch, rows, fields, lanes)."""
         p, term = self.problem, self.problem.model.terms[k]
         batches = self._batches(k)
         make = maker_for(self.method, term, batches.rows)

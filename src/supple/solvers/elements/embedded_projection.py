@@ -1,9 +1,10 @@
-"""XPBD and both PXPBD on elements that a grid carries [PXPBD section 5.5].
+"""XPBD and both PXPBD for grid-embedded elements [PXPBD section 5.5].
 
-With any number of nodes a visit needs none of them one by one: whatever a constraint does to them is
-Δuᵢ = Wᵢ S Gᵢ with one matrix S for all, which changes F by S Γ, Γ = Σ Wᵢ Gᵢ Gᵢᵀ. Along ∂C/∂uᵢ = D Gᵢ,
-D = ∂C/∂F, that is S = Δλ D, and Σ Wᵢ |∂C/∂uᵢ|² = D : D Γ. So the displacement that B-PXPBD remembers of every
-node of an element is one matrix too, and FP-PXPBD, whose forces -V P Gᵢ are of this form, needs nothing else.
+An element may have any number of nodes, and a visit treats all of them by one matrix: a constraint moves the
+nodes by Δuᵢ = Wᵢ S Gᵢ with the same S for all, which changes F by S Γ, Γ = Σ Wᵢ Gᵢ Gᵢᵀ. Along ∂C/∂uᵢ = D Gᵢ,
+D = ∂C/∂F, it follows that S = Δλ D and Σ Wᵢ |∂C/∂uᵢ|² = D : D Γ. The displacement that B-PXPBD stores for
+each node of an element is therefore one matrix, too, and FP-PXPBD needs no other data, since its forces -V P
+Gᵢ have this form.
 """
 
 from __future__ import annotations
@@ -32,20 +33,35 @@ from supple.terms.embedded import EmbeddedRows, gradient_of
 
 
 class EmbeddedPair(Pair):
-    """memory: λ (rows, 2, lanes), and S (rows, 9, lanes) of each of the two constraints so far. options: ζ
-    (1,), of which 1 is XPBD, or () for what is safe (blending.py), and Γ (rows, 9, lanes)."""
+    """Pair of constraints of each embedded element.
+
+    Attributes:
+        memory: λ (rows, 2, lanes), and the accumulated S (rows, 9, lanes) of each of the two constraints.
+        options: ζ, as (1,), where 1.0 is XPBD, or () for the stable value (blending.py), and Γ (rows, 9,
+            lanes).
+    """
 
     __slots__ = ()
 
 
 class EmbeddedRoot(Projection):
-    """The one constraint C = √(2 ψ). memory: λ (rows, 1, lanes) and S. options: as above."""
+    """Embedded elements with the single constraint C = √(2 ψ).
+
+    Attributes:
+        memory: λ (rows, 1, lanes) and S.
+        options: ζ and Γ, as for `EmbeddedPair`.
+    """
 
     __slots__ = ()
 
 
 class EmbeddedPiola(Projection):
-    """memory: P (rows, 9, lanes) of each element [Pa]. options: local Newton steps per visit, and Γ."""
+    """Embedded elements with their first Piola-Kirchhoff stress as variable.
+
+    Attributes:
+        memory: P (rows, 9, lanes) of each element [Pa].
+        options: Local Newton steps per visit, and Γ.
+    """
 
     __slots__ = ()
 
@@ -56,7 +72,7 @@ stiffness_across.of(EmbeddedRoot)(stiffness_of_root)
 
 @physics
 def _element(places, row, u):
-    """(F, V, material)."""
+    """(F, V, material) of the elements in a row."""
     rows = places.rows
     F = deformation_at(rows, row, u, gather(u, places.own, row, 0))
     return F, rest_volume(rows, row), material_at(rows, row)
@@ -64,7 +80,7 @@ def _element(places, row, u):
 
 @physics
 def _displace(places, row, u, S):
-    """uᵢ += Wᵢ S Gᵢ. Places that no node takes repeat the first one, whose turn is last."""
+    """uᵢ += Wᵢ S Gᵢ. Unused node slots repeat the first node, which is therefore written last."""
     rows, W = places.rows, places.weights
     others = rows.others
     g = gradient_of(rows, row, 0)
@@ -92,7 +108,7 @@ def _zeta(projection, row, F, V, material):
 
 @physics
 def _blend(D, C, k, zeta, projection, row, slot, totals):
-    """ΔS of one visit of a constraint [PXPBD Algorithm 1], see `_blend` of pxpbd.py."""
+    """ΔS of one blended visit of a constraint [PXPBD Algorithm 1], see `_blend` in pxpbd.py."""
     multipliers, mobilities = projection.memory[0], projection.options[1]
     lam = load(multipliers, row, slot)
     square = contract(D, matmul(D, load_matrix(mobilities, row)))
@@ -127,7 +143,7 @@ def _project_root(projection, row, u):
 
 @project.of(EmbeddedPiola)
 def _project_piola(projection, row, u):
-    """As for tetrahedra, see `_project_piola` of pxpbd.py."""
+    """Update as for tetrahedra, see `_project_piola` in pxpbd.py."""
     places, (stresses,), (newton_steps, mobilities) = projection.places, projection.memory, projection.options
     F, V, material = _element(places, row, u)
     G = scaled(V, load_matrix(mobilities, row))

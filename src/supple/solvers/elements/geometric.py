@@ -1,8 +1,8 @@
-"""Geometric constraints on tetrahedra, which know no material: the baselines that the papers compare with.
+"""Geometric constraints on tetrahedra, independent of the material: baselines of the papers.
 
-Distances: |xᵢ - xⱼ| is to be what it was at rest, for the six edges of an element one after the other [PBCM
-section 3.2]. Shape matching: the corners are to be where the undeformed element would be, turned and moved to
-suit them best [Müller et al. 2005], each element a cluster of its own.
+Distances: |xᵢ - xⱼ| keeps its rest value, for the six edges of an element in sequence [PBCM section 3.2].
+Shape matching: the corners move to the best-fitting rigid transformation of the undeformed element [Müller et
+al. 2005]; each element is a cluster of its own.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from supple.terms.elastic import measure
 
 
 class DistanceProjection(Projection):
-    """The six edges of tetrahedra. options: how much of each correction is made."""
+    """Six edges of each tetrahedron.
+
+    Attributes:
+        options: (stiffness,), the fraction of each correction that is applied.
+    """
 
     __slots__ = ()
 
 
 class ShapeProjection(Projection):
-    """Tetrahedra as rigid clusters. options: as above."""
+    """Tetrahedra as rigid clusters.
+
+    Attributes:
+        options: (stiffness,), the fraction of each correction that is applied.
+    """
 
     __slots__ = ()
 
 
 @physics
 def rest_edges(g, V):
-    """Xₐ - X₀ [m] of the three other corners of a tetrahedron: the columns of (g₁ g₂ g₃)⁻ᵀ; 0 in padding."""
+    """Xₐ - X₀ [m] of the other three corners of a tetrahedron, the columns of (g₁ g₂ g₃)⁻ᵀ; 0 in padding."""
     M = (g[1][0], g[1][1], g[1][2], g[2][0], g[2][1], g[2][2], g[3][0], g[3][1], g[3][2])
     K, J = cofactor(M), det(M)
     there = V > 0.0
@@ -41,7 +49,7 @@ def rest_edges(g, V):
 
 @physics
 def _keep_distance(a, b, wa, wb, rest, stiffness):
-    """Two corners after the correction of their distance; rest: that between them at rest, b to a."""
+    """Return two corners after the correction of their distance; `rest` is the rest vector from b to a."""
     d = add(rest, sub(a, b))
     now, then = math.sqrt(dot(d, d)), math.sqrt(dot(rest, rest))
     bottom = (wa + wb) * now
@@ -68,14 +76,14 @@ def _project_distances(projection, row, u):
 
 @physics
 def _masses(W):
-    """1/W up to a common factor; pinned corners weigh a million times as much as the others."""
+    """1/W up to a common factor; pinned corners are about a million times heavier than the others."""
     light = 1e-6 * (W[0] + W[1] + W[2] + W[3]) + 1e-30
     return 1.0 / (W[0] + light), 1.0 / (W[1] + light), 1.0 / (W[2] + light), 1.0 / (W[3] + light)
 
 
 @physics
 def _towards(x, w, error, arm, stiffness):
-    """A corner moved by stiffness (R - F) (X - C), where it may move."""
+    """Return a corner moved by stiffness (R - F) (X - C); pinned corners stay."""
     moved = add(x, scale(stiffness, matvec(error, arm)))
     free = w > 0.0
     return select(free, moved[0], x[0]), select(free, moved[1], x[1]), select(free, moved[2], x[2])
@@ -83,8 +91,11 @@ def _towards(x, w, error, arm, stiffness):
 
 @project.of(ShapeProjection)
 def _project_shape(projection, row, u):
-    """x - c = F (X - C) about the centre of mass, so that R (X - C) + c is reached by (R - F) (X - C); R of
-    F, the element's own deformation, keeps the centre and the momentum."""
+    """Shape matching of one tetrahedron.
+
+    x - c = F (X - C) about the center of mass, so (R - F) (X - C) moves the corners to R (X - C) + c. R of F,
+    the deformation gradient of the element, conserves the center of mass and the momentum.
+    """
     places, (stiffness,) = projection.places, projection.options
     x, W, g, V, _ = element(places, row, u)
     F = measure(places.rows, x, g)

@@ -1,13 +1,15 @@
-"""GPBD of cloth from data [GPBD section 4.2]: the least of six variables for each triangle.
+"""GPBD of data-driven cloth [GPBD section 4.2]: a minimization over six variables per triangle.
 
-With S = ∂s/∂x of the six strains s where a visit begins, the move of the six vertices is Δd = W Sᵀ λ, and
+With S = ∂s/∂x of the six strains s at the start of a visit, the displacement of the six vertices is Δd = W Sᵀ
+λ, and the objective is
 
     q(λ) = λ · S d + ½ λᵀ K λ + A ψ(s(x + Δd)),  K = S W Sᵀ.
 
-Newton's method from λ = 0 with the Hessian K + A M P Mᵀ, M = S W Jᵀ, J = ∂s/∂x where it is, without the
-second derivatives of strains. P is ψ'' with |λ_min| on its diagonal where Gershgorin's bound [eq. 23] of the
-least eigenvalue is negative, of strains by their scales z: the paper multiplies curvatures by l² in place of
-that, and the bound of the whole Hessian, which K only raises, by QR iterations. A line search follows.
+Newton's method starts from λ = 0 and uses the Hessian K + A M P Mᵀ, M = S W Jᵀ, with J = ∂s/∂x at the current
+positions and without second derivatives of the strains. P is ψ'' plus |λ_min| on its diagonal if Gershgorin's
+bound [eq. 23] of the smallest eigenvalue is negative, with strains scaled by z. The paper instead multiplies
+curvatures by l², and bounds the whole Hessian, which K only raises, after QR iterations. A line search
+follows.
 """
 
 from __future__ import annotations
@@ -38,28 +40,33 @@ from supple.terms.hylc.strains import seen
 from supple.terms.hylc.term import FabricRows, scales_of, shape_of, stiff_area
 
 ROUNDING = 1e-9
-"""Part of the energy by which a step may raise q."""
+"""Relative increase of q that the line search accepts as rounding."""
 
 LIFT = 1e-9
-"""Part of the trace that is added to the diagonal, lest pinned triangles divide by 0."""
+"""Fraction of the trace that is added to the diagonal, to avoid a division by 0 for pinned triangles."""
 
 
 class FabricProjection(Projection):
-    """memory: d (rows, 18, lanes) of the six vertices of each triangle [m]. options: GreenOptions."""
+    """Triangles of data-driven cloth.
+
+    Attributes:
+        memory: d (rows, 18, lanes) of the six vertices of each triangle [m].
+        options: GreenOptions.
+    """
 
     __slots__ = ()
 
 
 @physics
 def _points(rows, row, x):
-    """Where the vertices are, from the first."""
+    """Vertex positions relative to the first vertex."""
     zero = 0.0 * x[0][0]
     return ((zero, zero, zero),) + relative(rows, row, x)  # noqa: RUF005
 
 
 @physics
 def _turned(x, G, exists):
-    """A triangle with its second corner as the first."""
+    """Rotate the numbering of a triangle so that its second corner comes first."""
     return (x[1], x[2], x[0], x[4], x[5], x[3]), (G[1], G[2], G[0]), (exists[1], exists[2], exists[0])
 
 
@@ -71,7 +78,7 @@ def _strain(rows, row, x):
 
 @passage
 def _strain_and_gradients(rows, row, x):
-    """The six strains, and ∂sᵢ/∂x of each for the six vertices."""
+    """Six strains, and the gradient ∂sᵢ/∂x of each at the six vertices."""
     p = _points(rows, row, x)
     G, exists = shape_of(rows, row)
     a = seen(p, G, exists)
@@ -151,7 +158,7 @@ _free_all = each("N, S", "_free(N, S[i])", _free, over="S")
 
 @physics
 def _positive(fabric, H):
-    """ψ'' with what Gershgorin's bound asks for."""
+    """ψ'' made positive definite by Gershgorin's bound."""
     scales = scales_of(fabric)
     b = slacks(scales, H)
     least = min(min(min(b[0], b[1]), min(b[2], b[3])), min(b[4], b[5]))
@@ -167,7 +174,7 @@ def _objective(rows, row, x, W, S, K, work, area, m):
 
 @passage
 def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
-    """(λ, q) after as much of a step as does not raise q by more than rounding does."""
+    """Halve the step until q does not rise by more than rounding; return (λ, q)."""
     length = 0.0 * area + 1.0
     best, best_q = m, q
     for _ in range(BACKTRACKS):
@@ -183,7 +190,7 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
 
 @physics
 def local_step(rows, row, x, W, d, N, newton_steps):
-    """W Sᵀ λ with the λ that minimises q, by at most so many Newton steps. At λ = 0, M is K."""
+    """W Sᵀ λ with the λ that minimizes q, by at most `newton_steps` Newton steps. M = K at λ = 0."""
     area = stiff_area(rows, row)
     strain, gradients = _strain_and_gradients(rows, row, x)
     S = _free_all(N, gradients)
@@ -232,7 +239,7 @@ def _project(projection, row, u):
 
 @physics
 def _joined(rows, row, x):
-    """Where an edge has no neighbour, the vertex opposite to it stands for that and moves as it does."""
+    """Border edges have no neighbor; the opposite vertex stands in for it, and both move together."""
     r = rows.rest
     return (
         x[0],

@@ -1,9 +1,9 @@
-"""The local problem of GPBD: the least q(Λ) of an element [GPBD eq. 19], by Newton's method.
+"""Local problem of GPBD: minimization of q(Λ) of an element [GPBD eq. 19] by Newton's method.
 
     q(Λ) = Λ : Fᵀ D + ½ tr(Λ C Λ Γ) + V ψ(F + F Λ Γ),  C = Fᵀ F,  D = Σ dᵢ gᵢᵀ,  Γ = Σ Wᵢ gᵢ gᵢᵀ.
 
-Symmetric matrices are six numbers xx yy zz xy xz yz; a derivative by one counts what is off the diagonal
-twice.
+Symmetric matrices are six numbers xx yy zz xy xz yz; derivatives with respect to them count off-diagonal
+entries twice.
 """
 
 from __future__ import annotations
@@ -27,20 +27,32 @@ from supple.materials import bound_coefficients, psi, stress
 from supple.solvers.elements.corners import free_corners, mobility, outer_sum, spread, weighted
 
 BACKTRACKS = 8
-"""Halvings of a local Newton step before the element is left as it is."""
+"""Most halvings of a local Newton step; then the element stays unchanged."""
 
 LIFT = 1e-6
-"""Part of its trace that is added to the diagonal of the local Hessian, which is singular where corners are
-pinned; it bounds the step there and is felt nowhere else."""
+"""Fraction of its trace that is added to the diagonal of the local Hessian.
+
+The Hessian is singular if corners are pinned; the term bounds the step there and is negligible elsewhere.
+"""
 
 CONVERGED = 1e-12
-"""The local Newton ends when a step promises less than this part of the element's energy."""
+"""Predicted decrease, relative to the energy of the element, below which the local Newton ends."""
 
 
 class Mobility(NamedTuple):
-    """How an element yields to forces: C = Fᵀ F, Γ, and W, g and N of its corners. Where some of these are
-    held along some directions, Γ is only an upper bound: a matrix X of forces X gᵢ changes F by
-    Σ Wᵢ (I - Nᵢ) X gᵢ gᵢᵀ instead of by X Γ."""
+    """Compliance of an element under corner forces.
+
+    If corners are constrained along some directions, Γ is only an upper bound: a matrix X of forces X gᵢ
+    changes F by Σ Wᵢ (I - Nᵢ) X gᵢ gᵢᵀ instead of X Γ.
+
+    Attributes:
+        F: Deformation gradient.
+        C: Fᵀ F.
+        G: Γ.
+        W: Weights W of the corners.
+        g: Shape gradients of the corners.
+        N: Projections onto the constrained directions of the corners, or ().
+    """
 
     F: Any
     C: Any
@@ -51,7 +63,7 @@ class Mobility(NamedTuple):
 
 
 def change_by(mobility: Any, X: Any) -> Any:
-    """How forces X gᵢ at the corners change F."""
+    """Change of F by forces X gᵢ at the corners."""
 
 
 @chosen_by_type(change_by)
@@ -64,7 +76,7 @@ def _change_by(mobility, X):
 
 
 def change_of(mobility: Any, m: Any) -> Any:
-    """For Λ = m, ½ Σ |Δdᵢ|²/Wᵢ of Δdᵢ = Wᵢ (I - Nᵢ) F Λ gᵢ, its derivative by Λ, and how F changes."""
+    """½ Σ |Δdᵢ|²/Wᵢ of Δdᵢ = Wᵢ (I - Nᵢ) F Λ gᵢ for Λ = m, its Λ derivative, and the change of F."""
 
 
 @chosen_by_type(change_of)
@@ -91,7 +103,7 @@ def _change_of_held(y, m):
 
 @physics
 def _objective(material, y, B, V, m):
-    """(q, F and its change) for Λ = m; B = sym(Fᵀ D)."""
+    """(q, F with its change) for Λ = m; B = sym(Fᵀ D)."""
     quadratic, _, change = change_of(y, m)
     new = combine(1.0, y.F, 1.0, change)
     linear = m[0] * B[0] + m[1] * B[1] + m[2] * B[2] + 2.0 * (m[3] * B[3] + m[4] * B[4] + m[5] * B[5])
@@ -115,8 +127,11 @@ def _descent(material, y, B, V, m, new):
 
 @passage
 def _curvature(y, V, a, b, new):
-    """The positive definite bound M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ², T = sym(Fᵀ cof Γ).
-    With pinned corners Γ and so this are singular; a little on the diagonal keeps steps bounded."""
+    """Positive definite bound M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ², T = sym(Fᵀ cof Γ).
+
+    With pinned corners, Γ and hence this bound are singular; a small term on the diagonal keeps steps
+    bounded.
+    """
     T = symmetric_part(matmul(transpose(y.F), change_by(y, cofactor(new))))
     t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
     H = sandwich_form(symmetric_part(y.C), symmetric_part(combine(1.0, y.G, V * a, matmul(y.G, y.G))))
@@ -125,9 +140,11 @@ def _curvature(y, V, a, b, new):
 
 @passage
 def _backtrack(material, y, B, V, m, new, q, step, scale):
-    """(Λ, F, q) after as much of a step as does not raise q, but for rounding, which is relative to `scale`:
-    differences of ψ drown in it at strains below √(8 ε), 4e-8 in float64 and 1e-3 in float32, where energies
-    are quadratic and whole steps right."""
+    """Halve the step until q does not rise, except by rounding relative to `scale`; return (Λ, F, q).
+
+    Rounding hides differences of ψ at strains below √(8 ε): 4e-8 in float64 and 1e-3 in float32. Energies are
+    quadratic there, and full steps are right.
+    """
     length = 0.0 * V + 1.0
     best, best_new, best_q = m, new, q
     for _ in range(BACKTRACKS):
@@ -141,15 +158,18 @@ def _backtrack(material, y, B, V, m, new, q, step, scale):
         )
         if all_lanes(good):
             break
-        # Lanes that are done repeat their step; the others try half of it.
+        # Finished lanes repeat their step; the others halve it.
         length = select(good, length, 0.5 * length)
     return best, best_new, best_q
 
 
 @physics
 def local_minimum(material, F, W, g, V, d, N, newton_steps):
-    """Λ that minimises q, by Newton from 0 with a positive definite Hessian and a line search; at most
-    newton_steps, and none after one that gains nothing. N: of the corners, or ()."""
+    """Minimize q over Λ by Newton's method from 0, with a positive definite Hessian and line search.
+
+    The iteration ends after `newton_steps` steps, or after a step without gain. N belongs to the corners, or
+    is ().
+    """
     y = Mobility(F, matmul(transpose(F), F), mobility(W, g), W, g, N)
     B = symmetric_part(matmul(transpose(F), outer_sum(d, g)))
     zero = 0.0 * V

@@ -1,16 +1,17 @@
-"""Jacobi sweeps: all elements step from the same positions, then every vertex moves by the sum of its
-elements' steps, of which there are nᵢ at vertex i. So that these do not add up to too much,
+"""Jacobi sweeps: all elements compute steps from the same positions, then every vertex moves by their sum.
+
+Vertex i has nᵢ elements. Three kinds of shares keep the sum of their steps from overshooting:
 
     mass     each element has the share ω/nᵢ of the mass of vertex i: its own problem is solved with nᵢ/ω
-             times the mobility and the displacement, and the step is made in full. Forces then act whole,
-             momentum and x = x̃ + Σ d hold, and the steps of a vertex are averaged as in the paper;
-    vertex   the step is made to the share ω/nᵢ at each vertex [GPBD section 3.1], so that little of soft
-             forces acts either, and an element's steps are no longer those of forces that add up to zero;
-    element  the step is made to the share ω/n, n of the fullest of the element's vertices: less still acts,
-             but momentum holds, and nothing is ever too long.
+             times the mobility and the displacement, and the step is made in full. Forces then act fully,
+             momentum and x = x̃ + Σ d are conserved, and the steps of a vertex are averaged as in the paper;
+    vertex   each vertex takes the fraction ω/nᵢ of the step [GPBD section 3.1]. Soft forces, too, then act
+             by a small fraction only, and an element's steps no longer follow from forces with zero sum;
+    element  the element takes the fraction ω/n of its step, n the largest nᵢ of its vertices. Forces act by a
+             still smaller fraction, but momentum is conserved, and no step is ever too long.
 
-Near inversion the local problem of a barrier is solved over long ways when masses are small, and elements
-take the last of these whatever was asked for.
+Near inversion, the local problem of a barrier material takes long steps if masses are small. Such elements
+use the shares of "element" whatever the option.
 """
 
 from __future__ import annotations
@@ -32,17 +33,22 @@ from supple.terms import Term
 from supple.terms.elastic import corner_count, measure
 
 SHARES = ("mass", "vertex", "element")
-"""How the steps of elements are kept from adding up to too much."""
+"""Kinds of shares, see above."""
 
 NEAR = 0.5
-"""Volume ratio below which elements of a material with a barrier count as nearly inverted."""
+"""Volume ratio below which elements of barrier materials count as nearly inverted."""
 
 
 class JacobiOptions(NamedTuple):
-    """newton_steps: local ones per visit; lighter (rows, k, lanes): how many times the mobility of each
-    corner an element's own problem has; share (rows, k, lanes): the part of the step that is made; safe
-    (rows, 1, lanes): that near inversion, with the mobility as it is; steps (rows, 3 k, lanes): those that
-    elements would take."""
+    """Options of Jacobi projections.
+
+    Attributes:
+        newton_steps: Local Newton steps per visit.
+        lighter: (rows, k, lanes) factor of the mobility of each corner in the element's own problem.
+        share: (rows, k, lanes) fraction of the step that is made.
+        safe: (rows, 1, lanes) fraction near inversion, with unscaled mobility.
+        steps: (rows, 3 k, lanes) proposed steps of the corners [m].
+    """
 
     newton_steps: Any
     lighter: Any
@@ -56,7 +62,7 @@ _chosen = each("where, one, a", "select(where, one, a[i])", select, over="a")
 
 
 def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
-    """Whether a barrier is near."""
+    """True for elements of barrier materials with a volume ratio below NEAR."""
 
 
 @chosen_by_type(nearly_inverted)
@@ -68,8 +74,10 @@ def _nearly_inverted(rows, material, x, g):
 
 @physics
 def shares_of(projection, row, x, g, material):
-    """(lighter, share) of the corners of the elements in a row: how many times the mobility of each their own
-    problem has, and what part of its step is made."""
+    """(lighter, share): corner factors of the elements in a row.
+
+    These are the factor of each corner's mobility in the element's own problem, and the fraction of its step.
+    """
     options, rows = projection.options, projection.places.rows
     near = nearly_inverted(rows, material, x, g)
     safe = load(options.safe, row, 0)
@@ -91,9 +99,15 @@ def jacobi_options(newton_steps: int, omega: float, shares: str, term: Term, pla
 
 
 class StepSum(NamedTuple):
-    """The second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps. Row r is the
-    next VERTICES_PER_ROW vertices; entries visit[v] to visit[v + 1] of place tell where among all numbers the
-    steps of vertex v lie: that of x, followed by those of y and z one row's lanes further on each."""
+    """Second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps.
+
+    Row r of the projection is a run of VERTICES_PER_ROW vertices.
+
+    Attributes:
+        visit: (n + 1,) first entry of each vertex in `place`.
+        place: Flat index of the x component of each step; y and z follow at distances of one row's lanes.
+        steps: (rows, 3 k, lanes) proposed steps of the corners [m].
+    """
 
     places: Any
     memory: Any
@@ -119,8 +133,7 @@ def _project_step_sum(projection, row, u):
 
 
 def step_sum(places: Places, steps: np.ndarray) -> StepSum:
-    """What sums up steps (rows, 3 k, lanes) of the k corners of each element, where there is one that may
-    move."""
+    """Create the sum of steps (rows, 3 k, lanes) over all corners that exist and may move."""
     ids = _ids(places)
     n, (corners, lanes) = int(ids.max()) + 1, places.weights.shape[1:]
     there = places.rows.rest[:, -1:] > 0
@@ -133,11 +146,11 @@ def step_sum(places: Places, steps: np.ndarray) -> StepSum:
 
 
 def in_one_colour(places: Places) -> Places:
-    """Places of the elements all at once, in place of colour by colour."""
+    """Assign all elements to one color."""
     batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
     return places._replace(colour_start=np.array([0, batches]))
 
 
 def _ids(places: Places) -> np.ndarray:
-    """(rows, k, lanes): the vertices of all corners."""
+    """(rows, k, lanes) vertices of all corners."""
     return np.concatenate([places.own, places.rows.others], axis=1)

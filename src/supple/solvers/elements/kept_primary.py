@@ -1,12 +1,12 @@
-"""XPBD with the primary residual kept [PXPBD eq. 13 without the omission of g, section 3.3, Fig. 3b].
+"""XPBD with the primary residual [PXPBD eq. 13 without the omission of g, section 3.3, Fig. 3b].
 
-XPBD drops g = W⁻¹ (x - x̃) - Σ λ ∇C(x), how far positions are from where the multipliers have them. With it a
-visit of a constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -(C + λ/k), so that
+XPBD drops g = W⁻¹ (x - x̃) - Σ λ ∇C(x), the difference between the positions and those that the multipliers
+imply. With g, a visit of a constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -(C + λ/k), so that
 
     Δλ = -(C + λ/k - ∇C W g)/(∇C W ∇Cᵀ + 1/k),  Δx = W (∇Cᵀ Δλ - g).
 
-g is gathered over all constraints before each sweep; a visit makes that of its corners 0. The paper finds
-this unstable, and so is it here: it is a baseline, to show why B-PXPBD and FP-PXPBD are as they are.
+g is summed over all constraints before each sweep; a visit resets it to 0 at its corners. The method is
+unstable, here as in the paper. It is a baseline that motivates B-PXPBD and FP-PXPBD.
 """
 
 from __future__ import annotations
@@ -28,14 +28,19 @@ if TYPE_CHECKING:
 
 
 class KeptPrimaryProjection(Pair):
-    """memory: λ of the two constraints of each element. options: records of g."""
+    """Pair of constraints of each element, with the primary residual.
+
+    Attributes:
+        memory: λ of the two constraints of each element.
+        options: (g,), padded vectors [N].
+    """
 
     __slots__ = ()
 
 
 @update.of(KeptPrimaryProjection)
 def _update_kept(projection, x, W, shape, gradient, C, k, row, slot):
-    """The corners after one update of a constraint; padding has k = 0 and W = 0."""
+    """Return the corners after one update of a constraint; padding has k = 0 and W = 0."""
     (multipliers,), (primary,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
     g, _ = corners_of(projection.places, row, primary)
@@ -47,14 +52,14 @@ def _update_kept(projection, x, W, shape, gradient, C, k, row, slot):
 
 
 def kept_projection(term: Term, places: Places) -> KeptPrimaryProjection:
-    """The projection of tetrahedra; records of g come with a run."""
+    """Create the projection of tetrahedra; the run adds the vectors of g."""
     if not term.fills:
         raise ValueError("xpbd with primary='kept' is for tetrahedra; primary='omitted' is for all")
     return KeptPrimaryProjection(places, new_memory(places, 2), ())
 
 
 class KeptPrimaryRun(ElementRun):
-    """XPBD at work with g, in steps of time."""
+    """XPBD run with g, for one state in dynamics."""
 
     def __init__(self, method: XPBD, problem: Problem) -> None:
         if problem.copies > 1 or not problem.loads.inertia.any():
@@ -66,7 +71,7 @@ class KeptPrimaryRun(ElementRun):
         super().__init__(method, problem)
 
     def sweep(self, projections: tuple, count: int) -> None:
-        if projections is not self.projections:  # which only look
+        if projections is not self.projections:  # these only evaluate
             super().sweep(projections, count)
             return
         for _ in range(count):
@@ -80,7 +85,7 @@ class KeptPrimaryRun(ElementRun):
         return projection
 
     def _gather(self) -> None:
-        from supple.solvers.elements.primal_dual import residual_vectors  # which knows all projections
+        from supple.solvers.elements.primal_dual import residual_vectors  # imports all projections
 
         found = residual_vectors(self)
         if found is None:

@@ -1,7 +1,8 @@
-"""The two residuals of methods with multipliers [PXPBD eq. 11, 12]: how far positions are from where the
-multipliers' forces would have them, g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N], and constraints from what the
-multipliers say they are, h = C(x) + λ/k. XPBD reduces h and not g, for it never looks at g; in a solution
-both vanish.
+"""Primary and secondary residuals of methods with multipliers [PXPBD eq. 11, 12].
+
+The primary residual g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N] measures the deviation of the positions from those
+implied by the multipliers. The secondary residual h = C(x) + λ/k is the deviation of the constraints from the
+values implied by the multipliers. XPBD reduces h but neglects g. Both vanish in a solution.
 """
 
 from __future__ import annotations
@@ -40,8 +41,13 @@ if TYPE_CHECKING:
 
 
 class Owed(NamedTuple):
-    """A projection of which only the residuals are found: the forces λ ∇C at its corners are added to
-    records, and h goes to gaps (copies, rows, 2, lanes)."""
+    """Residual evaluation for another projection.
+
+    Attributes:
+        projection: Projection whose residuals are computed.
+        forces: Padded vectors, to which the forces λ ∇C at the corners are added [N].
+        gaps: (batch, rows, 2, lanes) output h.
+    """
 
     places: Any
     projection: Any
@@ -51,7 +57,7 @@ class Owed(NamedTuple):
 
 @generic
 def owe(projection, row, u, forces, gaps):
-    """Find the residuals of the elements in one row, see `Owed`."""
+    """Compute the residuals of the elements in one row, see `Owed`."""
 
 
 @project.of(Owed)
@@ -72,14 +78,14 @@ _add_others = each(
 
 @physics
 def _add_forces(places, row, forces, f):
-    """Add forces f at the corners of the elements in a row to the records."""
+    """Add the corner forces f of one row of elements to the padded vectors."""
     scatter(forces, places.own, row, 0, add(gather(forces, places.own, row, 0), f[0]))
     _add_others(forces, places.rows.others, row, f)
 
 
 @physics
 def _store_gap(gaps, row, slot, C, lam, k):
-    """h = C + λ/k, 0 where there is no element."""
+    """h = C + λ/k, 0 in padding."""
     there = k > 0.0
     h = C + lam / select(there, k, 0.0 * k + 1.0)
     store(gaps, row, slot, select(there, h, 0.0 * h))
@@ -124,7 +130,10 @@ def _owe_single(projection, row, u, forces, gaps):
 
 @owe.of(CompliantWeak)
 def _owe_weak(projection, row, u, forces, gaps):
-    """C is linear, and its update exact: h is 0 in a visit, and not counted."""
+    """Add the forces of weak constraints.
+
+    C is linear and its update exact, so h is 0 after a visit and not stored.
+    """
     places, (multipliers,) = projection.places, projection.memory
     lam = load_vector(multipliers, row, 0)
     for slot in range(places.weights.shape[1] - 1, 0, -1):
@@ -138,14 +147,16 @@ def _owe_weak(projection, row, u, forces, gaps):
 
 
 def residuals(run: ElementRun) -> tuple[float, float] | None:
-    """(|g| [N], |h|) of the first copy in a step of time; None of methods without multipliers, in
-    pseudo-time, and where there are constraints of another kind."""
+    """(|g| [N], |h|) of the first batch member in a time step.
+
+    None for methods without multipliers, in pseudo-time, and with constraints of another kind.
+    """
     found = residual_vectors(run)
     return None if found is None else (float(np.linalg.norm(found[0])), float(np.linalg.norm(found[1])))
 
 
 def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
-    """g (n, 3) [N] and h of all constraints, as above."""
+    """g (n, 3) [N] and h of all constraints, None as for `residuals`."""
     projections = [q for q in run.projections if not isinstance(q, PutBack)]
     if not run.dynamic or not all(owe.known(type(q)) for q in projections):
         return None

@@ -1,4 +1,4 @@
-"""Projections: what an element-wise method does with the elements of a term, and who can do it."""
+"""Projections (a method's element updates for each class of terms) and their registry."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from supple.problem.records import act
 
 
 class Places(NamedTuple):
-    """Where the elements of a term are: colour_start (colours + 1,) the first batch of each colour; start the
-    first row of each batch, or () where every batch is one row; own (rows, 1, lanes) the first corner of each
-    element; rows: the term's data; weights (rows, k, lanes): W [m/N] of all corners, the first one's
-    leading; held (rows, 6 k, lanes): N of all corners, or () where none is held along some directions."""
+    """Packed elements of a term.
+
+    Attributes:
+        colour_start: (colors + 1,) first batch of each color.
+        start: First row of each batch, or () if every batch is one row.
+        own: (rows, 1, lanes) first corner of each element.
+        rows: Packed element data of the term.
+        weights: (rows, k, lanes) W of all corners, starting with the first one [m/N].
+        held: (rows, 6 k, lanes) N of all corners, or () if no vertex is constrained along some directions
+            only.
+    """
 
     colour_start: Any
     start: Any
@@ -26,8 +33,13 @@ class Places(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """A method's way with the elements of a term, a subclass for each. memory: arrays (rows, fields, lanes)
-    of what it remembers of them, 0 when a step begins; options: whatever else it needs."""
+    """Element update of a method for the elements of a term. Each method defines subclasses.
+
+    Attributes:
+        places: Packed elements.
+        memory: Arrays (rows, fields, lanes) of history variables, 0 at the start of a step.
+        options: Further data.
+    """
 
     places: Any
     memory: Any = ()
@@ -36,17 +48,16 @@ class Projection(NamedTuple):
 
 @generic
 def project(projection, row, u):
-    """Visit the elements in one row: update the displacement records u of their corners and the method's
-    memory of them."""
+    """Update the elements in one row: the displacements u of their corners and the history variables."""
 
 
 @generic
 def exert(projection, row, u):
-    """Move the corners of the elements in one row by W times the forces that the method remembers."""
+    """Move the corners of the elements in one row by W times the stored forces."""
 
 
 class Exerted(NamedTuple):
-    """A projection of which only the remembered forces are exerted, from nothing."""
+    """Application of another projection's stored forces at the start of a step."""
 
     places: Any
     projection: Any
@@ -58,11 +69,11 @@ def _project_exerted(exerted, row, u):
 
 
 VERTICES_PER_ROW = 32
-"""Vertices that projections of vertices, not of elements, take together."""
+"""Vertices per row in projections of vertices instead of elements."""
 
 
 class VertexPlaces(NamedTuple):
-    """Vertices in one colour, VERTICES_PER_ROW in every row."""
+    """Vertices of one color, VERTICES_PER_ROW per row."""
 
     colour_start: Any
     start: Any
@@ -73,8 +84,12 @@ def vertex_places(count: int) -> VertexPlaces:
 
 
 class PutBack(NamedTuple):
-    """The end of a sweep for vertices (h,) that are held along some directions: their held coordinates, which
-    rounding may have moved, are prescribed anew."""
+    """Last projection of a sweep: restore prescribed coordinates, which rounding may have changed.
+
+    Attributes:
+        vertices: (h,) vertices that are constrained along some directions.
+        put: Operation on the padded vectors that prescribes the coordinates.
+    """
 
     places: Any
     memory: Any
@@ -92,19 +107,19 @@ def _put_back(projection, row, u):
 
 
 def remarks(projections: tuple, sweeps: int) -> list[str]:
-    """What reports say of projections after so many sweeps of a step; each sentence once."""
+    """Report remarks of the projections after `sweeps` sweeps of a step, without duplicates."""
     found = [remark for q in projections if hasattr(q, "remark") and (remark := q.remark(sweeps))]
     return list(dict.fromkeys(found))
 
 
 Maker = Callable[[Any, Any, Places], list]
-"""(method, term, places) -> its projections of that term."""
+"""(method, term, places) -> projections of the method for the term."""
 
 _makers: dict[tuple[type, type], Maker] = {}
 
 
 def projects(method: type, rows: type) -> Callable[[Maker], Maker]:
-    """Registers what a method does with terms of this kind, those of subclasses included."""
+    """Register the projections of a method for terms with a class of packed data, subclasses included."""
 
     def register(make: Maker) -> Maker:
         _makers[method, rows] = make
@@ -114,7 +129,11 @@ def projects(method: type, rows: type) -> Callable[[Maker], Maker]:
 
 
 def maker_for(method: Any, term: Any, rows: Any) -> Maker:
-    """Who makes the projections of a term with such rows, or a refusal that says which methods can."""
+    """Return the function that creates the projections of a term.
+
+    Raises:
+        ValueError: The method has no projection for the term; the message names methods that have.
+    """
     make = _maker(type(method), type(rows))
     if make is None:
         raise ValueError(
@@ -125,7 +144,11 @@ def maker_for(method: Any, term: Any, rows: Any) -> Maker:
 
 
 def require(method: str, material: Any, *functions: Any) -> None:
-    """Refuse a material that lacks functions which a method needs."""
+    """Check that a material implements the functions that a method needs.
+
+    Raises:
+        ValueError: A function is missing.
+    """
     missing = [function.__name__ for function in functions if not function.known(type(material))]
     if missing:
         raise ValueError(
@@ -140,7 +163,7 @@ def _maker(method: type, rows: type) -> Maker | None:
 
 
 def _who_can(rows: type) -> list[str]:
-    """Solvers for terms of a kind: those that treat any, and all that have a projection."""
+    """Names of solvers that treat a class of packed terms, by a projection or in general."""
     from supple.solvers import SOLVERS
 
     able = (kind for kind in SOLVERS.values() if kind.any_term or _maker(kind, rows) is not None)
@@ -148,6 +171,6 @@ def _who_can(rows: type) -> list[str]:
 
 
 def new_memory(places: Places, *fields: int) -> tuple[np.ndarray, ...]:
-    """An array for each number of fields."""
+    """Allocate zero arrays (rows, fields, lanes), one for each number of fields."""
     rows, _, lanes = places.weights.shape
     return tuple(np.zeros((rows, count, lanes), places.weights.dtype) for count in fields)

@@ -1,9 +1,9 @@
-"""Pseudo-time: how quasistatic problems are run to rest, and whether they have come to it [PBNG section 6.1].
+"""Pseudo-time motion of quasistatic problems, and detection of its rest state [PBNG section 6.1].
 
-Element-wise methods need masses, so they find an equilibrium as the rest of a motion. As a flow every step
-begins without velocity, and modes of the frequency ω decay by 1/(1 + ω² Δt²) in each: no overshoot, but slow
-modes take long. As dynamics, which is what the paper runs, velocities are kept, and backward Euler's own
-damping brings the body to rest after some swings.
+Element-wise methods need masses, so they find an equilibrium as the rest state of a motion. In a flow, every
+step starts without velocity, and modes of the frequency ω decay by 1/(1 + ω² Δt²) per step: there is no
+overshoot, but slow modes take long. In dynamics, the paper's choice, velocities are kept, and the numerical
+damping of backward Euler brings the body to rest after some oscillations.
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ from supple.problem.records import act
 from supple.words import counted
 
 EVERY, KEPT = 25, 4
-"""Steps between looks at where a body is, and how many of these are kept: those of 100 steps."""
+"""Steps between snapshots of the displacements, and intervals kept: 100 steps in all."""
 
 STILL = 1e-3
-"""A body is at rest when in that time no vertex moved by more than this part of the largest displacement."""
+"""Largest displacement during those steps at which a body is at rest, relative to the overall maximum."""
 
 
 class Glide(NamedTuple):
-    """The next step of pseudo-time begins with the velocity of the last: u += keep (u - last), last = u."""
+    """Start of a pseudo-time step with the velocity of the previous one: u += keep (u - last), last = u.
+
+    Attributes:
+        u: Displacements, padded vectors [m].
+        last: Displacements at the end of the previous step [m].
+        keep: Fraction of the velocity that is kept.
+    """
 
     u: Any
     last: Any
@@ -43,7 +49,7 @@ def _glide(operation, place, i):
 
 
 def gliding(problem: Problem, pseudo_time: str, damping: float) -> Glide | None:
-    """What takes the velocity of one step of pseudo-time to the next, where it does."""
+    """Return the operation that keeps velocities from step to step, None for a flow."""
     if pseudo_time == "flow":
         return None
     last = problem.zeros(problem.u.shape)
@@ -52,31 +58,34 @@ def gliding(problem: Problem, pseudo_time: str, damping: float) -> Glide | None:
 
 
 class Rest:
-    """Watches a motion in pseudo-time come to rest. steps: how many it has made."""
+    """Detector of the rest state of a pseudo-time motion.
+
+    Attributes:
+        steps: Number of completed steps.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.steps = problem, 0
         self._seen: deque[np.ndarray] = deque([self._present()], maxlen=KEPT + 1)
 
     def step(self) -> None:
-        """Know that a step is done."""
+        """Count a completed step."""
         self.steps += 1
         if self.steps % EVERY == 0:
             self._seen.append(self._present())
 
     def moved(self, copy: int = 0) -> float:
-        """How far vertices were from where they are now within the steps that are remembered, at most,
-        relative to the largest displacement."""
+        """Largest change of position since any stored snapshot, relative to the largest displacement."""
         now = self._present()[copy]
         largest = max(_longest(now), 1e-30)
         return max(_longest(now - before[copy]) for before in self._seen) / largest
 
     def at_rest(self, copy: int = 0) -> bool:
-        """Whether nothing has moved for long; not before it was watched for long."""
+        """True if a batch member did not move during all snapshots; False until enough exist."""
         return len(self._seen) > KEPT and self.moved(copy) <= STILL
 
     def notes(self, method: Any, copy: int = 0) -> list[str]:
-        """For the report of a method with options of pseudo-time."""
+        """Report sentences for a method with pseudo-time options."""
         how = "as dynamics" if method.pseudo_time == "dynamics" else "each begun without velocity"
         sweeps = counted(method.sweeps_per_step, "sweep")
         return [
@@ -99,7 +108,7 @@ class Rest:
         )
 
     def _present(self) -> np.ndarray:
-        """(copies, n, 3) displacements."""
+        """(batch, n, 3) displacements [m]."""
         states = self.problem.states
         return states.vectors(states.u).astype(float)
 

@@ -1,4 +1,4 @@
-"""Obstacles in the element-wise methods: each vertex gets the force of what it touches after a sweep."""
+"""Obstacle contact in element-wise methods: contact forces act on single vertices after each sweep."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from supple.solvers.elements.projection import VERTICES_PER_ROW, VertexPlaces, e
 
 
 class Touching(NamedTuple):
-    """The vertices (f,) that a plane may push, how that is done, and how what is remembered of it is exerted
-    anew. memory: the forces, records."""
+    """Obstacle contact of the movable vertices with their k-th contact planes.
+
+    Attributes:
+        memory: Contact forces, padded vectors [N].
+        vertices: (f,) vertices that may touch an obstacle.
+        press: Operation that updates the forces and moves the vertices.
+        exertion: Operation that applies the stored forces.
+    """
 
     places: Any
     memory: Any
@@ -25,7 +31,12 @@ class Touching(NamedTuple):
 
 
 def touching(problem: Problem, weights: np.ndarray) -> list[Touching]:
-    """One for each plane that a vertex may touch at once; weights (n + 1,): W [m/N]."""
+    """Create one projection for each plane that a vertex may touch simultaneously.
+
+    Args:
+        problem: Problem.
+        weights: (n + 1,) W [m/N].
+    """
     vertices = np.flatnonzero(weights[:-1] > 0)
     places: VertexPlaces = vertex_places(len(vertices))
     W = weights.astype(problem.dtype)

@@ -1,4 +1,4 @@
-"""Inverted elements of materials with a barrier, where forces are infinite: how GPBD brings them back."""
+"""Recovery of inverted elements of barrier materials, whose forces are infinite, in GPBD."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from supple.solvers.elements.corners import free_corners, mobility, shifted, spr
 from supple.terms.elastic import measure
 
 SMALLEST_STRETCH = 0.05
-"""Singular value that elements of a material with a barrier are unfolded to at least; GPBD section 4.1 only
-negates the smallest."""
+"""Smallest singular value of unfolded barrier elements; GPBD section 4.1 only negates the smallest."""
 
 CAUTION = 0.2
-"""Share of its step that an inverted element takes in a Gauss-Seidel sweep. With all of it neighbours keep
-folding each other: of cubes that start randomised at ν = 0.4995, many never recover. GPBD section 4.1
-has no such share."""
+"""Fraction of its step that an inverted element takes in a Gauss-Seidel sweep.
+
+With full steps, neighbors keep folding each other: of cubes with randomized start at ν = 0.4995, many never
+recover. GPBD section 4.1 has no such fraction.
+"""
 
 
 def unfold(rows: Any, material: Any, x: Any, W: Any, g: Any, N: Any) -> Any:
-    """The corners with inverted elements of a material with a barrier unfolded; as they are for others."""
+    """Unfold inverted elements of barrier materials; the corners of others stay unchanged."""
     return x
 
 
@@ -34,9 +35,11 @@ def _unfold(rows, material, x, W, g, N):
 
 @physics
 def _unfold_inverted(rows, x, W, g, N):
-    """Negate the smallest singular value of an inverted F and lift those that are nearly zero. The corners
-    move by Wᵢ (δF Γ⁻¹) gᵢ, which changes F by δF and keeps the centre of mass [GPBD section 4.1]; as far as
-    they are not held."""
+    """Negate the smallest singular value of an inverted F, and raise singular values near zero.
+
+    The corners move by Wᵢ (δF Γ⁻¹) gᵢ, which changes F by δF and conserves the center of mass [GPBD section
+    4.1], as far as their constraints permit.
+    """
     F = measure(rows, x, g)
     sound = det(F) > SMALLEST_STRETCH * SMALLEST_STRETCH * SMALLEST_STRETCH
     if all_lanes(sound):
@@ -50,7 +53,7 @@ def _unfold_inverted(rows, x, W, g, N):
         U[6] * s[0], U[7] * s[1], U[8] * s[2],
     )  # fmt: skip
     dF = combine(1.0, matmul(US, transpose(V)), -1.0, F)
-    # W is scaled so that tr Γ = 1, lest float32 under- or overflows; Γ is lifted where corners are pinned.
+    # tr Γ is scaled to 1 against float32 under- and overflow; pinned corners require the added diagonal.
     G = mobility(W, g)
     unit = 1.0 / (G[0] + G[4] + G[8] + 1e-30)
     W = _scaled_weights(unit, W)
@@ -64,8 +67,7 @@ _scaled_weights = each("s, W", "s * W[i]", over="W")
 
 
 def caution(rows: Any, material: Any, x: Any, g: Any) -> Any:
-    """The share of its step that an element takes in a Gauss-Seidel sweep: all, unless a barrier forbids
-    where it is."""
+    """Step fraction of an element in a Gauss-Seidel sweep: CAUTION if inverted, otherwise 1."""
     return 1.0
 
 

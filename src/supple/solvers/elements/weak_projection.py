@@ -1,5 +1,7 @@
-"""Weak constraints, and contacts that rub, in the element-wise methods: exact updates, since C is linear in
-the positions."""
+"""Weak constraints and frictional contacts between bodies in element-wise methods.
+
+Updates are exact, because C is linear in the positions.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,21 @@ from supple.terms.weak import WeakRows, constraint_gap
 
 
 class CompliantWeak(Projection):
-    """memory: λ (rows, 3, lanes), the force that each constraint exerts, -K C when it is at rest [N]."""
+    """Weak constraints with compliance.
+
+    Attributes:
+        memory: λ (rows, 3, lanes), the force of each constraint, -K C at convergence [N].
+    """
 
     __slots__ = ()
 
 
 class HardWeak(Projection):
-    """Weak constraints as position-based dynamics sees them: the energy ½ Cᵀ K C is to vanish. options: how
-    much of each correction is made."""
+    """Weak constraints of position-based dynamics, which reduces their energy ½ Cᵀ K C to zero.
+
+    Attributes:
+        options: (stiffness,), the fraction of each correction that is applied.
+    """
 
     __slots__ = ()
 
@@ -35,8 +44,11 @@ def _compliant(method: ElementOptions, term: Term, places: Places) -> list:
 
 @physics
 def mobility(places, row):
-    """Σ Wⱼ wⱼ²: how far the gap yields to a unit force, at most: less where vertices are held along some
-    directions, which then makes a step shorter than it could be."""
+    """Σ Wⱼ wⱼ², the displacement of the gap per unit force.
+
+    It is an upper bound if vertices are constrained along some directions; steps are then shorter than
+    possible.
+    """
     w = load(places.rows.weights, row, 0)
     s = load(places.weights, row, 0) * w * w
     for slot in range(1, places.weights.shape[1]):
@@ -47,7 +59,7 @@ def mobility(places, row):
 
 @physics
 def move_ends(places, row, u, force):
-    """xⱼ += Wⱼ wⱼ force. The first vertex comes last because unused slots repeat it with weight 0."""
+    """xⱼ += Wⱼ wⱼ force. Unused slots repeat the first vertex with weight 0, so it is written last."""
     rows = places.rows
     for slot in range(places.weights.shape[1] - 1, 0, -1):
         t = load(places.weights, row, slot) * load(rows.weights, row, slot)
@@ -61,7 +73,7 @@ def move_ends(places, row, u, force):
 
 @project.of(CompliantWeak)
 def _project_compliant(projection, row, u):
-    """Δλ = -(I + s K)⁻¹ (K C + λ), s = Σ W w²: XPBD's update for a constraint of three components."""
+    """Δλ = -(I + s K)⁻¹ (K C + λ), s = Σ W w²: XPBD's update of a constraint with three components."""
     places, (lam,) = projection.places, projection.memory
     K = places.rows.stiffness
     _, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
@@ -99,7 +111,11 @@ def _project_hard(projection, row, u):
 
 
 class Rubbing(Projection):
-    """memory: r (rows, 3, lanes), the force that each contact exerts [N]."""
+    """Frictional contacts between bodies.
+
+    Attributes:
+        memory: r (rows, 3, lanes), the force of each contact [N].
+    """
 
     __slots__ = ()
 
@@ -111,8 +127,10 @@ def _rubbing(method: ElementOptions, term: Term, places: Places) -> list:
 
 @project.of(Rubbing)
 def _project_rubbing(projection, row, u):
-    """With the mobility s, (g, o) → (g, o) + s Δr: λ = k max(s λ - g, 0)/(1 + k s), and t = k (s t - o)/(1 +
-    k s), no longer than μ λ."""
+    """Update a contact with mobility s, for which (g, o) → (g, o) + s Δr.
+
+    λ = k max(s λ - g, 0)/(1 + k s), and t = k (s t - o)/(1 + k s), shortened to length μ λ.
+    """
     places, (memory,) = projection.places, projection.memory
     n, g, o = separation(places.rows, row, u, gather(u, places.own, row, 0))
     s, k = mobility(places, row), load(places.rows.numbers, row, STIFFNESS)

@@ -1,4 +1,4 @@
-"""What element-wise methods make once and use in every step."""
+"""Projections that an element-wise method prepares once for all steps."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from supple.problem import Problem
 
 
 class Workplace(NamedTuple):
-    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: the version
-    of the layout; its projections of each term, in the order of visits; all of these; the phases of a sweep
-    and the most batches that one has; what the projections remember; and the external forces with the
-    displacement W f by them."""
+    """Prepared projections of a method, valid while W stays the same.
+
+    Attributes:
+        inertia: (n,) inertia from which W is computed [N/m].
+        dynamic: True for steps in time, False for pseudo-time.
+        weights: (n + 1,) W [m/N].
+        version: Version of the problem layout.
+        by_term: Projections of each term, in the order of visits.
+        projections: All projections.
+        phases: Number of phases of a sweep.
+        widest: Largest number of batches in a phase.
+        memory: History variables of all projections.
+        drift: External forces and the displacement W f by them, or empty.
+    """
 
     inertia: np.ndarray
     dynamic: bool
@@ -29,8 +39,16 @@ class Workplace(NamedTuple):
 
 
 def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.ndarray:
-    """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding; with the step of
-    pseudo-time [s] where there is one."""
+    """Compute W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned vertices and padding.
+
+    Args:
+        problem: Problem.
+        method: Solver name for the error message.
+        pseudo_dt: Step size of pseudo-time [s], None in dynamics.
+
+    Raises:
+        ValueError: A free vertex has no positive mass.
+    """
     model = problem.model
     stiffness = problem.loads.inertia if pseudo_dt is None else model.mass / pseudo_dt**2
     W = np.zeros(model.vertices + 1)
@@ -41,7 +59,7 @@ def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.nda
 
 
 def drift_of(work: Workplace, problem: Problem) -> np.ndarray:
-    """W f_ext, records; remembered, since it is the same in every step."""
+    """W f_ext as padded vectors, cached while the external forces stay the same."""
     known, force = work.drift, problem.loads.force
     if not known or known[0] is not force:
         model = problem.model
