@@ -1,4 +1,4 @@
-"""Pressures of the sealed chambers of a problem, which follow the volumes."""
+"""Sealed chambers of a problem, whose pressure follows the volume."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Gases:
         return [(gas.gradient_at(x), gas.stiffness_at(gas.volume_at(x))) for gas in gases]
 
     def each(self, iterations: int) -> Iterator[int]:
-        """Split iterations into calls, and update the pressures before each."""
+        """Split iterations into single ones, and update the pressures before each."""
         if not self.indices:
             yield iterations
             return
