@@ -105,9 +105,7 @@ class Pins:
         return self.states.positions[0, self.model.pinned]
 
     def _at(self, part: float) -> np.ndarray:
-        """Positions at a fraction of the path: the prescribed motion plus the decaying initial offset from
-        it.
-        """
+        """Positions at a fraction of the path: prescribed motion plus decaying initial offset from it."""
         if part >= 1.0:
             return self._goal
         off = self._from - self._goal

@@ -81,7 +81,11 @@ class Pressing:
         return self._waits
 
     def finish(self) -> bool:
-        """Move obstacles to their poses at the end of a step regardless of vertices; False if already there."""
+        """Move obstacles to their poses at the end of a step, regardless of vertices in their way.
+
+        Returns:
+            False if they were already there.
+        """
         if self.arrived:
             return False
         self._done = 1.0

@@ -109,7 +109,10 @@ def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
 
 
 class Remembered:
-    """History variables of the batch; the problem's materials hold them in float64, kernels in rounded form."""
+    """History variables of the batch.
+
+    Evolving parameters are held by the problem's materials in float64; kernels have rounded copies.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

@@ -24,7 +24,10 @@ ROUNDINGS = 8
 """Reduction of a radius, in roundings of the displacement."""
 
 CROWDED, AT_END = 0.01, 0.95
-"""Condition for a contact update: fraction of vertices at their bounds, and of the radius where that begins."""
+"""Condition for a contact update.
+
+It is due if a fraction CROWDED of the vertices is beyond a fraction AT_END of the radius.
+"""
 
 TIGHT = 0.25
 """Fraction of the radius used by a vertex above which the balls are moved along."""
