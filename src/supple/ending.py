@@ -1,4 +1,4 @@
-"""Termination criteria of a solve, and its outcome."""
+"""Termination criteria and outcome of a solve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from supple.weak_contact import MetReport
 
 
 def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
-    """Number of iterations until the next check of the termination criteria."""
+    """Number of iterations until the next termination check."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_budget is not None:
         per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
@@ -37,7 +37,7 @@ def outcome_here(
     certifying: Certifying,
     copy: int = 0,
 ) -> Outcome | None:
-    """Check the termination criteria at the present state.
+    """Check termination criteria at the present state.
 
     Args:
         balance: Residual in working precision.
@@ -105,7 +105,7 @@ def without_progress(
 
 
 def exactly(balance: Balance, run: Run) -> Balance:
-    """Residual of the float64 state of a run, if it has one.
+    """Float64 residual of a run that keeps a float64 state, otherwise `balance`.
 
     The same state rounded to the problem's precision may have a large residual although it is as close to the
     equilibrium as that precision allows.
@@ -119,9 +119,9 @@ def exact_of(balances: Balances, run: Run) -> Balances:
 
 
 def recovering(problem: Problem, run: Run) -> bool:
-    """True if only the forces are infinite and the method can recover.
+    """True if displacements are finite and the method recovers from infinite forces.
 
-    This is the case for inverted elements of materials with a barrier.
+    Forces are infinite in inverted elements of materials with a barrier.
     """
     if run.recovers:
         problem.device.pull(problem.u)
@@ -129,13 +129,13 @@ def recovering(problem: Problem, run: Run) -> bool:
 
 
 def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
-    """Downgrade convergence if surfaces have passed through each other, or obstacles through faces."""
+    """Replace CONVERGED by PASSED if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
     return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
 
 
 def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
-    """Report the contact of every batch member at the end of its solve.
+    """Report obstacle contact per batch member after its solve.
 
     Forces are reused only if no other evaluation followed, by error estimates or other batch members.
 

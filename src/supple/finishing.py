@@ -1,4 +1,4 @@
-"""Refinement of unconverged batch members by Newton steps: several at once, then one by one."""
+"""Newton refinement of unconverged batch members: several at once, then one by one."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def finish_alone(
 def _later(
     watch: Callable[[int, float, float], None] | None, iterations: int, seconds: float
 ) -> Callable[[int, float, float], None] | None:
-    """Offset a callback by the iterations and seconds of the solve so far."""
+    """Offset callback arguments by iterations and seconds already spent."""
     if watch is None:
         return None
     return lambda iteration, imbalance, clock: watch(iterations + iteration, imbalance, seconds + clock)
 
 
 def rounded(problem: Problem, outcome: Outcome, imbalance: float, tolerance: float | None) -> Outcome:
-    """Outcome of a float64 solve after its state is rounded to the problem's precision."""
+    """Outcome of a float64 solve after rounding to the problem's precision."""
     lost = problem.dtype == np.float32 and tolerance is not None and imbalance > tolerance
     return Outcome.PRECISION if lost and outcome is Outcome.CONVERGED else outcome

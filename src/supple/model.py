@@ -43,7 +43,7 @@ NO_GRAVITY = Gravity(np.zeros(3))
 
 
 class Grid(NamedTuple):
-    """Regular grid of the material point method that carries all bodies.
+    """Regular grid in which all bodies are embedded during motions.
 
     Attributes:
         spacing: Cell edge [m].
@@ -83,7 +83,7 @@ class Model:
         obstacles: Obstacles, or None.
         gravity: Gravity contained in the forces, proportional to the masses.
         drag: (n,) coefficient α of the drag forces -α m v [1/s], None for none.
-        grid: Grid that carries the bodies in time stepping, None for Lagrangian motion.
+        grid: Grid that carries the bodies in time stepping, None for motions without a grid.
         volume_forces: For each force density contained in the forces, the name of the body, the load factor
             as a function of time, and densities (m, 3) in its cells [N/m³].
     """
@@ -171,19 +171,19 @@ class Model:
 
     @property
     def free(self) -> np.ndarray:
-        """(n,) bool: True for vertices that can move, be it along some directions only."""
+        """(n,) bool: True for vertices with at least one free direction."""
         mask = np.ones(self.vertices, bool)
         mask[self.pinned] = False if self.held is None else np.any(self.held != np.eye(3), axis=(1, 2))
         return mask
 
     @property
     def body_vertices(self) -> list[tuple[str, slice]]:
-        """Names and vertex ranges of the bodies; a single range of all vertices without bodies."""
+        """Names and vertex ranges of bodies; a single unnamed range without bodies."""
         return [(body.name, body.vertices) for body in self.bodies] or [("", slice(0, self.vertices))]
 
     @property
     def rollers(self) -> np.ndarray:
-        """(h,) ids of the vertices that are constrained along some directions only."""
+        """(h,) ids of vertices constrained along some directions only."""
         return self.pinned[self.free[self.pinned]]
 
     def hold(self, x: np.ndarray, targets: np.ndarray) -> None:
@@ -228,7 +228,7 @@ class Model:
         return *self.fractions_at(time), *parts
 
     def materials_at(self, time: float) -> dict[int, Any] | None:
-        """Varying materials at a time [s], by term index; None if there are none."""
+        """Time-dependent materials at a time [s], by term index, or None."""
         return {k: material(time) for k, material in self.changing} or None
 
     def force_at(self, time: float) -> np.ndarray:
@@ -249,7 +249,7 @@ def padded(cells: np.ndarray, corners: int) -> np.ndarray:
 
 
 def places(some: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(k,) index of each of some cells (k, c) among cells (m, c), -1 if it is not among them."""
+    """(k,) index of cells `some` (k, c) among `cells` (m, c), -1 for missing ones."""
     if some.shape[1] != cells.shape[1]:
         return np.full(len(some), -1)
     _, ids = np.unique(np.concatenate([cells, some]), axis=0, return_inverse=True)
@@ -293,7 +293,7 @@ def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Backward Euler step that led to positions; it determines the forces other than those of the terms.
+    """Backward Euler step that led to positions; determines all forces other than term forces.
 
     Attributes:
         dt: Step size [s], inf without inertia.
@@ -327,7 +327,7 @@ def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: flo
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """Data that may differ between equilibria of a model.
+    """Boundary conditions, loads and materials of one equilibrium of a model.
 
     Attributes:
         pinned: (k, 3) positions of the pinned vertices [m].

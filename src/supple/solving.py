@@ -81,7 +81,7 @@ def solve_copies(
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> list[Report]:
-    """Run a solver on all members of a batch, each until a termination criterion is met.
+    """Run a solver on a batch, each member until a termination criterion is met.
 
     Only the first batch member is monitored and records a residual history.
 
@@ -183,7 +183,7 @@ class _Solving:
         return tolerance is not None and bool((self.latest.imbalance[self.device.active] <= tolerance).any())
 
     def _begin_again(self) -> None:
-        """Restart the convergence records after a change of stencils, which changes the energy."""
+        """Restart convergence records after a change of stencils and therefore energy."""
         self.latest = self.measures.balances()
         self.method.start_at(self.latest)
         self.progress = Progress(self.problem.copies, self.iteration)
@@ -229,7 +229,7 @@ class _Solving:
         return left == 0
 
     def _near_an_end(self) -> list[int]:
-        """Active batch members that may have terminated; usually few of thousands."""
+        """Active batch members that may have terminated, usually few of thousands."""
         active, stop, latest = self.device.active, self.stop, self.latest
         timed = stop.time_budget is not None and self.clock >= stop.time_budget
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
@@ -240,7 +240,7 @@ class _Solving:
         return active[near[active]].tolist()
 
     def _advance(self, count: int, target: int) -> None:
-        """Run some iterations, and evaluate the residuals if they are needed."""
+        """Run iterations, then evaluate residuals if needed."""
         compiling, tick = self.compiled.seconds, perf_counter()
         for some in self.problem.gases.each(count):
             self.method.advance(some)
@@ -320,7 +320,7 @@ class _Solving:
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
-    """Create the device for a problem of a model; None for the CPU."""
+    """Create a device for a model; None for the CPU."""
     if device == "cpu":
         return None
     from supple.problem.cuda import Cuda
@@ -329,12 +329,18 @@ def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
 
 
 def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
-    """Create the problem of a scene or a model.
+    """Validate and discretize a scene or model.
 
     Args:
         scene: Scene or model.
         quasistatic: True to build the scene for equilibria.
         compute: Precision, device and threads.
+
+    Returns:
+        The problem on the device of `compute`.
+
+    Raises:
+        ValueError: Values exceed the range of the precision, or memory does not suffice.
     """
     compute.refuse_absent()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)

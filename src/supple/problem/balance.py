@@ -1,4 +1,4 @@
-"""Force residuals of one state and of a batch."""
+"""Force residuals, relative and absolute, of single states and batches."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Balance:
 
     @property
     def smallest_scale(self) -> float:
-        """Smallest |s| of the bodies that are not at rest [N]."""
+        """Smallest |s| over bodies not at rest [N]."""
         awake = [body.scale for body in self.bodies if not body.at_rest and body.scale > 0]
         return min(awake, default=self.scale)
 
     def is_rounding(self, factor: float) -> bool:
-        """True if every body is at rest or has a residual of at most `factor` times its rounding."""
+        """True if every body is at rest or its residual is at most `factor` times rounding."""
         if self.bodies:
             return all(body.is_rounding(factor) for body in self.bodies)
         return self.at_rest or self.residual <= factor * self.rounding
@@ -133,7 +133,6 @@ def _length(sizes: np.ndarray) -> np.ndarray:
 
 
 def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
-    """Residual of one body from its statistics."""
     r2, s2, a2, reach, ratio = figures
     length = eps * (reach + edge)
     at_rest = not loaded and ratio <= RESTING * length

@@ -1,4 +1,4 @@
-"""Step bounds: balls around the vertices, and the kernels that project onto them."""
+"""Step bounds: balls around vertices, and kernels that project onto them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _in_ball(balls, own, batch, x):
 
 
 class Confine(NamedTuple):
-    """Operation that projects u onto the balls after an update that ignored them.
+    """Operation that projects u onto the balls after an unconstrained update.
 
     Attributes:
         u: Displacements.

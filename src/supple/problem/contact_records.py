@@ -176,7 +176,7 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
 
 @physics
 def clamp(planes, u, k, free, snap):
-    """Project the k-th vector of u out of all planes, and onto its stick point if it is within rounding."""
+    """Project vector k of u out of all planes, then onto its stick point if within the snap distance."""
     x = record_at(u, k)
     for _ in range(3 if len(planes.normal) > 1 else 1):
         for j in range(len(planes.normal)):
@@ -289,7 +289,9 @@ def _exert(operation, place, i):
 
 
 def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
-    """Apply projections to all vertices in one phase, if there are any.
+    """Project vertices out of obstacles and onto step bounds, in one phase.
+
+    Without projections the phase is skipped.
 
     Args:
         clamps: Up to two operations `Clamp` and `Confine`.

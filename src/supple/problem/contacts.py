@@ -105,7 +105,7 @@ class Contacts:
         return self.obstacles is not None
 
     def refuse(self, method: str, *others: str) -> None:
-        """Refuse obstacles for a method that does not support them.
+        """Raise an error for methods without obstacle support.
 
         Args:
             method: Name of the method.
@@ -138,7 +138,11 @@ class Contacts:
         self.piercing: Piercing | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
-        """Operations for `clamp_all` that project u out of the planes and copy it to further arrays."""
+        """Operations for `clamp_all` that project u out of obstacles.
+
+        Args:
+            followers: Arrays that receive a copy of u.
+        """
         if not self.planes:
             return ()
         return (Clamp(self.states.u, self._free, self.planes, self._snap, followers),)
@@ -180,7 +184,7 @@ class Contacts:
         return friction.coefficient[:, copy * n : (copy + 1) * n - 1, 0].astype(float)
 
     def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
-        """Record the positions at the start of a step, and move obstacles to their poses at its end.
+        """Record start positions and move obstacles to their poses at step end.
 
         Args:
             time: End of the step [s].
@@ -189,7 +193,7 @@ class Contacts:
         """
         if self.obstacles is None:
             return
-        # so that a restarted motion, without the forces of the last step, is identical
+        # a restarted motion lacks the forces of the last step; both must be identical
         self.device.on_records(Forget(self.which))
         if self._keeps_start:
             self.device.on_records(Remember(self.states.u, self.start))
@@ -237,7 +241,7 @@ class Contacts:
         return way
 
     def arrive(self) -> None:
-        """Move the obstacles along the waypoints to their final poses, and update the planes at each."""
+        """Move obstacles along their waypoints to the final poses, with contact detection at each."""
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()

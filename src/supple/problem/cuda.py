@@ -99,7 +99,7 @@ class Cuda:
             self._together = min(2 * self._together, AT_ONCE if self._shape is FAT else 1)
 
     def on_records(self, *operations: Any) -> None:
-        """Enqueue operations until their results are needed; one launch then runs all of them."""
+        """Queue operations until results are needed; one launch then runs all."""
         again = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
         self._waiting += () if again else operations
 

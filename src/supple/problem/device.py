@@ -47,7 +47,7 @@ class Device(Protocol):
         """
 
     def suit(self, batches_per_colour: int) -> None:
-        """Limit the number of threads to the number that pays off for so few batches per color."""
+        """Limit the thread count: few batches per color do not occupy all threads."""
 
     def hold(self, copies: int) -> None:
         """Set the batch size and activate all members."""
@@ -69,7 +69,7 @@ class Device(Protocol):
         """
 
     def on_records(self, *operations: Any) -> None:
-        """Apply operations to the padded vectors, one after the other."""
+        """Apply operations to all padded vectors, in order."""
 
     def wait(self) -> None:
         """Block until all kernels have finished."""
@@ -78,7 +78,7 @@ class Device(Protocol):
         """Download an array, or its rows first, ..., last - 1, to the host."""
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
-        """Upload an array, or its first rows, after a change on the host."""
+        """Upload an array changed on the host, or its first rows."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         """Copy source to target in device memory, for one batch member or all."""

@@ -88,7 +88,7 @@ def figures(material, F, P):
 
 @generic
 def numbers_of(quantity, row, u, ui):
-    """Values of a quantity for the elements in one packed row, a tuple."""
+    """Values of a quantity for elements in one packed row, a tuple."""
 
 
 @numbers_of.of(Stored)
@@ -121,7 +121,7 @@ _store_all = each("values, row, numbers", "store(values, row, i, numbers[i])", s
 
 
 class Numbers(NamedTuple):
-    """Store the values of a quantity for all elements in a row."""
+    """Store one quantity for all elements in a packed row."""
 
     quantity: Any
     own: Any
@@ -147,7 +147,7 @@ def is_deformed(problem: Problem, term: int) -> bool:
 
 
 def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
-    """Evaluate a quantity of all elements of a term at the present displacements.
+    """Evaluate one element quantity of a term at the present displacements.
 
     Args:
         problem: Problem to evaluate.

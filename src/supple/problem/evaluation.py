@@ -171,7 +171,7 @@ class Energy(NamedTuple):
 
 
 class Inversion(NamedTuple):
-    """1 for every inverted element of a term, 0 for others."""
+    """Inversion indicator: 1 for inverted elements, otherwise 0."""
 
     term: Any
 
@@ -192,7 +192,7 @@ def _inversion_at(quantity, row, u, ui):
 
 
 class Quantities(NamedTuple):
-    """Store a quantity of the elements in a row."""
+    """Store one quantity for all elements in a row."""
 
     quantity: Any
     own: Any

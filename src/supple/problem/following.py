@@ -93,12 +93,12 @@ class Following:
 
     @property
     def rough(self) -> bool:
-        """True if there is friction on obstacles or between bodies; forces then have no potential."""
+        """True if obstacles or bodies have friction; forces then have no potential."""
         return self._problem.contacts.rough or self.rubs
 
     @property
     def rubs(self) -> bool:
-        """True if there is friction between bodies."""
+        """True if contact between bodies has friction."""
         return bool(rubbing_terms(self._problem.model))
 
     def settle(self) -> bool:
@@ -115,7 +115,7 @@ class Following:
         return moved
 
     def remember(self) -> None:
-        """Record the friction state at the beginning of a step, before anything moves."""
+        """Record friction states at the beginning of a step, before anything moves."""
         problem = self._problem
         for index in rubbing_terms(problem.model):
             term: Any = problem.model.terms[index]
@@ -159,7 +159,7 @@ class Following:
         return self._every is not None
 
     def until_look(self, iterations: int) -> int:
-        """Limit a number of iterations to those before the next update."""
+        """Clamp an iteration count to the next update."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
 
     def iterated(self, iterations: int, balanced: bool = False, residual: float = math.inf) -> bool:

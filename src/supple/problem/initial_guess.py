@@ -109,7 +109,7 @@ def supported_bodies(problem: Problem) -> np.ndarray:
 
 
 def without_touched(problem: Problem, drift: np.ndarray) -> np.ndarray:
-    """Set the drift of bodies that would reach an obstacle to 0."""
+    """Zero the drift of bodies that would reach an obstacle."""
     if problem.contacts.obstacles is None or not drift.any():
         return drift
     positions, shapes = problem.states.positions, problem.contacts.shapes

@@ -80,7 +80,7 @@ class Layout:
             self.use(self.materials)
 
     def _use_colours(self, colours: Colours) -> None:
-        """Set the batches of each color, the number of colors and the size of the largest."""
+        """Set batches per color, color count and size of the largest color."""
         self.batch_colours = colours
         self.colours, self.widest = colour_count(colours), widest_colour(colours)
 
@@ -91,7 +91,7 @@ class Layout:
         return len(conditions) == 1 and are_alike(self.model, self._wanted(conditions)[0])
 
     def take(self, conditions: Sequence[Conditions]) -> bool:
-        """Set the materials of conditions; return False if they are already in use."""
+        """Set materials of conditions; return False if already in use."""
         wanted = self._wanted(conditions)
         known = not self.varied and wanted[0] == self.materials[0]
         if not known:
@@ -165,7 +165,9 @@ class Layout:
             )
         self.model = with_term(self.model, index, term)
         self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
-        if self.__dict__.get("_links") is not None:  # links do not depend on dynamic stencils
+        if (
+            self.__dict__.get("_links") is not None
+        ):  # None stays None: links do not depend on dynamic stencils
             del self.__dict__["_links"]
 
     def set_pressure(self, index: int, pressure: float) -> None:

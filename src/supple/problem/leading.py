@@ -127,7 +127,7 @@ class Pins:
 
     @property
     def late(self) -> float | None:
-        """Time of the motion at which the pins are [s]; None if they are not late."""
+        """Motion time of late pins [s]; None for pins on time."""
         return None if self.reached == self._time else self.reached
 
     @late.setter
@@ -143,7 +143,7 @@ class Pins:
         return 1.0 if part >= 1.0 else self._done + part * (1 - self._done)
 
     def _straight(self, part: float) -> bool:
-        """True if the path up to a fraction of the rest is nearly straight."""
+        """True for a nearly straight path up to a fraction of the rest."""
         way = self.way(part)
         bends = [_longest(self.way(part * k / STOPS) - k / STOPS * way) for k in range(1, STOPS)]
         return max(bends) <= STRAIGHT * _longest(way)
@@ -205,7 +205,7 @@ class Pins:
         return longest > 0
 
     def notes(self) -> list[str]:
-        """Notes for the report if pins did not arrive."""
+        """Report notes about pins short of their targets."""
         if self.arrived:
             return []
         why = "something is in the way" if self.blocked else "more iterations would take them there"

@@ -141,7 +141,7 @@ class Loads:
 
     @property
     def any(self) -> bool:
-        """True if there are forces or inertia."""
+        """True if any external force or inertia is nonzero."""
         return bool(self.acting.any() or self.inertia.any())
 
 

@@ -1,4 +1,4 @@
-"""Materials that differ from those of a model, shared by the batch or per batch member."""
+"""Material changes of a problem, uniform over the batch or per batch member."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def with_materials(model: Model, materials: tuple) -> Model:
 
 
 def are_varied(conditions: Sequence[Conditions]) -> bool:
-    """True if any conditions have their own materials."""
+    """True if any conditions specify materials."""
     return any(c.materials is not None for c in conditions)
 
 
 def are_alike(model: Model, materials: Sequence[Any]) -> bool:
-    """True if the materials have the same uniform parameters as those of the model, and fit its layout."""
+    """True if the same parameters are uniform as in the model, so that its layout fits."""
     return all(map(same_kind, materials_of(model), materials))
 
 
@@ -46,7 +46,7 @@ def change_materials(problem: Problem, materials: Mapping[int, Any] | None) -> N
 
 
 def changing_materials(model: Model) -> dict[int, Any] | None:
-    """Present materials that vary in time, by term index; None if there are none."""
+    """Present time-dependent materials by term index, or None."""
     return {term: model.terms[term].material for term, _ in model.changing} or None
 
 

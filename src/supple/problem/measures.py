@@ -54,7 +54,7 @@ class Measures:
         self.forget()
 
     def forget(self) -> None:
-        """Discard all results after a change of the batch size or of materials."""
+        """Discard results after changes of batch size or materials."""
         for name in ("_sizes", "_figures"):
             self.__dict__.pop(name, None)
         self.at_rest = AtRest(self.problem, self._cuts, self._measure)

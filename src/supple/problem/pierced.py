@@ -148,7 +148,7 @@ def look_at_faces(team, faces):
 
 @dataclass(frozen=True)
 class Passed:
-    """A face of a body that an obstacle has passed.
+    """Surface triangle penetrated by an obstacle.
 
     Attributes:
         body: Name of the body.

@@ -66,7 +66,7 @@ class Problem:
         varied: bool = False,
         contacts: Callable[..., Contacts] = Contacts,
     ) -> None:
-        """Lay out a model for a device.
+        """Pack a model and allocate its state on a device.
 
         Args:
             model: Model with n vertices.
@@ -183,7 +183,7 @@ class Problem:
         return True
 
     def set_parameters(self, term: int, material: Any) -> None:
-        """Replace the material of a term by one that differs in values only, for all batch members.
+        """Replace the material values of one term, for all batch members.
 
         Uniform parameters stay uniform, and nothing is packed or compiled again. Used for parameters that
         vary in time, such as an activation. A solve in progress must be restarted.
@@ -247,7 +247,7 @@ class Problem:
             refresh(self, index, term)
 
     def forget_but(self, *beginnings: str) -> None:
-        """Discard the prepared solver data, except for names with one of these prefixes."""
+        """Discard prepared solver data, except names with one of the given prefixes."""
         self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -255,7 +255,7 @@ class Problem:
         return self.device.zeros(shape, self.dtype)
 
     def shared(self, name: str, make: Callable[[], Any], anew: bool = False) -> Any:
-        """Return data that a solver prepares once for all steps of this problem.
+        """Return cached solver data, computed once for all steps of this problem.
 
         Args:
             name: Key of the data.

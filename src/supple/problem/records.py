@@ -75,7 +75,7 @@ def _act_on_block(acts, block):
 
 @physics
 def for_each(team, phase, counts, operations):
-    """Apply operations to all vectors in one phase; `counts` has the number of vectors of each."""
+    """Apply operations to all vectors in one phase; `counts` are their vector numbers."""
     size = records_at_once(team)
     each_item(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
 

@@ -173,7 +173,7 @@ class Remembered:
         self.move_on([mark | m if k in copies else m for k, m in enumerate(self.motions())])
 
     def put(self, copies: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Restore the history variables of each batch member; missing ones are those of the scene."""
+        """Restore history variables of each batch member; missing ones keep scene values."""
         self.move_on(
             [{name: known[name] for name in (*MOTION, UNSOLVED) if name in known} for known in copies]
         )
@@ -186,7 +186,7 @@ class Remembered:
             self._use([self._with(begun, known) for known in copies])
 
     def forget(self) -> None:
-        """Discard the history for equilibria, whose materials are those of their conditions."""
+        """Discard history before equilibria; their conditions define the materials."""
         self.move_on([])
         self._touch({})
 

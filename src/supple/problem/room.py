@@ -71,12 +71,16 @@ class Room:
             self.balls = Balls(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
 
     def put_back(self) -> None:
-        """Project u onto the bounds after an update that ignored them."""
+        """Project u onto the step bounds after an unconstrained update."""
         if self:
             self.device.on_records(*self.confine())
 
     def confine(self, *followers: np.ndarray) -> tuple[Confine, ...]:
-        """Operations that project u onto the bounds and copy it to further arrays."""
+        """Operations that project u onto the step bounds.
+
+        Args:
+            followers: Arrays that receive a copy of u.
+        """
         return (Confine(self.states.u, self.balls, followers),) if self._wanted else ()
 
     def settle(self, radius: np.ndarray) -> None:
@@ -96,7 +100,7 @@ class Room:
         return self.states.vectors(self.balls.radius)[0, :, 0]
 
     def used(self, part: float) -> float:
-        """Fraction of the vertices beyond a given fraction of their radius."""
+        """Fraction of vertices beyond a given fraction of their radius."""
         assert self.balls
         u, centre = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.centre))
         return float((((u - centre) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
@@ -129,7 +133,7 @@ class Room:
         return self.pins.aim(time, pinned, given)
 
     def notes(self, moves: bool) -> list[str]:
-        """Notes for the report on the initial positions, once, and on pins that did not arrive.
+        """Report notes: initial positions (once), and pins short of their targets.
 
         Args:
             moves: True in time stepping; otherwise notes on the initial positions are dropped.
@@ -160,7 +164,11 @@ class Room:
         return moved
 
     def finish(self) -> bool:
-        """Move obstacles to their poses at the end of a step; False if they were already there."""
+        """Move obstacles to their final poses of a step.
+
+        Returns:
+            False if they were already there.
+        """
         moved = self.pressing.finish()
         if moved:
             self.put_back()

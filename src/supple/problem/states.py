@@ -109,7 +109,7 @@ class States:
         return list(self.each())
 
     def each(self) -> Iterator[State]:
-        """Yield the states one by one, to save memory; read all before the next step."""
+        """Yield states one by one to save memory; consume all before the next step."""
         moving = self.anchor is not self.u
         velocities: Iterable = self.vectors(self.velocity) if moving else repeat(None)
         for u, v, remembered in zip(self.vectors(self.u), velocities, self.remembered.take(), strict=moving):
@@ -132,7 +132,7 @@ class States:
         self._set(self.anchor, anchor - self.model.rest)
 
     def on_device(self, copy: int | None = None) -> Any:
-        """Duplicate u of one batch member or all in device memory; None on the CPU."""
+        """Duplicate u of one or all batch members in device memory; None on the CPU."""
         n = self.model.vertices + 1
         first, last = (0, len(self.u)) if copy is None else (copy * n, (copy + 1) * n)
         return self.device.duplicate(self.u, first, last)

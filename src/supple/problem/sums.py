@@ -106,7 +106,7 @@ def add_up(team, phase, values, parts, whole):
 
 
 class Cuts(NamedTuple):
-    """Blocks of vertices, none of which has vertices of two bodies.
+    """Vertex blocks for reductions; no block spans two bodies.
 
     Attributes:
         vertex: (blocks + 1,) first vertex of each block.

@@ -136,7 +136,7 @@ def _join_touches(work, item):
 
 @kernel
 def sum_touches(team, seen, cuts, parts, sums):
-    """Sum the contact forces of obstacles on each body, and of all bodies on each obstacle."""
+    """Sum contact forces of obstacles per body, and of bodies per obstacle."""
     for_each(team, 0, (len(seen.counts),), (seen,))
     pieces = len(cuts.vertex) - 1
     each_item(team, 1, 0, pieces * parts.shape[1], TouchParts(seen, cuts, parts))

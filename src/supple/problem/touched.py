@@ -1,4 +1,4 @@
-"""Report of the contact with obstacles at the end of a solve."""
+"""Report of obstacle contact after a solve."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sums = tuple[float, float, float, float, float]
 
 @dataclass(frozen=True)
 class Touched:
-    """Contact of all bodies with one obstacle.
+    """Contact forces and gaps of all bodies at one obstacle.
 
     A vertex counts for its nearest obstacle. Pinned vertices are ignored.
 
@@ -90,7 +90,7 @@ class ContactReport:
 
     @property
     def sentences(self) -> list[str]:
-        """One sentence for each obstacle that has passed a face or overlaps a pinned part."""
+        """One sentence per obstacle with a passed face or an overlapped pinned part."""
         return [each.passed.sentence(each.name) for each in self.obstacles if each.passed is not None]
 
     def __str__(self) -> str:
