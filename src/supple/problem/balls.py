@@ -48,7 +48,7 @@ def _in_ball(balls, own, batch, x):
 
 
 class Confine(NamedTuple):
-    """Operation that projects u onto the balls after an unconstrained update.
+    """Operation that projects u onto the balls after an update without bounds.
 
     Attributes:
         u: Displacements.

@@ -91,7 +91,7 @@ class Contacts:
         self._still = max(STILL[0], STILL[1] * eps) * edge
         self._back = self._time = 0.0
         self.times, self.moving = (0.0, 0.0), np.zeros(len(self.shapes.rows), bool)
-        """Begin and end of the present motion of obstacles [s].
+        """Start and end of the present motion of obstacles [s].
 
         `moving` (r,) is True for the shapes whose prescribed frames change in it.
         """
@@ -121,7 +121,7 @@ class Contacts:
             )
 
     def resize(self) -> None:
-        """Allocate arrays for the present batch size."""
+        """Allocate the contact planes for the present batch size."""
         if self.obstacles is None:
             return
         shape = self.obstacles.planes, len(self.states.u), RECORD
@@ -193,7 +193,7 @@ class Contacts:
         """
         if self.obstacles is None:
             return
-        # a restarted motion lacks the forces of the last step; both must be identical
+        # a restarted motion lacks the forces of the last step, and must give identical results
         self.device.on_records(Forget(self.which))
         if self._keeps_start:
             self.device.on_records(Remember(self.states.u, self.start))
@@ -224,7 +224,7 @@ class Contacts:
         """Intermediate poses of the obstacles, close enough to push every vertex in their way.
 
         Args:
-            begin: Begin of the motion [s].
+            begin: Start of the motion [s].
             end: End of the motion [s].
 
         Returns:
@@ -319,10 +319,11 @@ class Contacts:
         others: Sequence[list[Push]],
         condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
     ) -> float:
-        """Move rigid bodies to equilibrium under their contact forces, without overlaps.
+        """Move rigid bodies to equilibrium under their contact forces.
 
-        Sliding vertices resist along the normal only. If a correction would reverse the slip of a vertex, or
-        bring its friction force inside the cone, the vertex sticks and the correction is computed again.
+        Overlaps with each other and with obstacles are removed. Sliding vertices resist along the normal
+        only. If a correction would reverse the slip of a vertex, or bring its friction force inside the cone,
+        the vertex sticks and the correction is computed again.
 
         Args:
             touched: Vertices in contact with each rigid body.

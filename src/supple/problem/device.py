@@ -47,7 +47,7 @@ class Device(Protocol):
         """
 
     def suit(self, batches_per_colour: int) -> None:
-        """Limit the thread count: few batches per color do not occupy all threads."""
+        """Limit the thread count if few batches per color make synchronization dominant."""
 
     def hold(self, copies: int) -> None:
         """Set the batch size and activate all members."""

@@ -25,8 +25,7 @@ STOPS = 8
 SURE, TRIES = 0.95, 30
 """Factor on the estimated admissible fraction of a path, and maximum number of reductions.
 
-The estimate assumes a straight path; on an arc less is admissible. The number of reductions is where no more
-can be gained.
+The estimate assumes a straight path; on an arc less is admissible. Further reductions gain nothing.
 """
 
 SLOW = 0.1
@@ -53,7 +52,7 @@ class Flight(NamedTuple):
     Attributes:
         share: Fraction of their remaining path that pins move.
         step: (n, 3) displacement [m].
-        led: Bodies that must move by the full step.
+        led: Bodies that must complete the step, otherwise the candidate is rejected.
     """
 
     share: float
@@ -143,7 +142,7 @@ class Pins:
         return 1.0 if part >= 1.0 else self._done + part * (1 - self._done)
 
     def _straight(self, part: float) -> bool:
-        """True for a nearly straight path up to a fraction of the rest."""
+        """True if a fraction of the remaining path is nearly straight."""
         way = self.way(part)
         bends = [_longest(self.way(part * k / STOPS) - k / STOPS * way) for k in range(1, STOPS)]
         return max(bends) <= STRAIGHT * _longest(way)

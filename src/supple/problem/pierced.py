@@ -31,13 +31,13 @@ SLIGHT, FELT, HALFWAY = 0.01, 0.125, 0.25
 """Thresholds of depth and distance.
 
 SLIGHT and FELT are fractions of the longest edge of a face. SLIGHT is the depth above which an obstacle
-counts, equal to the thickness of weak contact. FELT is the distance within which vertices feel it; vertices
-on a round obstacle exceed it only if its radius is less than an edge. HALFWAY is half of the way to the
-middle of an obstacle, as a fraction of its thickness.
+counts, equal to the thickness of weak contact. FELT is the distance within which vertices resolve an
+obstacle; vertices on a round obstacle exceed it only if its radius is less than an edge. HALFWAY is half of
+the way to the middle of an obstacle, as a fraction of its thickness.
 """
 
 FINE = 0.5
-"""Edge length at which vertices feel an obstacle, as a fraction of its thickness or of the present edge."""
+"""Edge length that resolves an obstacle, as a fraction of its thickness or of the present edge."""
 
 DEPTH, SHAPE, EDGE, PASSED, FIELDS = range(5)
 """Columns of the result per face: depth [m], shape, longest edge [m], and 1 if the obstacle has passed it."""
@@ -118,8 +118,8 @@ def _look(faces, place, i):
 def _depth(faces, k, a, b, c, edge):
     """Depth of the k-th shape in a face beyond its corners.
 
-    The deepest point is searched if the shape may have passed the face. If corners feel the shape, its depth
-    at the middle of the face is used.
+    The deepest point is searched if the shape may have passed the face. If the corners resolve the shape, its
+    depth at the middle of the face is used.
 
     Returns:
         (depth [m], passed); 0 if it is no deeper than at the corners.
@@ -154,7 +154,7 @@ class Passed:
         body: Name of the body.
         depth: Depth of the face inside the obstacle [m].
         edge: Longest edge of the face [m].
-        finer: Edge length at which vertices would feel the obstacle [m].
+        finer: Edge length at which vertices would resolve the obstacle [m].
     """
 
     body: str
@@ -240,7 +240,7 @@ class Piercing:
 
 
 def piercing_of(contacts: Contacts) -> Piercing:
-    """Search object of the contacts, created on first use and kept while the batch size is unchanged."""
+    """`Piercing` of the contacts, created on first use and kept while the batch size is unchanged."""
     if contacts.piercing is None:
         contacts.piercing = Piercing(contacts)
     return contacts.piercing

@@ -170,7 +170,7 @@ def _settle(operation, place, i):
 
 
 class Displace(NamedTuple):
-    """Displace u += drift; `several` is true if each batch member has its own drift."""
+    """Displacement u += drift; `several` is true for a separate drift per batch member."""
 
     u: Any
     drift: Any

@@ -71,7 +71,7 @@ class Room:
             self.balls = Balls(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
 
     def put_back(self) -> None:
-        """Project u onto the step bounds after an unconstrained update."""
+        """Project u onto the step bounds after an update without bounds."""
         if self:
             self.device.on_records(*self.confine())
 

@@ -51,7 +51,7 @@ class States:
 
         Args:
             copies: Batch size.
-            moving: True for time stepping.
+            moving: True to allocate inertial targets and velocities for time stepping.
         """
         shape = copies * (self.model.vertices + 1), RECORD
         if copies != self._copies or moving != (self.anchor is not self.u):

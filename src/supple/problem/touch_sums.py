@@ -188,7 +188,7 @@ class TouchSums:
 
 
 def sums_of(contacts: Contacts) -> TouchSums:
-    """Contact sums of the contacts, created on first use and kept while the batch size is unchanged."""
+    """`TouchSums` of the contacts, created on first use and kept while the batch size is unchanged."""
     if contacts.sums is None:
         contacts.sums = TouchSums(contacts)
     return contacts.sums
