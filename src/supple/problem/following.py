@@ -65,7 +65,7 @@ class Following:
 
     Attributes:
         noted: Data that dynamic terms recorded since the step began, by term index.
-        condense: Function that computes the stiffness of soft bodies felt by rigid ones. None if a solver
+        condense: Function that computes the stiffness of soft bodies at rigid ones. None if a solver
             keeps state other than displacements, or on a GPU.
         beginning: True if the present update is the one at the beginning of a step.
         balanced: True if all forces appear balanced at the present update.
