@@ -34,8 +34,8 @@ class Touched:
         depth: Depth of the deepest vertex inside [m], 0 if none is inside.
         gap: Gap of the closest vertex [m], 0 if one is inside, inf if no vertex counts for the obstacle.
         pierced: Depth of the deepest face inside beyond its vertices [m], 0 if none. Depths below about a
-            hundredth of an edge are ignored. It is the depth at the middle of faces whose vertices touch the
-            obstacle, and at the deepest point of faces that the obstacle may have passed.
+            hundredth of an edge are ignored. It is the depth at the middle of faces with a vertex close to
+            the obstacle, and at the deepest point of faces that the obstacle may have passed.
         passed: A face that the obstacle has passed, or a pinned part of a body that a rigid body overlaps;
             None if there is neither.
     """
