@@ -1,4 +1,4 @@
-"""When to look at a solve again, and how it ends where it is."""
+"""Termination criteria and outcome of a solve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from supple.weak_contact import MetReport
 
 
 def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
-    """Iterations to do before deciding again whether to stop."""
+    """Number of iterations until the next termination check."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_budget is not None:
         per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
@@ -37,7 +37,22 @@ def outcome_here(
     certifying: Certifying,
     copy: int = 0,
 ) -> Outcome | None:
-    """How the solve ends here, or None to go on."""
+    """Check termination criteria at the present state.
+
+    Args:
+        balance: Residual in working precision.
+        stop: Termination criteria.
+        iteration: Number of iterations made.
+        limit: Iteration limit.
+        clock: Time used [s].
+        problem: Problem being solved.
+        run: Running method.
+        certifying: Error estimates.
+        copy: Batch member.
+
+    Returns:
+        The outcome, or None to continue.
+    """
     reached = exactly(balance, run)
     if not reached.finite and not recovering(problem, run):
         return Outcome.FAILED
@@ -67,7 +82,21 @@ def without_progress(
     certifying: Certifying,
     copy: int = 0,
 ) -> Outcome | None:
-    """How a solve ends that gets nowhere any more, or None to go on."""
+    """Check for stagnation.
+
+    Args:
+        progress: Record of the best residuals.
+        balance: Residual in working precision.
+        stop: Termination criteria.
+        iteration: Number of iterations made.
+        problem: Problem being solved.
+        run: Running method.
+        certifying: Error estimates.
+        copy: Batch member.
+
+    Returns:
+        The outcome, or None to continue.
+    """
     reached, exact = exactly(balance, run), run.exact
     measures, number = (problem.measures, copy) if exact is None else (exact.measures, 0)
     outcome = progress.outcome(measures, number, reached, stop, run, iteration)
@@ -76,45 +105,57 @@ def without_progress(
 
 
 def exactly(balance: Balance, run: Run) -> Balance:
-    """The balance of a run's state in float64, where it has one: once rounded to the problem's precision, the
-    same state may be out of balance, and as close to the equilibrium as that precision lets it be."""
+    """Float64 residual of a run that keeps a float64 state, otherwise `balance`.
+
+    The same state rounded to the problem's precision may have a large residual although it is as close to the
+    equilibrium as that precision allows.
+    """
     return balance if run.exact is None else run.exact.balance()
 
 
 def exact_of(balances: Balances, run: Run) -> Balances:
-    """Balances of all copies in float64, of which there is one where a run has such a state."""
+    """Residuals of the batch in float64; a run with a float64 state has batch size 1."""
     return balances if run.exact is None else run.exact.measures.balances()
 
 
 def recovering(problem: Problem, run: Run) -> bool:
-    """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
-    unfold these."""
+    """True if displacements are finite and the method recovers from infinite forces.
+
+    Forces are infinite in inverted elements of materials with a barrier.
+    """
     if run.recovers:
         problem.device.pull(problem.u)
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
 def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
-    """Nothing has converged while surfaces have passed through each other, or obstacles through faces."""
+    """Replace CONVERGED by PASSED if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
     return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
 
 
 def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
-    """Of every copy where its solve has ended; looked: forces were evaluated there. Those stay as long as
-    nobody evaluates others, as certificates do, and other copies."""
+    """Report obstacle contact per batch member after its solve.
+
+    Forces are reused only if no other evaluation followed, by error estimates or other batch members.
+
+    Args:
+        problem: Problem that was solved.
+        stop: Termination criteria.
+        looked: True if forces were evaluated at the final state.
+    """
     return contact_reports(problem, looked and problem.copies == 1 and stop.distance is None)
 
 
 def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
-    """What would get further."""
+    """Suggestions for a better result."""
     at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
     further = ["precision='float64' would get further"] if at_limit else []
     return further if contact is None else further + contact.sentences
 
 
 def keep_sound(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:
-    """Remember the states to which a solve that fails goes back."""
+    """Save finite states, to which a failed solve returns."""
     active = problem.device.active
     sound = active if recovering(problem, run) else active[latest.finite[active]]
     for copy in [None] if len(sound) == problem.copies else sound.tolist():

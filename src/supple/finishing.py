@@ -1,5 +1,4 @@
-"""States that were swept together and did not arrive go on by Newton steps: several at once, and then one by
-one, as single solves do."""
+"""Newton refinement of unconverged batch members: several at once, then one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from supple.stop import Stop
 from supple.words import counted
 
 Ended = dict[int, tuple[Outcome, int, float]]
-"""How the solve of each copy has ended, after how many iterations and seconds."""
+"""Outcome, iterations and seconds of each batch member."""
 
 UNFINISHED = {Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS, Outcome.FAILED}
 
@@ -27,8 +26,19 @@ UNFINISHED = {Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS, Outcome.FAILED}
 def finish_together(
     problem: Problem, run: Run, ended: Ended, stop: Stop, certifying: Certifying, followed: bool
 ) -> dict[int, str]:
-    """Newton steps, at once, of copies that have not arrived, if there are several and the method makes such;
-    followed: but for the first. Says in `ended` how those went that then have, and what to say of each."""
+    """Refine unconverged batch members by batched Newton steps, if there are several.
+
+    Args:
+        problem: Problem that was solved.
+        run: Method that was run; it provides the Newton solver, if any.
+        ended: Outcomes so far; those of converged members are updated.
+        stop: Termination criteria.
+        certifying: Error estimates.
+        followed: True to skip the first batch member, because it is monitored.
+
+    Returns:
+        Note on each converged batch member.
+    """
     copies = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
     copies = [copy for copy in copies if copy or not followed]
     room, notes, ways = room_for(problem), {}, {}
@@ -59,8 +69,18 @@ def finish_alone(
     watch: Callable[[int, float, float], None] | None,
     history: History | None,
 ) -> dict[int, Report]:
-    """Solve every copy that has not arrived by itself, in float64 from where it is, and say in `ended` how
-    that went; the reports of those solves. Who watches the first, and its history, go on with it."""
+    """Solve every unconverged batch member alone, in float64 from its present state.
+
+    Args:
+        problem: Problem that was solved.
+        ended: Outcomes so far, updated.
+        solve: Function that solves a problem with batch size 1.
+        watch: Callback for the first batch member, continued.
+        history: Residual history of the first batch member, continued.
+
+    Returns:
+        Reports of these solves.
+    """
     alone = {}
     for copy, (outcome, iterations, seconds) in ended.items():
         if outcome in UNFINISHED:
@@ -77,13 +97,13 @@ def finish_alone(
 def _later(
     watch: Callable[[int, float, float], None] | None, iterations: int, seconds: float
 ) -> Callable[[int, float, float], None] | None:
-    """Who watches a solve that began after so many iterations and seconds."""
+    """Offset callback arguments by iterations and seconds already spent."""
     if watch is None:
         return None
     return lambda iteration, imbalance, clock: watch(iterations + iteration, imbalance, seconds + clock)
 
 
 def rounded(problem: Problem, outcome: Outcome, imbalance: float, tolerance: float | None) -> Outcome:
-    """How a solve in float64 has ended once its state is in the problem's precision."""
+    """Outcome of a float64 solve after rounding to the problem's precision."""
     lost = problem.dtype == np.float32 and tolerance is not None and imbalance > tolerance
     return Outcome.PRECISION if lost and outcome is Outcome.CONVERGED else outcome

@@ -1,4 +1,4 @@
-"""What pins hold together: where several of them meet at a vertex, all directions of each."""
+"""Dirichlet conditions of several pins, merged at shared vertices."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 PARALLEL = 1e-6
-"""Directions that differ by less than this angle [rad] count as the same."""
+"""Angle [rad] below which two directions count as the same."""
 
 AGREEING = 1e-9
-"""How far apart, in parts of the size of what is held, pins may want a vertex that they both hold."""
+"""Tolerated mismatch of pin targets at a shared vertex, relative to the size of the pinned region."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Vertices (k,) that move together, their rest positions (k, 3) [m], and the directions (d, 3) or
-    (k, d, 3) along which they are held; None: wholly, before all others. name: whose they are."""
+    """Vertices constrained by one pin.
+
+    Attributes:
+        vertices: (k,) vertex ids.
+        rest: (k, 3) rest positions [m].
+        directions: (d, 3) or (k, d, 3) constrained directions; None for full constraints, which take
+            precedence.
+        name: Name of the pin.
+    """
 
     vertices: np.ndarray
     rest: np.ndarray
@@ -26,11 +33,18 @@ class Part:
 
 
 class Holding:
-    """Parts that hold vertices, together: sorted `vertices` (k,); held (k, 3, 3), the projections N = Σ n nᵀ
-    onto the directions along which each is held, None where all are held wholly; and where that puts them.
+    """Merged Dirichlet conditions.
 
-    Directions are taken one after the other. What is left of each, r = n - N n, moves a vertex without
-    changing what is held already: x += r n·(target - x)/|r|². Where nothing is left, the target has to agree.
+    Directions are processed one after the other. The remainder of each, r = n - N n, moves a vertex without a
+    change of the coordinates constrained before: x += r n·(target - x)/|r|². If the remainder vanishes, the
+    target must agree with the earlier ones.
+
+    Attributes:
+        parts: The pins.
+        vertices: (k,) sorted ids of the constrained vertices.
+        held: (k, 3, 3) projections N = Σ n nᵀ onto the constrained directions; None if all vertices are fully
+            constrained.
+        overlapping: True if several pins constrain the same direction of a vertex.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -53,7 +67,7 @@ class Holding:
         self.held = None if np.all(np.eye(3) == N) else N
 
     def _hold(self, N: np.ndarray, place: np.ndarray, n: np.ndarray) -> np.ndarray:
-        """Hold vertices along n (k, 3); returns r/|r|², 0 where they are held along n already."""
+        """Constrain vertices along n (k, 3); return r/|r|², 0 for directions already constrained."""
         left = n - np.einsum("kij,kj->ki", N[place], n)
         length = np.linalg.norm(left, axis=1, keepdims=True)
         new = length[:, 0] > PARALLEL
@@ -65,8 +79,19 @@ class Holding:
         return np.where(new[:, None], left / np.where(length > 0, length**2, 1.0), 0.0)
 
     def positions(self, targets: Sequence[np.ndarray], when: str | None = None) -> np.ndarray:
-        """(..., k, 3) [m] for targets (..., k, 3) of each part: at rest, but for what is held. when: refuse
-        targets that contradict each other, in a sentence with these words; else the first counts."""
+        """Positions that satisfy the conditions; free directions are at rest.
+
+        Args:
+            targets: (..., k, 3) target positions of each pin [m].
+            when: Text for the error message that names the time of the targets. None to let the first of
+                contradicting targets count.
+
+        Returns:
+            (..., k, 3) positions [m].
+
+        Raises:
+            ValueError: `when` is given and targets contradict each other.
+        """
         several = np.broadcast_shapes((), *(target.shape[:-2] for target in targets))
         x = np.array(np.broadcast_to(self._rest, (*several, *self._rest.shape)))
         for number, place, lifts in self._steps:
@@ -85,10 +110,19 @@ class Holding:
         return x
 
     def shares(self, forces: np.ndarray) -> list[np.ndarray]:
-        """What each part does of the forces (k, 3) at the vertices that hold them where they are: λ n along
-        each of its directions, with Σ λ n the whole force at a vertex. Where several parts hold along the
-        same direction it is the first, or one that holds wholly. The last direction has r to itself, so that
-        λ = r·f/|r|², and what is left of the force is up to those before it."""
+        """Distribute reaction forces over the pins.
+
+        The share of a pin is Σ λ n over its directions, and all shares of a vertex add up to its force. A
+        direction shared by several pins belongs to the first, or to a fully constraining one. Only the last
+        direction contains its remainder r, so λ = r·f/|r|², and the rest of the force is distributed over the
+        earlier directions.
+
+        Args:
+            forces: (k, 3) reaction forces at the constrained vertices [N].
+
+        Returns:
+            Forces (k, 3) of each pin [N].
+        """
         left, found = forces.copy(), {}
         for number, place, lifts in reversed(self._steps):
             share = np.zeros((len(place), 3))
@@ -100,7 +134,7 @@ class Holding:
         return [found[number] for number in range(len(self.parts))]
 
     def _first(self, number: int) -> np.ndarray:
-        """(k,) bool: which vertices of a part that holds them wholly no such part before it has."""
+        """(k,) bool: True for vertices of a full constraint that no earlier full constraint has."""
         before = [part.vertices for part in self.parts[:number] if part.directions is None]
         return ~np.isin(self.parts[number].vertices, np.concatenate([np.empty(0, np.int64), *before]))
 
@@ -122,9 +156,18 @@ class Holding:
 
 
 def _new_ones_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
-    """Orthonormal directions (k, d, 3), where N (k, 3, 3) holds something already as others of the same span:
-    first those of which it leaves something, at right angles to those that it holds. Which part does what of
-    a force then does not depend on how directions are written."""
+    """Rotate directions so that unconstrained ones come first.
+
+    The shares of the pins then do not depend on the basis in which the directions are given.
+
+    Args:
+        directions: (k, d, 3) orthonormal directions.
+        N: (k, 3, 3) projections onto directions already constrained.
+
+    Returns:
+        (k, d, 3) directions with the same span; unchanged where N is 0. Directions with a remainder n - N n
+        come first, orthogonal to those that N already constrains.
+    """
     found, shared = directions.copy(), N.any(axis=(1, 2))
     turn, _, _ = np.linalg.svd((directions - directions @ N)[shared])
     found[shared] = np.swapaxes(turn, 1, 2) @ directions[shared]

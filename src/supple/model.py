@@ -1,4 +1,4 @@
-"""What a scene becomes: constant arrays, terms and masses. No solver options in it."""
+"""Discrete model of a scene: constant arrays, terms and masses, without solver options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Always:
-    """t -> the same part of a load at every time."""
+    """Constant load factor t -> part."""
 
     part: float = 1.0
 
@@ -28,7 +28,12 @@ class Always:
 
 
 class Gravity(NamedTuple):
-    """An acceleration (3,) [m/s²], and what part of it acts at a time [s]."""
+    """Gravitational acceleration.
+
+    Attributes:
+        vector: (3,) acceleration [m/s²].
+        fraction: Load factor as a function of time [s].
+    """
 
     vector: np.ndarray
     fraction: Callable[[float], float] = Always()
@@ -38,8 +43,12 @@ NO_GRAVITY = Gravity(np.zeros(3))
 
 
 class Grid(NamedTuple):
-    """A regular grid that carries all bodies: the edge of its cells [m], and the part of it that anything may
-    move in a step."""
+    """Regular grid in which all bodies are embedded during motions.
+
+    Attributes:
+        spacing: Cell edge [m].
+        cfl: Largest displacement per step, as a fraction of the cell edge.
+    """
 
     spacing: float
     cfl: float
@@ -47,24 +56,36 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """A scene as flat arrays (n vertices in all).
+    """A scene as flat arrays with n vertices in all.
 
-    rest (n, 3) rest positions [m]; mass (n,) lumped masses [kg]; force (n, 3) constant external forces
-    [N]; pinned (k,) sorted ids of vertices whose positions are prescribed, wholly or along some directions;
-    prescribed(t) their positions (k, 3) at time t [s] (t = inf is the end of every motion); terms: the
-    energies; tets (m, 4): all tetrahedra; bodies: what cells are parts of, for output; varying: forces (n, 3)
-    [N] that act beside the constant ones, each with the fraction of it that acts at time t; velocities (n, 3)
-    [m/s] at the start, None for none; supports: the name of each pin, its vertices (k,) and the directions
-    (d, 3) or (k, d, 3) along which it holds them, None for all; held (k, 3, 3): the projections N = Σ n nᵀ
-    onto the orthonormal directions n along which each pinned vertex is held, I where it is wholly, None where
-    all are; duration [s]: when motions and ramps have ended; followers: who says which stencils the term of a
-    number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
-    each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
-    step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
-    if anything; gravity: what the forces have of it, which is by the masses; drag (n,): α [1/s] of the forces
-    -α m v that slow vertices down, None for none; grid: what carries the bodies in motions, None where they
-    move by themselves; volume_forces: for those of the forces that go with the volume of cells, the body,
-    what part of them acts at time t, and (m, 3) [N/m³] in each of its cells.
+    Attributes:
+        rest: (n, 3) rest positions [m].
+        mass: (n,) lumped masses [kg].
+        force: (n, 3) constant external forces [N].
+        pinned: (k,) sorted ids of vertices with prescribed positions, fully or along some directions.
+        prescribed: Function of time t [s] that returns the positions (k, 3) of the pinned vertices [m]; t =
+            inf is the end of every motion.
+        terms: Energies. Terms with varying materials have their final materials.
+        tets: (m, 4) all tetrahedra.
+        bodies: Bodies, for output.
+        varying: Forces (n, 3) [N] in addition to the constant ones, each with its load factor as a function
+            of time.
+        velocities: (n, 3) initial velocities [m/s], None for zero.
+        supports: For each pin, its name, its vertices (k,), and the constrained directions (d, 3) or (k, d,
+            3), None for all.
+        held: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n of each pinned
+            vertex, I for full constraints. None if all are full.
+        duration: End of all motions and ramps [s].
+        followers: Term index and update rule of each dynamic term (`problem.Follower`).
+        changing: Term index of each varying material, and a function of time that returns the material.
+        winds: Functions (x, v, t) of positions and velocities (n, 3) at the beginning of a step that return
+            forces (n, 3) [N].
+        obstacles: Obstacles, or None.
+        gravity: Gravity contained in the forces, proportional to the masses.
+        drag: (n,) coefficient α of the drag forces -α m v [1/s], None for none.
+        grid: Grid that carries the bodies in time stepping, None for motions without a grid.
+        volume_forces: For each force density contained in the forces, the name of the body, the load factor
+            as a function of time, and densities (m, 3) in its cells [N/m³].
     """
 
     rest: np.ndarray
@@ -90,7 +111,10 @@ class Model:
     volume_forces: tuple[tuple[str, Callable[[float], float], np.ndarray], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
+        """Return the state for pickle, without data derived from the rest positions.
+
+        Most of the omitted bytes are shape gradients.
+        """
         state = {name: value for name, value in self.__dict__.items() if name != "cells"}
         return state | {"terms": tuple(term.bare() for term in self.terms)}
 
@@ -103,11 +127,18 @@ class Model:
 
     @property
     def vertices(self) -> int:
+        """Number of vertices."""
         return len(self.rest)
 
     def inertia(self, dt: float) -> np.ndarray:
-        """(n,) [N/m] k of the potential ½ k |u - û|² of a step of Δt [s]: m/Δt², and α m/Δt where vertices
-        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `slow_down`."""
+        """(n,) k of the potential ½ k |u - û|² of a step [N/m].
+
+        k = m/Δt², plus α m/Δt with drag: the sum of ½ m/Δt² |u - uₙ - Δt vₙ|² and ½ α m/Δt |u - uₙ|²; see
+        `slow_down`.
+
+        Args:
+            dt: Step size Δt [s].
+        """
         mass = self.mass if self.drag is None else self.mass * (1 + self.drag * dt)
         return mass / (dt * dt)
 
@@ -118,16 +149,20 @@ class Model:
 
     @cached_property
     def cells(self) -> np.ndarray:
-        """(m, 3) or (m, 4) the tetrahedra and triangles of all bodies, body after body; -1 where a triangle
-        among tetrahedra has no fourth corner. Without bodies, the tetrahedra."""
+        """(m, 3) or (m, 4) tetrahedra and triangles of all bodies, body after body.
+
+        Triangles among tetrahedra have -1 as fourth corner. Without bodies, these are the tetrahedra.
+        """
         parts = [body.mesh.cells + np.int32(body.vertices.start) for body in self.bodies] or [self.tets]
         most = max(part.shape[1] for part in parts)
         return np.concatenate([padded(part, most) for part in parts])
 
     @property
     def mean_edge(self) -> float:
-        """Mean length of the first edges at rest of all elements that stay [m]; ties count where nothing else
-        does."""
+        """Mean rest length of the first edges of all static elements [m].
+
+        Connectors count only if there are no other elements.
+        """
         lasting = [term for term in self.terms if term.capacity is None and term.vertices.shape[1] > 1]
         bodies = [term for term in lasting if not term.ties] or lasting
         stencils = [term.vertices[:, :2] for term in bodies]
@@ -136,24 +171,28 @@ class Model:
 
     @property
     def free(self) -> np.ndarray:
-        """(n,) bool: True where a vertex may move, be it in some directions only."""
+        """(n,) bool: True for vertices with at least one free direction."""
         mask = np.ones(self.vertices, bool)
         mask[self.pinned] = False if self.held is None else np.any(self.held != np.eye(3), axis=(1, 2))
         return mask
 
     @property
     def body_vertices(self) -> list[tuple[str, slice]]:
-        """Names and vertices of the bodies; one of all vertices where the model knows none."""
+        """Names and vertex ranges of bodies; a single unnamed range without bodies."""
         return [(body.name, body.vertices) for body in self.bodies] or [("", slice(0, self.vertices))]
 
     @property
     def rollers(self) -> np.ndarray:
-        """(h,) ids of the vertices that are held along some directions and free across them."""
+        """(h,) ids of vertices constrained along some directions only."""
         return self.pinned[self.free[self.pinned]]
 
     def hold(self, x: np.ndarray, targets: np.ndarray) -> None:
-        """Put pinned vertices of x (..., n, 3), positions or displacements, where targets (..., k, 3) are, as
-        far as they are held: x ← x - N x + N target."""
+        """Prescribe pinned vertices in place along constrained directions: x ← x - N x + N target.
+
+        Args:
+            x: (..., n, 3) positions or displacements, modified.
+            targets: (..., k, 3) targets of the pinned vertices.
+        """
         if self.held is None:
             x[..., self.pinned, :] = targets
             return
@@ -161,43 +200,43 @@ class Model:
         x[..., self.pinned, :] = there - self.along(there) + self.along(targets)
 
     def along(self, vectors: np.ndarray) -> np.ndarray:
-        """N v: what vectors (..., k, 3) of the pinned vertices have along the directions that are held."""
+        """N v: components of vectors (..., k, 3) of the pinned vertices along constrained directions."""
         return vectors if self.held is None else np.einsum("kij,...kj->...ki", self.held, vectors)
 
     def unheld(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (..., n, 3) of all vertices without what they have along the directions that are held."""
+        """Project vectors (..., n, 3) of all vertices orthogonal to constrained directions."""
         rest = vectors.copy()
         rest[..., self.pinned, :] -= self.along(vectors[..., self.pinned, :])
         return rest
 
     def loaded_bodies(self, force: np.ndarray) -> np.ndarray:
-        """Whether forces (..., n, 3) act on anything of each body that may move; bool, (..., bodies)."""
+        """(..., bodies) bool: True if forces (..., n, 3) act on a body in free directions."""
         if self.held is None:
             acts = (force != 0).any(axis=-1) & self.free
-        else:  # beyond the rounding of directions
+        else:  # exclude rounding of the directions
             least = 1e-12 * float(np.abs(force).max(initial=0))
             acts = (np.abs(self.unheld(force)) > least).any(axis=-1)
         return np.stack([acts[..., own].any(axis=-1) for _, own in self.body_vertices], axis=-1)
 
     def fractions_at(self, time: float) -> tuple[float, ...]:
-        """What part of each varying force acts at a time [s]."""
+        """Load factors of the varying forces at a time [s]."""
         return tuple(fraction(time) for fraction, _ in self.varying)
 
     def varied_at(self, time: float) -> tuple[float, ...]:
-        """What part of each varying force acts at a time [s], and of each varying parameter of materials."""
+        """Load factors of the varying forces and of varying material parameters at a time [s]."""
         parts = [part for _, material in self.changing for part in material.fractions(time)]
         return *self.fractions_at(time), *parts
 
     def materials_at(self, time: float) -> dict[int, Any] | None:
-        """Those that vary, at a time [s], by the number of their term; None where none does."""
+        """Time-dependent materials at a time [s], by term index, or None."""
         return {k: material(time) for k, material in self.changing} or None
 
     def force_at(self, time: float) -> np.ndarray:
-        """All external forces (n, 3) [N] at a time [s]; those of t = inf are the last."""
+        """External forces (n, 3) [N] at a time [s]; t = inf is the final value."""
         return self.force_of(self.fractions_at(time))
 
     def force_of(self, fractions: tuple[float, ...]) -> np.ndarray:
-        """External forces (n, 3) [N] when these parts of the varying ones act."""
+        """External forces (n, 3) [N] for load factors of the varying forces."""
         force = self.force
         for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
             force = force + fraction * whole
@@ -205,12 +244,12 @@ class Model:
 
 
 def padded(cells: np.ndarray, corners: int) -> np.ndarray:
-    """Cells (m, k) as (m, corners), with -1 for what they lack."""
+    """Pad cells (m, k) with -1 to shape (m, corners)."""
     return np.pad(cells, ((0, 0), (0, max(0, corners - cells.shape[1]))), constant_values=-1)
 
 
 def places(some: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(k,) where each of some cells (k, c) is among cells (m, c), -1 where it is not."""
+    """(k,) index of cells `some` (k, c) among `cells` (m, c), -1 for missing ones."""
     if some.shape[1] != cells.shape[1]:
         return np.full(len(some), -1)
     _, ids = np.unique(np.concatenate([cells, some]), axis=0, return_inverse=True)
@@ -220,25 +259,31 @@ def places(some: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def with_term(model: Model, index: int, term: Term) -> Model:
-    """The model with another term in place of one."""
+    """Replace one term of a model."""
     return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
 def latest(model: Model, now: Model) -> Model:
-    """The model itself, or what it is now where stencils have changed since."""
+    """Return `now` if stencils, or terms without a material, changed since `model`; otherwise `model`."""
     pairs = zip(model.terms, now.terms, strict=True)
     changed = any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs)
     return now if changed else model
 
 
 def coasted(model: Model, x: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
-    """û (n, 3) [m], where inertia pulls in a backward Euler step of dt [s] from x with v (n, 3) each, slowed
-    down by what drags."""
+    """Inertial target û (n, 3) [m] of a backward Euler step, with drag.
+
+    Args:
+        model: Model with the drag coefficients.
+        x: (n, 3) positions [m].
+        v: (n, 3) velocities [m/s].
+        dt: Step size [s].
+    """
     return x + dt * v if model.drag is None else x + dt * v / (1 + dt * model.drag)[:, None]
 
 
 def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
-    """The model with rigid bodies where numbers (k, 18) have them, at all times."""
+    """Fix the rigid bodies of a model at poses `numbers` (k, 18), at all times."""
     obstacles = model.obstacles
     if obstacles is None or not obstacles.rigid:
         return model
@@ -248,11 +293,16 @@ def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The backward Euler step that led to positions, which says what forces act there beside those of the
-    terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
-    forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
-    None where all are the model's; time [s]: when it ends, for obstacles that move; remembered: as
-    `State` has it there."""
+    """Backward Euler step that led to positions; determines all forces other than term forces.
+
+    Attributes:
+        dt: Step size [s], inf without inertia.
+        anchor: (n, 3) inertial target xₙ + Δt vₙ [m], None if unknown.
+        force: (n, 3) external forces [N], None for the constant forces of the model.
+        materials: Varying materials, by term index; None for those of the model.
+        time: End of the step [s], for moving obstacles.
+        remembered: History variables at the end of the step, as in `State`.
+    """
 
     dt: float
     anchor: np.ndarray | None
@@ -263,19 +313,31 @@ class Step:
 
 
 def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:
-    """(n, 3) [N] what winds do at a time [s] to vertices at positions (n, 3) [m] with velocities (n, 3)
-    [m/s]."""
+    """(n, 3) wind forces [N].
+
+    Args:
+        model: Model with the winds.
+        positions: (n, 3) positions [m].
+        velocities: (n, 3) velocities [m/s].
+        time: Time [s].
+    """
     forces = [wind(positions, velocities, time) for wind in model.winds]
     return np.sum(forces, axis=0) if forces else np.zeros_like(model.rest)
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices
-    [m]; external forces (n, 3) [N]; one material for each elasticity term, or None for the model's; where to
-    start, (n, 3) [m], or None for the rest positions; time [s]: when it is, for obstacles that move;
-    gravity: what the forces have of it, or None for the model's; path: the conditions at a fraction of all
-    loads and motions, None where they are not known."""
+    """Boundary conditions, loads and materials of one equilibrium of a model.
+
+    Attributes:
+        pinned: (k, 3) positions of the pinned vertices [m].
+        force: (n, 3) external forces [N].
+        materials: One material per elastic term, None for those of the model.
+        start: (n, 3) initial positions [m], None for the rest positions.
+        time: Time of moving obstacles [s].
+        gravity: Gravity contained in the forces, None for that of the model.
+        path: Conditions as a function of a fraction of all loads and motions, None if unknown.
+    """
 
     pinned: np.ndarray
     force: np.ndarray
@@ -287,7 +349,7 @@ class Conditions:
 
 
 def unpinned(model: Model) -> np.ndarray:
-    """(n,) bool: True where a vertex may move in all directions."""
+    """(n,) bool: True for vertices without any constraint."""
     mask = np.ones(model.vertices, bool)
     mask[model.pinned] = False
     return mask

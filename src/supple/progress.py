@@ -1,4 +1,4 @@
-"""Whether a solve still gets anywhere."""
+"""Detection of stagnation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ from supple.solvers import Run
 from supple.stop import Stop
 
 PROGRESS = 0.99
-"""A figure counts as reduced when it falls below this part of the lowest seen."""
+"""Ratio to the lowest value so far below which a residual counts as reduced."""
 
 ROUNDED = 3.0
-"""A solve that gets stuck below this many times the estimated rounding error has reached the limit of its
-precision; measured on all materials in float32, that is at 0.3 times at most."""
+"""Multiple of the estimated rounding error below which a stagnating solve has reached its precision limit.
+
+Measured on all materials in float32, that is at 0.3 times at most.
+"""
 
 
 class Progress:
-    """What the solves of all copies of a state have achieved, (copies,) each: the lowest figures so far, the
-    iteration at which anything last improved, and the energy [J] when the figures had not for long; it may
-    fall for thousands of iterations before they do; patience of the run at the last look."""
+    """Best values so far of every batch member.
+
+    Attributes:
+        residual: (batch,) lowest residual [N].
+        imbalance: (batch,) lowest imbalance.
+        energy: (batch,) energy [J] at the last detection of stagnating residuals. The energy may fall for
+            thousands of iterations before the residuals do.
+        at: (batch,) iteration of the last improvement.
+        patience: Patience of the run at the last check.
+    """
 
     def __init__(self, copies: int, iteration: int = 0) -> None:
         self.residual, self.imbalance, self.energy = (np.full(copies, np.inf) for _ in range(3))
@@ -29,16 +38,18 @@ class Progress:
         self.patience: int | None = None
 
     def see(self, balances: Balances, copies: np.ndarray, iteration: int) -> None:
-        """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
-        vanish together; the imbalance, while forces build up from rest under a load and the residual
-        rises."""
+        """Record residual and imbalance; a reduction of either is progress.
+
+        The residual may fall alone while a body without loads relaxes and all its forces vanish together. The
+        imbalance may fall alone while forces build up from rest under a load and the residual rises.
+        """
         for found, least in ((balances.residual, self.residual), (balances.imbalance, self.imbalance)):
             better = copies[found[copies] < PROGRESS * least[copies]]
             least[better], self.at[better] = found[better], iteration
 
     def lacking(self, run: Run, iteration: int) -> np.ndarray:
-        """(copies,) which have made no progress for long."""
-        if self.patience not in (None, run.patience):  # it has gone over to another method, which may do more
+        """(batch,) True for batch members without progress for longer than the patience of the run."""
+        if self.patience not in (None, run.patience):  # the run has switched to another method
             self.at[:] = iteration
         self.patience = run.patience
         lacking: np.ndarray = iteration - self.at > run.patience
@@ -47,8 +58,21 @@ class Progress:
     def outcome(
         self, measures: Measures, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
     ) -> Outcome | None:
-        """How a solve ends that has made no progress for long, or None; measures: of its states. Iterations
-        that were asked for are done all the same, unless rounding is all that they could change."""
+        """Outcome of a solve without progress.
+
+        Iterations that the user requested are made all the same, unless they could only change rounding.
+
+        Args:
+            measures: Diagnostics of the states.
+            copy: Batch member.
+            latest: Latest residual.
+            stop: Termination criteria.
+            run: Running method.
+            iteration: Number of iterations made.
+
+        Returns:
+            The outcome, or None to continue.
+        """
         if not self.lacking(run, iteration)[copy]:
             return None
         if latest.is_rounding(ROUNDED):

@@ -1,4 +1,4 @@
-"""The one loop around every solver: when to look, when to stop, and what to report."""
+"""Main loop of every solve: iterations, convergence checks, termination and report."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from supple.kernels.announcing import _Compilations as Compilations
 
 DEFAULT_ITERATIONS = 20_000
-"""Iterations allowed to a solve that has a tolerance and no other limit."""
+"""Iteration limit of a solve with a tolerance and no other limit."""
 
 NO_LIMIT = 2**62
-"""Iterations allowed to a solve that has a time budget only."""
+"""Iteration limit of a solve with only a time budget."""
 
 Watcher = Callable[[int, float, float], None]
-"""Called as watch(iteration, imbalance, seconds) whenever the imbalance has been measured."""
+"""Callback watch(iteration, imbalance, seconds), called after every evaluation of the residual."""
 
 
 def solve(
@@ -57,7 +57,19 @@ def solve(
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> Report:
-    """Run a solver on a problem until it should stop. The clock leaves out compilation and histories."""
+    """Run a solver on a problem until a termination criterion is met.
+
+    Args:
+        problem: Problem with batch size 1.
+        solver: Solver to run.
+        stop: Termination criteria.
+        history: True to record the residual history.
+        watch: Callback for the first batch member.
+        began: Start of the setup by `perf_counter` [s], for the setup time in the report.
+
+    Returns:
+        The report. Its time excludes compilation and the recording of the history.
+    """
     return solve_copies(problem, solver, stop, history, watch, began)[0]
 
 
@@ -69,8 +81,21 @@ def solve_copies(
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> list[Report]:
-    """Run a solver on all copies of a problem's state together, each of which stops when it should. What is
-    watched, and has its history kept, is the first."""
+    """Run a solver on a batch, each member until a termination criterion is met.
+
+    Only the first batch member is monitored and records a residual history.
+
+    Args:
+        problem: Problem with its batch.
+        solver: Solver to run.
+        stop: Termination criteria.
+        history: True to record the residual history.
+        watch: Callback for the first batch member.
+        began: Start of the setup by `perf_counter` [s], for the setup time in the report.
+
+    Returns:
+        One report per batch member.
+    """
     with compilation() as compiled:
         solving = _Solving(problem, solver, stop, history, watch, began, compiled)
         solving.run()
@@ -78,7 +103,7 @@ def solve_copies(
 
 
 class _Solving:
-    """A solve of all copies: what each has reached, and a clock [s] without compilation and history."""
+    """Solve of a batch: results so far, and a clock [s] that excludes compilation and history."""
 
     def __init__(
         self,
@@ -94,7 +119,7 @@ class _Solving:
         self.watch, self.compiled, self.device = watch, compiled, problem.device
         self.measures, self.copies = problem.measures, range(problem.copies)
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
-        self._move_all()  # also after a solve that was interrupted
+        self._move_all()  # an interrupted solve may have left some inactive
         self.history = History() if history else None
         self.first = self.measures.balances()
         self.latest, self.progress = self.first, Progress(problem.copies)
@@ -105,7 +130,7 @@ class _Solving:
         self.good = problem.zeros(problem.u.shape)
         self.device.assign(self.good, problem.u)
         self._look()
-        self.method = solver.begin(problem)  # which may move u already
+        self.method = solver.begin(problem)  # may already change u
         self.method.start_at(self.first)
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
         self._look_inside()
@@ -114,14 +139,14 @@ class _Solving:
         self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
 
     def run(self) -> None:
-        """Until every copy has come to its end."""
+        """Iterate until every batch member has terminated."""
         following = self.problem.following
         while not self._end_some():
             count = next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
             count = following.until_look(count)
             self.limit += count if self.problem.room.leading else 0
             target = self.iteration + count
-            while self.iteration < target:  # one by one for a history, which must change nothing else
+            while self.iteration < target:  # single steps for a history, with identical results
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
                 self._look_inside()
@@ -139,7 +164,7 @@ class _Solving:
             self._finish()
 
     def _finish(self) -> None:
-        """Copies that have not arrived go on from where they were sound last, together or alone."""
+        """Refine unconverged batch members from their last finite state, first batched, then one by one."""
         self._go_back()
         followed = self.watch is not None or self.history is not None
         how = self.problem, self.method, self.ended, self.stop, self.certifying, followed
@@ -153,22 +178,23 @@ class _Solving:
 
     @property
     def _balanced(self) -> bool:
-        """Whether some copy that still moves has reached the tolerance, with the stencils that there are."""
+        """True if an active batch member has reached the tolerance with the present stencils."""
         tolerance = self.stop.tolerance
         return tolerance is not None and bool((self.latest.imbalance[self.device.active] <= tolerance).any())
 
     def _begin_again(self) -> None:
-        """Where stencils were exchanged, and with them the energy: what was achieved before says nothing."""
+        """Restart convergence records after a change of stencils and therefore energy."""
         self.latest = self.measures.balances()
         self.method.start_at(self.latest)
         self.progress = Progress(self.problem.copies, self.iteration)
         self.certifying = Certifying(self.problem, self.stop, self.method, prepared=False)
 
     def _move_all(self) -> None:
+        """Activate all batch members."""
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
 
     def _look(self) -> None:
-        """Keep and show where the first copy is."""
+        """Record and report the residual of the first batch member."""
         balance = self.latest[0]
         if self.history is not None:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
@@ -176,12 +202,12 @@ class _Solving:
             self.watch(self.iteration, balance.imbalance, self.clock)
 
     def _look_inside(self) -> None:
-        """Keep what the method knows beside the positions."""
+        """Record the multiplier residuals of the method."""
         if self.history is not None:
             self.history.add_multipliers(self.method.residuals())
 
     def _end_some(self) -> bool:
-        """Let those copies rest that have come to an end; True when all have."""
+        """Deactivate terminated batch members; return True if all have terminated."""
         problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
         self.certifying.see(self.latest, self.device.active)
         for copy in self._near_an_end():
@@ -203,7 +229,7 @@ class _Solving:
         return left == 0
 
     def _near_an_end(self) -> list[int]:
-        """The active copies that may have come to an end: of thousands, few have at a look."""
+        """Active batch members that may have terminated, usually few of thousands."""
         active, stop, latest = self.device.active, self.stop, self.latest
         timed = stop.time_budget is not None and self.clock >= stop.time_budget
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
@@ -214,7 +240,7 @@ class _Solving:
         return active[near[active]].tolist()
 
     def _advance(self, count: int, target: int) -> None:
-        """Some iterations, after which all figures are known where somebody needs them."""
+        """Run iterations, then evaluate residuals if needed."""
         compiling, tick = self.compiled.seconds, perf_counter()
         for some in self.problem.gases.each(count):
             self.method.advance(some)
@@ -234,14 +260,14 @@ class _Solving:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
     def _go_back(self) -> Balances:
-        """Let copies that failed be where they were sound; where all are now."""
+        """Restore the last finite state of failed batch members; return the present residuals."""
         undone = [copy for copy, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0]
         for copy in undone:
             self.device.assign(self.problem.u, self.good, copy)
         return self.measures.balances() if undone else self.latest
 
     def reports(self) -> list[Report]:
-        """Of every copy; those that failed go back to where they were sound."""
+        """Reports of all batch members; failed ones are reset to their last finite state."""
         ended, latest, problem, run = self.ended, self._go_back(), self.problem, self.method
         together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
         certificates = self.certifying.final(together, latest)
@@ -294,7 +320,7 @@ class _Solving:
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
-    """The device for a problem of a model; None for the CPU."""
+    """Create a device for a model; None for the CPU."""
     if device == "cpu":
         return None
     from supple.problem.cuda import Cuda
@@ -303,7 +329,19 @@ def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
 
 
 def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
-    """What a scene or a model amounts to for solvers, where `compute` says."""
+    """Validate and discretize a scene or model.
+
+    Args:
+        scene: Scene or model.
+        quasistatic: True to build the scene for equilibria.
+        compute: Precision, device and threads.
+
+    Returns:
+        The problem on the device of `compute`.
+
+    Raises:
+        ValueError: Values exceed the range of the precision, or memory does not suffice.
+    """
     compute.refuse_absent()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
     refuse_beyond(model, compute.precision)

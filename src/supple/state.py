@@ -1,4 +1,4 @@
-"""What changes in the course of a motion, complete: from it a step goes on as if nothing had happened."""
+"""Complete state of a motion, from which time stepping continues exactly."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """displacements (n, 3) from rest [m] and velocities (n, 3) [m/s] in the precision of the solve;
-    remembered: what earlier steps have left behind, as plastic strains of elements and contacts that stick,
-    by name, float64 (m, k).
+    """State of a motion.
 
-    Positions in float64 are not enough to go on from: u = x - X, rounded, is not the u that led to x.
+    Displacements are stored because float64 positions are not sufficient to continue: u = x - X, rounded, is
+    not the u that led to x.
+
+    Attributes:
+        displacements: (n, 3) displacements from rest [m], in the precision of the solve.
+        velocities: (n, 3) velocities [m/s], in the precision of the solve.
+        remembered: History variables by name, such as plastic strains and sticking contacts, float64 (m, k).
     """
 
     displacements: np.ndarray

@@ -1,4 +1,4 @@
-"""What is minimised: constant arrays, states, loads, and the device that runs kernels on them."""
+"""Discrete potential of one step: constant arrays, states, loads, and the device that runs the kernels."""
 
 from supple.problem.balance import Balance, Balances
 from supple.problem.device import Cpu, Device

@@ -1,4 +1,4 @@
-"""How stiff the vertices of a problem are at rest, found by the kernels that evaluate forces."""
+"""Stiffness of the vertices of a problem at rest, evaluated by the force kernels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ if TYPE_CHECKING:
     from supple.problem.problem import Problem
 
 LEAST = 1e-30
-"""tr A [N/m] that is divided by at least: what nothing holds has none."""
+"""Lower bound of tr A [N/m] in divisions; unconnected vertices have tr A = 0."""
 
 
 class Soften(NamedTuple):
-    """softness (kinds of copies, n) = 1/(tr A + 3 k) [m/N], where sizes have tr A + 3 k₀ at rest; free (n,):
-    0 where tr A counts as none; k₀ before, k now (n,) [N/m]."""
+    """Compliance 1/(tr A + 3 k) of the vertices.
+
+    Attributes:
+        sizes: Padded vectors with tr A + 3 k₀ at rest as second number.
+        free: (n,) 0 for vertices whose tr A counts as zero.
+        before: (n,) inertia k₀ contained in `sizes` [N/m].
+        now: (n,) present inertia k [N/m].
+        softness: (material sets, n) result [m/N].
+    """
 
     sizes: Any
     free: Any
@@ -44,7 +51,7 @@ def soften(team, work):
 
 
 def figure_memory(problem: Problem, cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
-    """For the figures of parts and of bodies, see `measure`."""
+    """Allocate the reduction arrays per block and per body for `measure`."""
     parts, bodies, number = len(cuts.vertex) - 1, len(cuts.part) - 1, np.dtype(float)
     zeros = problem.device.zeros
     return zeros((copies, FIGURES, parts), number), zeros((copies, bodies, FIGURES), number)
@@ -52,7 +59,7 @@ def figure_memory(problem: Problem, cuts: Cuts, copies: int) -> tuple[np.ndarray
 
 @contextmanager
 def _keeping_forces(problem: Problem) -> Iterator[None]:
-    """Whoever asked for forces last still has them afterwards."""
+    """Restore the net forces and obstacle reactions on exit."""
     device, planes = problem.device, problem.contacts.planes
     forces = [problem.states.net, *([planes.reaction] if planes else [])]
     kept = [device.zeros(array.shape, array.dtype) for array in forces]
@@ -64,24 +71,31 @@ def _keeping_forces(problem: Problem) -> Iterator[None]:
 
 
 class AtRest:
-    """Of every kind of copies of a problem's state; evaluate(u, sizes, softness, *figures): see `Measures`.
-    What is asked for at every look stays where kernels have it."""
+    """Stiffness and compliance at rest of every material set in the batch.
+
+    Results that are needed at every convergence check stay in device memory.
+
+    Args:
+        problem: Problem to evaluate.
+        cuts: Blocks of the reductions.
+        evaluate: Called as evaluate(u, sizes, softness, *figures), see `Measures`.
+    """
 
     def __init__(self, problem: Problem, cuts: Cuts, evaluate: Callable[..., None]) -> None:
         self._problem, self._cuts, self._evaluate = problem, cuts, evaluate
         self._softened_for: np.ndarray | None = None
 
     def forget(self) -> None:
-        """After a change of stencils."""
+        """Discard the results after a change of stencils."""
         for name in ("_sizes", "stiffness", "norms"):
             self.__dict__.pop(name, None)
         self._softened_for = None
 
     @contextmanager
     def _of_kinds(self) -> Iterator[None]:
-        """Kernels run on one copy of the state of each kind."""
+        """Activate one batch member of each material set."""
         device = self._problem.device
-        device.wait()  # what it has yet to do is for the copies that are active now
+        device.wait()  # pending kernels are for the present active set
         active, device.active = device.active, np.arange(self._problem.kinds, dtype=np.int32)
         try:
             yield
@@ -90,7 +104,7 @@ class AtRest:
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Records of s and tr A, and the inertia (n,) [N/m] that is part of tr A."""
+        """Padded vectors of s and tr A, and the inertia (n,) [N/m] contained in tr A."""
         p, (softness, _) = self._problem, self._softness
         u, sizes = (p.zeros((p.kinds * (p.model.vertices + 1), RECORD)) for _ in range(2))
         with self._of_kinds(), _keeping_forces(p):
@@ -99,7 +113,7 @@ class AtRest:
 
     @cached_property
     def stiffness(self) -> np.ndarray:
-        """tr A of every vertex without inertia (kinds of copies, n); 0 of pinned ones."""
+        """(material sets, n) tr A of every vertex without inertia [N/m]; 0 for pinned vertices."""
         p, (sizes, inertia) = self._problem, self._sizes
         p.device.pull(sizes)
         found = sizes.reshape(p.kinds, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
@@ -107,18 +121,25 @@ class AtRest:
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """(kinds of copies,) |tr A|."""
+        """(material sets,) |tr A| [N/m]."""
         found: np.ndarray = np.sqrt(np.square(self.stiffness).sum(axis=1))
         return found
 
     @cached_property
     def _softness(self) -> tuple[np.ndarray, np.ndarray]:
-        """Memory for 1 / tr A (kinds of copies, n), and which vertices are free (n,)."""
+        """Memory for 1 / tr A (material sets, n), and a mask of the free vertices (n,)."""
         p = self._problem
         return p.zeros((p.kinds, p.model.vertices)), p.model.free.astype(np.int32)
 
     def softness(self, wanted: bool) -> np.ndarray:
-        """1 / tr A with the present inertia (kinds of copies, n), where it is wanted; else what there is."""
+        """Compliance 1 / tr A with the present inertia.
+
+        Args:
+            wanted: False to return the array without an update.
+
+        Returns:
+            (material sets, n) compliance [m/N].
+        """
         inertia, (softness, free) = self._problem.loads.inertia, self._softness
         if wanted and self._softened_for is not inertia:
             sizes, before = self._sizes

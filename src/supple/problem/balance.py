@@ -1,4 +1,4 @@
-"""How far the forces on a state are from balance: of one copy of it, and of many at once."""
+"""Force residuals, relative and absolute, of single states and batches."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from functools import cached_property
 import numpy as np
 
 RESTING = 4
-"""Forces of a vertex that would move it by less than this many roundings of its displacement are none."""
+"""Forces that would move a vertex by fewer than this many roundings of its displacement count as zero."""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
-    rounding alone explains in the working precision; at_rest: there are no loads, and at no vertex do the
-    forces stand out from rounding. bodies: the same of each, where there are several."""
+    """Force residual of one state.
+
+    Attributes:
+        residual: |r| [N].
+        scale: |s| [N], where s are the sums of force magnitudes per vertex.
+        rounding: Net force that rounding alone explains in the working precision [N].
+        at_rest: True if there are no loads and no vertex force exceeds rounding.
+        bodies: The same for each body, if there are several.
+    """
 
     residual: float
     scale: float
@@ -31,8 +37,11 @@ class Balance:
 
     @property
     def imbalance(self) -> float:
-        """|r| / |s|, between 0 and 1; 0 at rest. Of several bodies the worst counts: the forces in a stiff
-        one would hide what a soft one is missing."""
+        """Relative residual |r| / |s|, between 0 and 1; 0 at rest and inf for a state that is not finite.
+
+        With several bodies it is the maximum over the bodies: the large forces in a stiff body would hide the
+        residual of a soft one.
+        """
         if not self.finite:
             return math.inf
         if self.bodies:
@@ -41,23 +50,30 @@ class Balance:
 
     @property
     def smallest_scale(self) -> float:
-        """|s| of the body that has the smallest and is not at rest [N]."""
+        """Smallest |s| over bodies not at rest [N]."""
         awake = [body.scale for body in self.bodies if not body.at_rest and body.scale > 0]
         return min(awake, default=self.scale)
 
     def is_rounding(self, factor: float) -> bool:
-        """Whether rounding explains a part 1/factor of what is left of the forces in every body."""
+        """True if every body is at rest or its residual is at most `factor` times rounding."""
         if self.bodies:
             return all(body.is_rounding(factor) for body in self.bodies)
         return self.at_rest or self.residual <= factor * self.rounding
 
 
 class Balances(Mapping[int, Balance]):
-    """Of every active copy, made when somebody asks for it, from figures (copies, bodies, 5), see `measure`;
-    acts (copies or 1, bodies): whether loads act on each body; edge [m]: the mean one; eps: of the precision.
+    """Residuals of the active batch members, created on access.
 
-    What is asked of thousands at every look is there of all copies at once: residual, imbalance and finite
-    (copies,), as `Balance` has them."""
+    Its arrays `residual`, `imbalance` and `finite`, with one entry per batch member, are computed for the
+    whole batch at once, since convergence checks read them for thousands of members.
+
+    Args:
+        figures: (batch, bodies, 5) statistics, see `measure`.
+        acts: (batch or 1, bodies) True if loads act on the body.
+        edge: Mean edge length [m].
+        eps: Machine epsilon of the working precision.
+        active: Active batch members.
+    """
 
     def __init__(
         self, figures: np.ndarray, acts: np.ndarray, edge: float, eps: float, active: np.ndarray
@@ -73,7 +89,7 @@ class Balances(Mapping[int, Balance]):
         return len(self._active)
 
     def __getitem__(self, copy: int) -> Balance:
-        """Also of those that are not active any more, where they were last."""
+        """Residual of a batch member; for an inactive member, the last one evaluated."""
         if copy not in self._made:
             acts = self._acts[copy if len(self._acts) > 1 else 0].tolist()
             bodies = zip(self._figures[copy].tolist(), acts, strict=True)
@@ -82,20 +98,23 @@ class Balances(Mapping[int, Balance]):
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(copies, bodies) residual and scale of each body [N]."""
+        """(batch, bodies) residual and scale of each body [N]."""
         with np.errstate(invalid="ignore"):
             return np.sqrt(self._figures[..., 0]), np.sqrt(self._figures[..., 1])
 
     @cached_property
     def residual(self) -> np.ndarray:
+        """(batch,) |r| [N]."""
         return _length(self._sizes[0])
 
     @cached_property
     def finite(self) -> np.ndarray:
+        """(batch,) True if residual and scale are finite."""
         return np.isfinite(self.residual) & np.isfinite(_length(self._sizes[1]))
 
     @cached_property
     def imbalance(self) -> np.ndarray:
+        """(batch,) relative residual, see `Balance.imbalance`."""
         residual, scale = self._sizes
         resting = RESTING * (self._eps * (self._figures[..., 3] + self._edge))
         with np.errstate(all="ignore"):
@@ -105,7 +124,7 @@ class Balances(Mapping[int, Balance]):
 
 
 def _length(sizes: np.ndarray) -> np.ndarray:
-    """(copies,) of sizes (copies, bodies)."""
+    """(batch,) norms of values (batch, bodies)."""
     if sizes.shape[1] == 1:
         return sizes[:, 0]
     with np.errstate(all="ignore"):
@@ -114,7 +133,6 @@ def _length(sizes: np.ndarray) -> np.ndarray:
 
 
 def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
-    """Of a body with such figures."""
     r2, s2, a2, reach, ratio = figures
     length = eps * (reach + edge)
     at_rest = not loaded and ratio <= RESTING * length
@@ -122,7 +140,7 @@ def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Bal
 
 
 def _together(bodies: tuple[Balance, ...]) -> Balance:
-    """The balance of all bodies."""
+    """Combine the residuals of all bodies."""
     if len(bodies) == 1:
         return bodies[0]
     residual, scale, rounding = (

@@ -1,4 +1,4 @@
-"""Balls that vertices must not leave: what kernels do to keep them there."""
+"""Step bounds: balls around vertices, and kernels that project onto them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from supple.problem.records import act
 
 
 class Balls(NamedTuple):
-    """One around each vertex, records (copies (n + 1), 4): the centre as a displacement [m], and the radius
-    [m] as the first number."""
+    """One ball per vertex, as padded vectors (batch (n + 1), 4).
+
+    Attributes:
+        centre: Center, as a displacement [m].
+        radius: Radius as first number [m].
+    """
 
     centre: Any
     radius: Any
@@ -21,7 +25,7 @@ class Balls(NamedTuple):
 
 @physics
 def _nearest(x, c, radius):
-    """x, or the nearest point of a ball around c."""
+    """Project x onto the ball around c."""
     d = sub(x, c)
     square = dot(d, d)
     outside = square > radius * radius
@@ -31,7 +35,7 @@ def _nearest(x, c, radius):
 
 
 def in_ball(balls: Any, own: Any, batch: Any, x: Any) -> Any:
-    """x, displacements of the vertices of a batch, or the nearest that their balls have; () are none."""
+    """Project the displacements x of a vertex batch onto their balls; `()` means no bounds."""
 
 
 @chosen_by_type(in_ball)
@@ -44,8 +48,13 @@ def _in_ball(balls, own, batch, x):
 
 
 class Confine(NamedTuple):
-    """u is put back into the balls, after something has moved it without looking at them, and what follows it
-    is put where it is."""
+    """Operation that projects u onto the balls after an update without bounds.
+
+    Attributes:
+        u: Displacements.
+        balls: Step bounds.
+        followers: Arrays that receive a copy of u.
+    """
 
     u: Any
     balls: Any

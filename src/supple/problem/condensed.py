@@ -1,4 +1,4 @@
-"""The condensed stiffness of soft bodies that rigid bodies with a mass feel in a step."""
+"""Condensed stiffness of soft bodies in contact with dynamic rigid bodies."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from supple.contact.rigid import Hold, Response, RigidMotion, Touching
 
 MOST_RISES = 3
-"""Corrections in a step that may leave rigid bodies further from balance than the best so far, before the
-stiffness of the touching vertices, which is larger, stands in for the condensed one."""
+"""Number of corrections per step that may increase the imbalance of rigid bodies above twice its minimum.
+
+Beyond it, the stiffness of the touching vertices, which is larger, replaces the condensed stiffness.
+"""
 
 
 class Condensed:
-    """Responses of soft bodies in one step: computed again only where other vertices touch or stick."""
+    """Responses of soft bodies in one step, recomputed only if the touching or sticking vertices change."""
 
     def __init__(self) -> None:
         self._key: tuple | None = None
@@ -20,12 +22,12 @@ class Condensed:
         self._least, self._rises = float("inf"), 0
 
     def see(self, imbalance: float) -> None:
-        """Take note of how far rigid bodies were from balance before a correction."""
+        """Record the imbalance of the rigid bodies before a correction."""
         self._rises += imbalance > 2.0 * self._least
         self._least = min(self._least, imbalance)
 
     def disable(self) -> None:
-        """Use no condensed stiffness for the rest of the step."""
+        """Disable the condensed stiffness for the rest of the step."""
         self._rises = MOST_RISES + 1
 
     def responses(
@@ -34,12 +36,15 @@ class Condensed:
         touched: Sequence[Touching],
         condense: Callable[[Sequence[Hold]], list[Response] | None] | None,
     ) -> Sequence[Response | None]:
-        """One response for each rigid body; None for all of them where there is nothing to condense.
+        """Compute the response of soft bodies to each rigid body.
 
         Args:
             motions: The rigid bodies.
-            touched: The vertices that touch each of them.
-            condense: Computes responses.
+            touched: Vertices in contact with each of them.
+            condense: Function that computes responses; None for no condensation.
+
+        Returns:
+            One response per rigid body; all None if there is nothing to condense.
         """
         none = [None] * len(motions)
         if condense is None or self._rises > MOST_RISES or not any(len(t.vertices) for t in touched):

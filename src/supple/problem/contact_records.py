@@ -1,4 +1,4 @@
-"""What obstacles do to vertex records: planes are found, vertices put out of them, forces exerted."""
+"""Kernel operations of obstacle contact: detect contact planes, project vertices out, apply forces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from supple.problem.records import act, for_each
 
 
 class Remember(NamedTuple):
-    """start = u, where a step begins."""
+    """Copy u to `start` at the beginning of a step."""
 
     u: Any
     start: Any
@@ -38,7 +38,7 @@ def _remember(operation, place, i):
 
 
 class Forget(NamedTuple):
-    """which = -1: shapes that planes are of are not known any more."""
+    """Set `which` to -1: mark the shapes of all contact planes as unknown."""
 
     which: Any
 
@@ -51,9 +51,19 @@ def _forget(operation, place, i):
 
 
 class Detect(NamedTuple):
-    """Planes of every vertex at u, which is put out of what it is inside of where `free` (n + 1,) is 1. rest
-    (n + 1, 4): positions at rest, float64; which (copies (n + 1), 4): the numbers of the shapes; sliding:
-    `Sliding`, or () where friction does not depend on that."""
+    """Find the contact planes of every vertex at u, and project free vertices out of obstacles.
+
+    Attributes:
+        u: Displacements.
+        rest: (n + 1, 4) rest positions, float64.
+        free: (n + 1,) 1 for vertices to be projected, otherwise 0.
+        start: Displacements at the beginning of the step.
+        shapes: Obstacle shapes.
+        planes: Contact planes, written.
+        which: (batch (n + 1), 3) shape of each plane, -1 for none, written.
+        snap: Slip and gap below which a vertex is moved to its stick point [m].
+        sliding: `Sliding`, or () if friction does not depend on sliding.
+    """
 
     u: Any
     rest: Any
@@ -67,8 +77,13 @@ class Detect(NamedTuple):
 
 
 class Sliding(NamedTuple):
-    """What slid in the step before, in which vertices moved by back (û - start), û being the records that
-    inertia pulls towards; still [m]: what moved less relative to an obstacle did not."""
+    """Sliding in the previous step, in which vertices moved by back (û - start).
+
+    Attributes:
+        anchor: Padded vectors of û, the inertial target.
+        back: Factor on û - start.
+        still: Relative motion below which a vertex did not slide [m].
+    """
 
     anchor: Any
     back: Any
@@ -77,7 +92,7 @@ class Sliding(NamedTuple):
 
 @physics
 def vector_at(records, k):
-    """A record as plain numbers in float64."""
+    """Padded vector k as a float64 3-tuple."""
     first = RECORD * k
     return (
         1.0 * number_at(records, first),
@@ -98,7 +113,7 @@ def _detect(operation, place, i):
     found = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
     for j in range(len(o.planes.normal)):
         shape, d, n = found[j]
-        if o.which[k, j] != shape:  # the force was that of another
+        if o.which[k, j] != shape:  # the force belongs to another shape
             _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
         o.which[k, j] = shape
         _take_plane(o, j, shape, d, n, i, k, X)
@@ -122,7 +137,7 @@ def _take_plane(operation, j, shape, d, n, i, k, X):
 def take_friction(
     friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, like: Any
 ) -> None:
-    """Write the anchor and the coefficient, where there is friction."""
+    """Write stick point and friction coefficient, if there is friction."""
 
 
 @chosen_by_type(take_friction)
@@ -141,7 +156,7 @@ def _take_friction(friction, operation, j, shape, k, X, n, like):
 
 
 def coefficient(sliding: Any, shapes: Any, shape: int, start: Any, u: Any, k: int, n: Any) -> Any:
-    """μ of a shape for a vertex that was at `start`, displaced by u, when the step began."""
+    """Friction coefficient μ of a shape at a vertex at `start`, displaced by u, at the step start."""
 
 
 @chosen_by_type(coefficient)
@@ -161,7 +176,7 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
 
 @physics
 def clamp(planes, u, k, free, snap):
-    """Put the k-th record of u out of all planes, and to its anchor where it is there but for rounding."""
+    """Project vector k of u out of all planes, then onto its stick point if within the snap distance."""
     x = record_at(u, k)
     for _ in range(3 if len(planes.normal) > 1 else 1):
         for j in range(len(planes.normal)):
@@ -172,7 +187,7 @@ def clamp(planes, u, k, free, snap):
 
 
 def settled(at: Any, x: Any, free: Any, snap: Any) -> Any:
-    """x, or the anchor where that is hardly away."""
+    """Return x, or the stick point if x is within the snap distance."""
 
 
 @chosen_by_type(settled)
@@ -189,8 +204,15 @@ def _settled(at, x, free, snap):
 
 
 class Clamp(NamedTuple):
-    """u is put out of the planes that there are, after something has moved it without looking at them, and
-    what follows it is put where it is."""
+    """Operation that projects u out of the known contact planes after an update that ignored them.
+
+    Attributes:
+        u: Displacements.
+        free: (n + 1,) 1 for vertices to be projected, otherwise 0.
+        planes: Contact planes.
+        snap: Slip and gap below which a vertex is moved to its stick point [m].
+        followers: Arrays that receive a copy of u.
+    """
 
     u: Any
     free: Any
@@ -207,7 +229,7 @@ def _clamp_record(operation, place, i):
 
 
 def follow(followers: tuple, u: Any, k: int) -> None:
-    """Put the k-th record of u into those of others, too."""
+    """Copy the k-th vector of u to other arrays."""
 
 
 @chosen_by_type(follow)
@@ -223,8 +245,15 @@ def _follow(followers, u, k):
 
 
 class Press(NamedTuple):
-    """What element-wise methods do with a plane of this number: u += W Δr with the force r = C(r - (g n +
-    o)/W), which memory (copies (n + 1), 4) keeps in the course of a step; weights (n + 1,): W [m/N]."""
+    """Contact with one plane in element-wise methods: u += W Δr with r = C(r - (g n + o)/W).
+
+    Attributes:
+        u: Displacements.
+        weights: (n + 1,) inverse stiffness W [m/N].
+        planes: Contact planes.
+        number: Index of the plane.
+        memory: (batch (n + 1), 4) force r [N], accumulated during the step.
+    """
 
     u: Any
     weights: Any
@@ -246,7 +275,7 @@ def _press(operation, place, i):
 
 
 class Exert(NamedTuple):
-    """u += W r with what `Press` remembers."""
+    """Operation u += W r with the forces accumulated by `Press`."""
 
     u: Any
     weights: Any
@@ -260,8 +289,19 @@ def _exert(operation, place, i):
 
 
 def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
-    """Do clamps, a tuple of `Clamp` and `Confine`, on so many records in one phase, where there are any;
-    returns the phase that follows."""
+    """Project vertices out of obstacles and onto step bounds, in one phase.
+
+    Without projections the phase is skipped.
+
+    Args:
+        clamps: Up to two operations `Clamp` and `Confine`.
+        team: Thread team.
+        phase: Phase of the operations.
+        count: Number of vertices.
+
+    Returns:
+        The next phase.
+    """
     return phase
 
 

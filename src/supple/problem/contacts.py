@@ -1,8 +1,8 @@
-"""Vertices and obstacles: what each vertex may touch, found again and again in the course of a solve.
+"""Obstacle contact: contact planes of the vertices, updated during a solve.
 
-Where a step begins, and every few sweeps, each vertex finds the shapes that are nearest to it and takes the
-planes through its closest points on them [PBNG section 7.2]; one that is inside is put onto the surface.
-Kernels see () where a model has no obstacles, and compile it to nothing.
+At the beginning of a step, and every few sweeps, each vertex finds its nearest shapes. The contact planes
+pass through the closest points on them [PBNG section 7.2]; a vertex inside an obstacle is projected onto its
+surface. Models without obstacles pass () to the kernels, which removes the contact code at compile time.
 """
 
 from __future__ import annotations
@@ -36,24 +36,40 @@ from supple.problem.states import States
 from supple.problem.touch_sums import TouchSums
 
 SNAP = 8
-"""Roundings of an edge: a vertex this close to its anchor is put there, lest rounding makes it creep."""
+"""Distance to the stick point, in roundings of an edge, below which a vertex is moved there.
+
+Without it, vertices creep by rounding.
+"""
 
 HURRY, MOST_WAYPOINTS = 0.4, 256
-"""Parts of its thickness that an obstacle moves before vertices are put out of it again, and how often that
-is done in a step at most."""
+"""Limits of projections in a step.
+
+They are the motion of an obstacle between projections, as a fraction of its thickness, and the maximum number
+of projections.
+"""
 
 GIVES_WAY = 1e-7
-"""Part of an edge: a rigid body that is to move by less is where it should be."""
+"""Correction below which a rigid body does not move, as a fraction of the mean edge."""
 
 TOUCHES = 1e-4
-"""Part of an edge: a vertex this near to a rigid body where a step begins touches it."""
+"""Gap at which a vertex touches a rigid body at the beginning of a step, as a fraction of the mean edge."""
 
 STILL = 1e-6, 16
-"""Part of an edge, or roundings of it: what moves less in a step, relative to an obstacle, does not slide."""
+"""Relative motion per step below which a vertex does not slide: fraction of an edge, and roundings of it."""
 
 
 class Contacts:
-    """What the vertices of a problem touch; planes are () where there is no obstacle."""
+    """Obstacle contact of a problem.
+
+    Attributes:
+        obstacles: Obstacles of the model, or None.
+        planes: Contact planes, () without obstacles.
+        shapes: Shapes of the obstacles at their present poses.
+        rigid: Motions of the dynamic rigid bodies.
+        moves: Number of corrections of obstacle poses within steps.
+        condensed: Condensed stiffness of soft bodies.
+        rigid_residual: Imbalance of the rigid bodies, None if unknown; see `rigid_imbalance`.
+    """
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
@@ -75,19 +91,29 @@ class Contacts:
         self._still = max(STILL[0], STILL[1] * eps) * edge
         self._back = self._time = 0.0
         self.times, self.moving = (0.0, 0.0), np.zeros(len(self.shapes.rows), bool)
-        """When the present step of obstacles begins and ends [s]; which of the shapes (r,) move in it as
-        prescribed, frame by frame."""
+        """Start and end of the present motion of obstacles [s].
+
+        `moving` (r,) is True for the shapes whose prescribed frames change in it.
+        """
         self._way: list[tuple[np.ndarray, float]] = []
         self._keeps_start = self.rough or any(getattr(f, "presses", False) for _, f in model.followers)
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.resize()
 
     def __bool__(self) -> bool:
-        """Whether there is an obstacle."""
+        """True if there is an obstacle."""
         return self.obstacles is not None
 
     def refuse(self, method: str, *others: str) -> None:
-        """Refuse obstacles for a method that does not know how to treat them, with some that do."""
+        """Raise an error for methods without obstacle support.
+
+        Args:
+            method: Name of the method.
+            others: Names of methods that support obstacles.
+
+        Raises:
+            ValueError: There are obstacles.
+        """
         if self.obstacles is not None:
             raise ValueError(
                 f"{method} cannot keep bodies out of obstacles yet, and the scene has "
@@ -95,7 +121,7 @@ class Contacts:
             )
 
     def resize(self) -> None:
-        """Room for as many copies of the state as there are."""
+        """Allocate the contact planes for the present batch size."""
         if self.obstacles is None:
             return
         shape = self.obstacles.planes, len(self.states.u), RECORD
@@ -112,7 +138,11 @@ class Contacts:
         self.piercing: Piercing | None = None
 
     def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
-        """What `clamp_all` does, with further records that are to be as u is."""
+        """Operations for `clamp_all` that project u out of obstacles.
+
+        Args:
+            followers: Arrays that receive a copy of u.
+        """
         if not self.planes:
             return ()
         return (Clamp(self.states.u, self._free, self.planes, self._snap, followers),)
@@ -123,12 +153,19 @@ class Contacts:
 
     @property
     def rough(self) -> bool:
-        """Whether an obstacle has friction."""
+        """True if an obstacle has friction."""
         return self.obstacles is not None and self.obstacles.rough
 
     def found(self, copy: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of a copy of the state: normals, feet [m] and the forces [N] that were evaluated last, (planes, n,
-        3) each, and the numbers (planes, n) of the shapes, -1 for none."""
+        """Return the contact planes of a batch member.
+
+        Args:
+            copy: Batch member.
+
+        Returns:
+            Normals, closest points [m] and last evaluated reactions [N], each (planes, n, 3), and the shapes
+            (planes, n), -1 for none.
+        """
         n = self.model.vertices + 1
         own = slice(copy * n, (copy + 1) * n - 1)
         arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
@@ -138,7 +175,7 @@ class Contacts:
         return normals, feet, forces, self.which[own, : len(normals)].T
 
     def coefficients(self, copy: int) -> np.ndarray:
-        """μ (planes, n) of what the vertices of a copy may touch, 0 for nothing."""
+        """Friction coefficients μ (planes, n) of a batch member, 0 without contact plane."""
         assert isinstance(self.planes, Planes)
         n, friction = self.model.vertices + 1, self.planes.friction
         if not friction:
@@ -147,11 +184,16 @@ class Contacts:
         return friction.coefficient[:, copy * n : (copy + 1) * n - 1, 0].astype(float)
 
     def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
-        """Know where vertices are before a step of dt [s] begins, and bring obstacles to where they are in
-        the end [s] of it. In the step before, the part `damping` of velocities was lost."""
+        """Record start positions and move obstacles to their poses at step end.
+
+        Args:
+            time: End of the step [s].
+            dt: Step size [s]; inf for quasistatics.
+            damping: Fraction of the velocities lost in the previous step.
+        """
         if self.obstacles is None:
             return
-        # forces of the step before would be known to a motion that was not interrupted
+        # a restarted motion lacks the forces of the last step, and must give identical results
         self.device.on_records(Forget(self.which))
         if self._keeps_start:
             self.device.on_records(Remember(self.states.u, self.start))
@@ -179,8 +221,15 @@ class Contacts:
         self._way, self._time = self._waypoints(self._time, end), end
 
     def _waypoints(self, begin: float, end: float) -> list[tuple[np.ndarray, float]]:
-        """Frames (r, 12) of all shapes, and times [s], on their way from one time [s] to another, so near to
-        each other that none leaves behind what it should push."""
+        """Intermediate poses of the obstacles, close enough to push every vertex in their way.
+
+        Args:
+            begin: Start of the motion [s].
+            end: End of the motion [s].
+
+        Returns:
+            Frames (r, 12) of all shapes and times [s].
+        """
         assert self.obstacles is not None
         hurry = self.obstacles.hurry(self.shapes) + self.obstacles.deformation(begin, end)
         steps = min(int(np.ceil(hurry / HURRY)), MOST_WAYPOINTS)
@@ -192,8 +241,7 @@ class Contacts:
         return way
 
     def arrive(self) -> None:
-        """Bring obstacles to where they are in the end of a step that has begun, on their way, and find the
-        planes there."""
+        """Move obstacles along their waypoints to the final poses, with contact detection at each."""
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
@@ -207,8 +255,7 @@ class Contacts:
         self._way = []
 
     def stand_at(self, time: float) -> None:
-        """Have obstacles where they are at a time [s], from which the next step moves them, and rigid bodies
-        where the scene has them first."""
+        """Set obstacles to their poses at a time [s], and rigid bodies to their initial poses."""
         if self.obstacles is None:
             return
         self.rigid, there = rigid_motions(self.obstacles), self.obstacles.shapes(time)
@@ -219,7 +266,14 @@ class Contacts:
             self.device.push(self.shapes.values)
 
     def begin_anew(self, times: Sequence[float]) -> None:
-        """Begin equilibria at times [s], one for each copy of the state, which must be the same."""
+        """Set up equilibria.
+
+        Args:
+            times: Time [s] of each batch member; must be equal.
+
+        Raises:
+            ValueError: The times differ.
+        """
         if self.obstacles is None:
             return
         if len(set(times)) > 1:
@@ -238,9 +292,18 @@ class Contacts:
         others: Sequence[list[Push]],
         condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
     ) -> bool:
-        """Move rigid bodies to where what touches them lets them be, by the forces that were evaluated last
-        and the stiffness (n,) [N/m] of every vertex; others: what else pushes each of them. With the
-        condensed stiffness of soft bodies, these move along. False where they are there already."""
+        """Correct the positions of rigid bodies by the last evaluated forces.
+
+        With the condensed stiffness of soft bodies, these move along.
+
+        Args:
+            stiffness: (n,) stiffness of every vertex [N/m].
+            others: Further contact forces on each rigid body.
+            condense: Function that computes the responses of soft bodies, or None.
+
+        Returns:
+            False if all corrections were negligible.
+        """
         touched = [_touching(self, motion, stiffness) for motion in self.rigid]
         farthest = self._correct(touched, others, condense)
         self.device.push(self.shapes.rows)
@@ -256,10 +319,20 @@ class Contacts:
         others: Sequence[list[Push]],
         condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
     ) -> float:
-        """Move rigid bodies to where they are under what pushes them, out of each other and of obstacles;
-        returns how far the farthest went [m]. Vertices that slide resist along the normal alone; one that the
-        correction would turn round, or bring within its cone of friction, sticks, and the correction is
-        computed again."""
+        """Move rigid bodies to equilibrium under their contact forces.
+
+        Overlaps with each other and with obstacles are removed. Sliding vertices resist along the normal
+        only. If a correction would reverse the slip of a vertex, or bring its friction force inside the cone,
+        the vertex sticks and the correction is computed again.
+
+        Args:
+            touched: Vertices in contact with each rigid body.
+            others: Further contact forces on each rigid body.
+            condense: Function that computes the responses of soft bodies, or None.
+
+        Returns:
+            The largest displacement [m].
+        """
         if not self.rigid:
             return 0.0
         while True:
@@ -289,7 +362,7 @@ class Contacts:
 
     @property
     def moved_by_bodies(self) -> np.ndarray:
-        """(k, 18) where rigid bodies are and how they move; to set it is to go on from there."""
+        """(k, 18) positions and velocities of the rigid bodies; the setter restores them."""
         return np.array([motion.numbers for motion in self.rigid]).reshape(-1, 18)
 
     @moved_by_bodies.setter
@@ -299,8 +372,13 @@ class Contacts:
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
 
     def find(self, time: float) -> None:
-        """Find the planes at the present u, with obstacles where they are at a time [s]. Nothing is put out
-        of them, and anchors are where vertices are."""
+        """Find the contact planes at the present u without a projection.
+
+        The stick points are at the present positions.
+
+        Args:
+            time: Time of the obstacle poses [s].
+        """
         assert self.obstacles is not None
         there = self.obstacles.shapes(time)
         self.shapes.rows[:], self.shapes.values[:] = there.rows, there.values
@@ -312,7 +390,7 @@ class Contacts:
         self._detect(np.zeros_like(self._free))
 
     def detect(self) -> None:
-        """Find the planes at the present u, which is put out of what it is inside of."""
+        """Find the contact planes at the present u, and project vertices out of obstacles."""
         if self.obstacles is not None:
             self._detect(self._free)
 
@@ -323,7 +401,7 @@ class Contacts:
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
-    """Of rigid bodies where the scene has them first."""
+    """Rigid bodies at their initial poses and velocities."""
     return [
         RigidMotion(
             body,
@@ -337,10 +415,12 @@ def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
 
 
 def rigid_imbalance(contacts: Contacts) -> float:
-    """How far rigid bodies were from their law of motion when forces on them were last evaluated: |m (x -
-    x̂)/Δt² - F|, torques over the radius of gyration, relative to the sum of all forces' magnitudes and
-    the weight; of the worst. Infinite where a vertex is within an edge of one and no forces are known
-    yet."""
+    """Relative residual of the rigid bodies in their equation of motion, for the last evaluated forces.
+
+    This is |m (x - x̂)/Δt² - F|, with torques divided by the radius of gyration, relative to the sum of all
+    force magnitudes and the weight; the maximum over the bodies. It is infinite if a vertex is within an edge
+    of a body and no forces have been evaluated yet.
+    """
     if contacts.rigid_residual is None:
         normals, feet, _, which = contacts.found(0)
         u = contacts.states.vectors(contacts.states.u)[0].astype(float)
@@ -351,8 +431,13 @@ def rigid_imbalance(contacts: Contacts) -> float:
 
 
 def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[list[Push]]) -> None:
-    """Measure how far rigid bodies are from balance by the forces that were evaluated last; arguments as
-    those of `Contacts.give_way`."""
+    """Update the residual of the rigid bodies from the last evaluated forces.
+
+    Args:
+        contacts: Obstacle contact.
+        stiffness: (n,) stiffness of every vertex [N/m].
+        others: Further contact forces on each rigid body.
+    """
     touched = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
     pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
     steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
@@ -361,7 +446,7 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
 
 
 def _displace(contacts: Contacts, moves: np.ndarray) -> None:
-    """Displace vertices by moves (n, 3) [m], but for what is held."""
+    """Displace vertices by moves (n, 3) [m], except along constrained directions."""
     records = np.zeros((len(moves) + 1, RECORD), contacts.dtype)
     records[:-1, :3] = moves
     states = contacts.states
@@ -369,7 +454,7 @@ def _displace(contacts: Contacts, moves: np.ndarray) -> None:
 
 
 def _is_touched(contacts: Contacts, motion: RigidMotion) -> bool:
-    """Whether a vertex touches a rigid body where a step begins."""
+    """True if a vertex touches a rigid body at the beginning of a step."""
     x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
     row = contacts.shapes.rows[motion.body.row : motion.body.row + 1]
     gaps = distances_to(Shapes(row, contacts.shapes.values), x)[0]
@@ -377,7 +462,7 @@ def _is_touched(contacts: Contacts, motion: RigidMotion) -> bool:
 
 
 def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> Touching:
-    """The vertices that push a rigid body, of stiffness (n,) [N/m] each."""
+    """Vertices in contact with a rigid body, given the stiffness (n,) [N/m] of all vertices."""
     x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
     normals, _, forces, which = contacts.found(0)
     p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))

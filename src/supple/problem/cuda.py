@@ -1,4 +1,4 @@
-"""A CUDA device that runs the kernels of a problem."""
+"""CUDA device that runs the kernels of a problem."""
 
 from __future__ import annotations
 
@@ -24,18 +24,24 @@ from supple.problem.device import counts_of
 from supple.problem.records import Clear, Put, Steps, on_records
 
 SMALL = 48_000
-"""Below this many vertices a colour's items all run at once."""
+"""Number of vertices below which all work items of a color run concurrently."""
 
 AT_ONCE = 16
-"""How many steps that nobody looks at share one launch, at most; on large meshes none do, since launches do
-not matter there, and some cards end what takes longer than seconds."""
+"""Maximum number of steps per launch if no results are read in between.
+
+Large meshes use one step per launch: the launch overhead is negligible there, and some GPUs abort launches
+that take longer than seconds.
+"""
 
 
 @final
 class Cuda:
-    """Host arrays are mirrored on the card on first use; what kernels write stays there until it is pulled.
-    What the host has as the card has it, since no kernel ran since, is not brought again: as with kernels of
-    the CPU, whoever writes into it on the host must push it."""
+    """CUDA device with mirrored host arrays.
+
+    Host arrays are mirrored in device memory on first use. Kernel results stay there until they are
+    downloaded with `pull`. An array that no kernel changed since its last transfer is not downloaded again.
+    As with kernels of the CPU, changes on the host require a `push`.
+    """
 
     name: str = "cuda"
     far: bool = True
@@ -59,17 +65,17 @@ class Cuda:
         return Cuda(records or self.records)
 
     def suit(self, batches_per_colour: int) -> None:
-        """The host has one thread for it."""
+        """No effect: a GPU needs one host thread."""
 
     def hold(self, copies: int) -> None:
-        """What the last launches were given is let go, lest the state that was stays beside the new one."""
+        """Set the batch size and release the arguments of the last launches, to free the old state."""
         self._catch_up()
         self._step = ()
         self._mirror.forget_launches()
         self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
 
     def upload(self, value: Any) -> None:
-        """Operations that wait could otherwise find an array changed."""
+        """Upload arrays; pending operations could otherwise read a changed array."""
         self._mirror.upload(value)
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
@@ -77,8 +83,11 @@ class Cuda:
         self._launch(kernel, phases, None, self.active, *args)
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        """Steps wait: one launch does their operations on records and their work, and that of some that
-        follow and are the same. It is one at first and then ever more, lest the device waits for the host."""
+        """Enqueue a step, which may run later together with others.
+
+        One launch runs the pending vector operations, the step, and consecutive identical steps. It starts
+        with one step and doubles the number up to `AT_ONCE`, to keep the GPU from idling.
+        """
         operations, self._waiting = self._waiting, ()
         step = kernel, phases, widest, self.active, operations, args
         if not same(step, self._step):
@@ -90,7 +99,7 @@ class Cuda:
             self._together = min(2 * self._together, AT_ONCE if self._shape is FAT else 1)
 
     def on_records(self, *operations: Any) -> None:
-        """They wait until somebody needs their results, so that one launch does all of them."""
+        """Queue operations until results are needed; one launch then runs all."""
         again = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
         self._waiting += () if again else operations
 
@@ -102,7 +111,7 @@ class Cuda:
             self._launch(kernel, times * (bool(operations) + phases), widest, active, steps, *args)
 
     def _catch_up(self) -> None:
-        """Do what waits: steps, then operations that no step has taken yet."""
+        """Launch pending steps, then the operations that no step has taken yet."""
         self._do_steps()
         self._together = 1
         operations, self._waiting = self._waiting, ()
@@ -157,7 +166,7 @@ class Cuda:
             self._catch_up()
             self._mirror.clear(array)
             self._here.pop(id(array), None)
-        if self.copies == 1:  # even then, lest the first step is a kernel of its own
+        if self.copies == 1:  # even if just cleared: the first step then needs no kernel of its own
             self.on_records(Clear(array))
 
     def duplicate(self, array: np.ndarray, first: int, last: int) -> Any:

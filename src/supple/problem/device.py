@@ -1,4 +1,4 @@
-"""Who runs kernels on the arrays of a problem: the threads of this machine, or a CUDA device (`cuda.py`)."""
+"""Interface of the devices that run kernels: CPU threads of this machine, or a GPU (`cuda.py`)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from supple.kernels import RECORD, Host, default_threads, lanes_of
 from supple.problem.records import ONCE, Clear, on_records
 
 MIN_BATCHES_PER_THREAD = 16
-"""Below this many batches per colour and thread, waiting costs more than a further thread gains."""
+"""Batches per color and thread below which synchronization costs more than a further thread gains."""
 
 
 class Device(Protocol):
-    """What a problem and its solvers ask of a device.
+    """Interface of a device for problems and solvers.
 
-    lanes: how many vertices or elements a batch has; at_once: how many batches can be worked on at once, None
-    where that does not matter; copies of the state, of which the `active` ones are worked on, with
-    so many `records` each; threads of this machine; far: whether kernels see other memory than the host.
+    Attributes:
+        name: "cpu" or "cuda".
+        far: True if kernels use other memory than the host.
+        lanes: Vertices or elements per packed batch.
+        at_once: Number of packed batches that run concurrently; None if irrelevant.
+        copies: Batch size.
+        active: Batch members on which kernels work.
+        records: Padded vectors per batch member.
+        threads: Host threads.
     """
 
     name: str
@@ -33,57 +39,66 @@ class Device(Protocol):
     threads: int
 
     def alike(self, dtype: np.dtype, records: int | None = None) -> Device:
-        """Another device of this kind for one copy of the same state in a precision, or of one with so many
-        records."""
+        """Create a device of the same class for batch size 1.
+
+        Args:
+            dtype: Working precision.
+            records: Number of padded vectors; None for the same number.
+        """
 
     def suit(self, batches_per_colour: int) -> None:
-        """Take no more threads than so many batches are worth."""
+        """Limit the thread count if few batches per color make synchronization dominant."""
 
     def hold(self, copies: int) -> None:
-        """Work on so many copies of the state from now on, all of them active."""
+        """Set the batch size and activate all members."""
 
     def upload(self, value: Any) -> None:
-        """Have the arrays in a structure of tuples before the clock of a solve starts."""
+        """Upload the arrays of nested tuples before the clock of a solve starts."""
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        """Run a kernel of that many phases."""
+        """Run a kernel with a given number of phases."""
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        """Run a kernel whose first argument is `Steps`; a device may do it later, and several at once.
-        widest: how many items a phase of its own has at most."""
+        """Run a kernel whose first argument is `Steps`; a device may defer and merge steps.
+
+        Args:
+            kernel: Kernel to run.
+            phases: Number of its phases.
+            args: Further arguments of the kernel.
+            widest: Largest number of work items in a phase.
+        """
 
     def on_records(self, *operations: Any) -> None:
-        """Do operations on records, one after the other."""
+        """Apply operations to all padded vectors, in order."""
 
     def wait(self) -> None:
-        """Return when all kernels are done."""
+        """Block until all kernels have finished."""
 
     def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
-        """Bring what kernels have written into an array, or into its rows first, ..., last - 1, to the
-        host."""
+        """Download an array, or its rows first, ..., last - 1, to the host."""
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
-        """Let kernels see what the host has written into an array, or into its first rows."""
+        """Upload an array changed on the host, or its first rows."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
-        """target[:] = source, where kernels see both; of one copy of the state or all."""
+        """Copy source to target in device memory, for one batch member or all."""
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """Memory that is zero where kernels see it."""
+        """Allocate zeroed device memory."""
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Memory for what kernels write, with anything in it."""
+        """Allocate uninitialized device memory for kernel output."""
 
     def clear(self, array: np.ndarray) -> None:
-        """array[:] = 0 where kernels see it; for what methods remember, not for records."""
+        """Set an array of solver memory to zero in device memory; not for padded vectors of the state."""
 
     def duplicate(self, array: np.ndarray, first: int, last: int) -> Any:
-        """A further array with those rows where the kernels' is, None on the CPU."""
+        """Duplicate rows of an array in device memory; None on the CPU."""
 
 
 @contextmanager
 def for_all_copies(device: Device) -> Iterator[None]:
-    """Kernels run once, on what the copies of the state share, after all that waits to be done to each."""
+    """Run kernels once, on data shared by the batch, after all pending work on the batch members."""
     device.wait()
     active, device.active = device.active, np.zeros(1, np.int32)
     try:
@@ -93,13 +108,13 @@ def for_all_copies(device: Device) -> Iterator[None]:
 
 
 def counts_of(device: Device, operations: tuple) -> tuple[int, ...]:
-    """How many records each of some operations has to do with."""
+    """Number of padded vectors of each operation."""
     return tuple(o.memory.size // RECORD if isinstance(o, Clear) else device.records for o in operations)
 
 
 @final
 class Cpu(Host):
-    """Threads of this machine, which work on one copy of the state."""
+    """CPU threads of this machine, for batch size 1."""
 
     name: str = "cpu"
     at_once: float | None = None
@@ -121,7 +136,7 @@ class Cpu(Host):
             raise ValueError(f"the CPU works on one copy of the state at a time, not {copies}")
 
     def upload(self, value: Any) -> None:
-        """They are there."""
+        """No effect: the arrays are in host memory."""
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         self.run(kernel, phases, ONCE, *args)
@@ -130,7 +145,7 @@ class Cpu(Host):
         self.run(on_records, 1, counts_of(self, operations), operations)
 
     def wait(self) -> None:
-        """Kernels are done when they return."""
+        """No effect: kernels are synchronous."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         target[:] = source

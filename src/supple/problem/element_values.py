@@ -1,4 +1,4 @@
-"""What each element of a term has to tell: its energy, and its deformation and stress or its force."""
+"""Element quantities of a term: energy, deformation and stress, or force."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ from supple.terms.elastic import deformation_at, material_at, measure
 
 
 class Stored(NamedTuple):
-    """Energy [J] of elements."""
+    """Energy of elements [J]."""
 
     term: Any
 
 
 class Figures(NamedTuple):
-    """Energy [J] of elements of a material, and what there is to say of their deformation F and of their
-    Cauchy stress σ [Pa] in single numbers, see `figures`."""
+    """Energy of elements [J], and scalar measures of F and of the Cauchy stress [Pa], see `figures`."""
 
     term: Any
 
 
 class Deformed(NamedTuple):
-    """What `Figures` are, then F, and the first Piola-Kirchhoff stress P [Pa]."""
+    """The quantities of `Figures`, then F, and the first Piola-Kirchhoff stress P [Pa]."""
 
     term: Any
 
 
 class Pulling(NamedTuple):
-    """Energy [J] of elements, and their force [N] on the first of their vertices."""
+    """Energy of elements [J], and their force on their first vertex [N]."""
 
     term: Any
 
 
 COUNT: dict[Any, int] = {Stored: 1, Figures: 10, Deformed: 28, Pulling: 4}
-"""How many numbers each of them is."""
+"""Number of values of each quantity."""
 
 
 def cauchy(material: Any, F: Any, P: Any, J: Any) -> Any:
-    """σ = P Fᵀ/J, a 9-tuple; P itself for materials of small deformations, which have one stress only."""
+    """Cauchy stress σ = P Fᵀ/J as a 9-tuple.
+
+    For small-strain materials, which have only one stress, P itself.
+    """
 
 
 @chosen_by_type(cauchy)
@@ -59,15 +61,20 @@ def _cauchy(material, F, P, J):
 
 @physics
 def ordered(a, b, c):
-    """The largest first."""
+    """Sort three numbers in descending order."""
     high, low = max(a, b), min(a, b)
     return max(high, c), max(low, min(high, c)), min(low, c)
 
 
 @physics
 def figures(material, F, P):
-    """J, von Mises' √(3/2 s:s) of the deviator s of σ, the pressure -tr(σ)/3, the eigenvalues of σ and the
-    singular values of F, the last of which is negative where J is."""
+    """Scalar measures of deformation and stress.
+
+    Returns:
+        J; the von Mises stress √(3/2 s:s) of the deviator s of σ; the pressure -tr(σ)/3; the eigenvalues of
+        σ; and the singular values of F, both in descending order. The last singular value is negative if J
+        is.
+    """
     J = det(F)
     S = symmetric_part(cauchy(material, F, P, J))
     pressure = -(S[0] + S[1] + S[2]) / 3.0
@@ -81,7 +88,7 @@ def figures(material, F, P):
 
 @generic
 def numbers_of(quantity, row, u, ui):
-    """The numbers of the elements in one row, a tuple."""
+    """Values of a quantity for elements in one packed row, a tuple."""
 
 
 @numbers_of.of(Stored)
@@ -114,7 +121,7 @@ _store_all = each("values, row, numbers", "store(values, row, i, numbers[i])", s
 
 
 class Numbers(NamedTuple):
-    """The numbers of the elements in a row into values."""
+    """Store one quantity for all elements in a packed row."""
 
     quantity: Any
     own: Any
@@ -130,17 +137,26 @@ def _numbers(work, row):
 
 @kernel
 def evaluate_numbers(team, quantity, own, u, values):
-    """The numbers of all elements into values (copies, rows, fields, lanes)."""
+    """Store the values of a quantity for all elements in an array (batch, rows, fields, lanes)."""
     each_item(team, 0, 0, len(own), Numbers(quantity, own, u, values))
 
 
 def is_deformed(problem: Problem, term: int) -> bool:
-    """Whether the elements of a term are of a material, and so have a deformation gradient."""
+    """True if the elements of a term have a material, and therefore a deformation gradient."""
     return measure.known(type(problem.layout.elements[term].rows))
 
 
 def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
-    """(m, numbers) float64: what every element of a term has of a quantity where the problem is."""
+    """Evaluate one element quantity of a term at the present displacements.
+
+    Args:
+        problem: Problem to evaluate.
+        term: Index of the term.
+        quantity: `Stored`, `Figures`, `Deformed` or `Pulling`.
+
+    Returns:
+        (m, values) float64.
+    """
     elements, count = problem.layout.elements[term], len(problem.model.terms[term].vertices)
     shape = 1, len(elements.own), COUNT[quantity], problem.device.lanes
     name = f"{quantity.__name__} of the elements of term {term}"

@@ -1,4 +1,4 @@
-"""Kernels that evaluate the potential of a problem: net forces and their bounds, energies, inversions."""
+"""Kernels that evaluate the potential of a problem: net forces, Hessian bounds, energies, inversions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,17 @@ from supple.terms import add_forces, deform_all, energy, inversion
 
 
 class VertexRows(NamedTuple):
-    """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; width (batches,) how many
-    of the lanes are different vertices; force (batches, 3, lanes) external forces f [N]; inertia (batches, 1,
-    lanes) k [N/m]; held: `HeldRows` where some are held along some directions, else (); contact: the
-    `Planes` that vertices may touch, () where there are no obstacles; balls: the `Balls` that they must not
-    leave, () where there are none."""
+    """Data of the free vertices, packed by batches.
+
+    Attributes:
+        own: (batches, 1, lanes) vertex ids.
+        width: (batches,) number of lanes with different vertices.
+        force: (batch size or 1, batches, 3, lanes) external forces f [N].
+        inertia: (batches, 1, lanes) inertia k [N/m].
+        held: `HeldRows` for directional Dirichlet conditions, otherwise ().
+        contact: Obstacle contact `Planes`, () without obstacles.
+        balls: Step bounds `Balls`, () without bounds.
+    """
 
     own: Any
     width: Any
@@ -45,16 +51,28 @@ class VertexRows(NamedTuple):
 
 @physics
 def sum_forces(batch, f, A):
-    """(f, A) summed up over the threads that share a batch."""
+    """Sum (f, A) over the threads that share a batch."""
     v = sum_shares(batch, (f[0], f[1], f[2], A[0], A[1], A[2], A[3], A[4], A[5]))
     return (v[0], v[1], v[2]), (v[3], v[4], v[5], v[6], v[7], v[8])
 
 
 @physics
 def net_force(terms, vertices, batch, u, anchor, ui):
-    """(r, A, s, q) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's
-    share of the sum s of the magnitudes of the terms' forces, all of them across what is held, and of what
-    confines them, q; anchor holds û."""
+    """Net force and Hessian bound of the vertices of a batch.
+
+    Args:
+        terms: Packed data of the terms.
+        vertices: Packed data of the vertices.
+        batch: Vertex batch.
+        u: Displacements.
+        anchor: Inertial target û.
+        ui: Displacements of the vertices of the batch.
+
+    Returns:
+        (r, A, s, q): net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's share of the sum s of the
+        magnitudes of the term forces, all orthogonal to constrained directions; and of the sum q of
+        confinements.
+    """
     N = held_at(vertices.held, batch)
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
@@ -69,7 +87,7 @@ def net_force(terms, vertices, batch, u, anchor, ui):
 
 @physics
 def load_magnitude(vertices, batch, anchor, ui):
-    """Magnitude of the external force and of inertia on the vertices of a batch, across what is held."""
+    """Magnitude of external force and inertia on the vertices of a batch, in free directions."""
     N = held_at(vertices.held, batch)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     f, d = free_part(N, f), free_part(N, sub(gather(anchor, vertices.own, batch, 0), ui))
@@ -77,7 +95,7 @@ def load_magnitude(vertices, batch, anchor, ui):
 
 
 class Forces(NamedTuple):
-    """Net forces of the vertices of a batch into the records `net`, s and tr A into the records `sizes`."""
+    """Write net forces of a batch to the vectors `net`, and s and tr A to the vectors `sizes`."""
 
     terms: Any
     vertices: Any
@@ -104,20 +122,19 @@ def _forces(work, place):
 
 @kernel
 def deform_elements(team, works):
-    """Write deformations where visits look them up; see `Layout.deforms`."""
+    """Tabulate deformation gradients of embedded elements; see `Layout.deforms`."""
     deform_all(works, team, 0)
 
 
 @kernel
 def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, figures):
-    """Net forces into the records `net`, per vertex s and tr A into the records `sizes`, and what there is to
-    say of them into figures; see `measure`."""
+    """Write net forces to `net`, s and tr A to `sizes`, and their statistics to `figures`; see `measure`."""
     each_item(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
     measure(team, 1, net, u, sizes, softness, cuts, parts, figures)
 
 
 class Potentials(NamedTuple):
-    """- f · u + ½ k |u - û|² and |f · u| of the vertices of a batch into values."""
+    """Write - f · u + ½ k |u - û|² and |f · u| of the vertices of a batch to `values`."""
 
     vertices: Any
     u: Any
@@ -139,27 +156,29 @@ def _potentials(work, place):
 
 @kernel
 def evaluate_potential(team, vertices, u, anchor, values, parts, sums):
-    """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (copies, batches, 2, lanes), and their
-    sums."""
+    """Write - f · u + ½ k |u - û|² and |f · u| per vertex to `values`, and their sums to `sums`.
+
+    The values have shape (batch, vertex batches, 2, lanes).
+    """
     each_item(team, 0, 0, len(vertices.own), Potentials(vertices, u, anchor, values))
     add_up(team, 1, values, parts, sums)
 
 
 class Energy(NamedTuple):
-    """Of the elements of a term [J]."""
+    """Energy of the elements of a term [J]."""
 
     term: Any
 
 
 class Inversion(NamedTuple):
-    """1 for every inverted element of a term, 0 for others."""
+    """Inversion indicator: 1 for inverted elements, otherwise 0."""
 
     term: Any
 
 
 @generic
 def quantity_at(quantity, row, u, ui):
-    """A quantity of the elements in one row."""
+    """Quantity of the elements in one packed row."""
 
 
 @quantity_at.of(Energy)
@@ -173,7 +192,7 @@ def _inversion_at(quantity, row, u, ui):
 
 
 class Quantities(NamedTuple):
-    """A quantity of the elements in a row into values."""
+    """Store one quantity for all elements in a row."""
 
     quantity: Any
     own: Any
@@ -188,6 +207,6 @@ def _quantities(work, row):
 
 @kernel
 def evaluate_elements(team, quantity, own, u, values, parts, sums):
-    """A quantity of elements into values (copies, rows, 1, lanes), and their sums."""
+    """Store a quantity of all elements in `values` (batch, rows, 1, lanes), and its sums."""
     each_item(team, 0, 0, len(own), Quantities(quantity, own, u, values))
     add_up(team, 1, values, parts, sums)

@@ -1,4 +1,4 @@
-"""Stencils that follow the vertices: who exchanges them within a step, and when."""
+"""Dynamic terms: updates of their stencils during a solve."""
 
 from __future__ import annotations
 
@@ -20,80 +20,93 @@ if TYPE_CHECKING:
 
 
 GIVING_WAY = 10
-"""Iterations after which rigid bodies are moved by what touches them."""
+"""Iterations between corrections of rigid bodies."""
 
 
 class Follower(Protocol):
-    """Says which stencils a term has where the vertices of a problem are, as contacts do."""
+    """Interface that determines the stencils of a dynamic term, such as contacts, during a solve."""
 
     every: int | None
-    """Iterations after which it looks again within a step; None: at the beginning of each step only."""
+    """Iterations between updates within a step; None to update at the beginning of each step only."""
 
     def follow(self, problem: Problem, time: float) -> Term | None:
-        """The term with the stencils of where the problem is, in the step that ends at a time [s]; None where
-        those stay that there are. Nothing but the state of the problem, the time, and what it has `noted`
-        since the step began may count, so that a motion that goes on from a state is the one that was not
-        interrupted."""
+        """Return the term with the stencils at the present state.
+
+        The result may depend only on the state of the problem, on the time, and on the data in
+        `Following.noted`, which is cleared at the beginning of a step. A motion continued from a saved state
+        is then identical to an uninterrupted one.
+
+        Args:
+            problem: Problem at its present state.
+            time: End of the step [s].
+
+        Returns:
+            The updated term; None to keep the present stencils.
+        """
 
 
 class Confining(Follower, Protocol):
-    """A follower that lets no surfaces pass each other, by balls that vertices must not leave (`Room`)."""
+    """Dynamic term of intersection-free contact, with step bounds on the vertices (`Room`)."""
 
     confines: bool
 
     def confine(self, problem: Problem) -> None:
-        """Give the problem's vertices balls where they are."""
+        """Set step bounds around the present positions."""
 
     def fly(self, problem: Problem) -> None:
-        """Let every body go from where its vertices have their balls to the problem's u, as far as it gets
-        without passing anything."""
+        """Move every body from the centers of its step bounds toward u, up to the first contact."""
 
     def shorten(self, problem: Problem, start: np.ndarray) -> None:
-        """Go back on the straight way that has led from records `start` to the problem's u, as far as needed
-        for nothing to have passed anything on it."""
+        """Move u back along the straight path from the vectors `start` until it is free of intersections."""
 
 
 class Following:
-    """The followers of a problem's model, and when they have looked last."""
+    """Schedule and step data of the dynamic terms of a problem.
+
+    Attributes:
+        noted: Data that dynamic terms recorded since the step began, by term index.
+        condense: Function that computes the stiffness of soft bodies at rigid ones. None if a solver
+            keeps state other than displacements, or on a GPU.
+        beginning: True if the present update is the one at the beginning of a step.
+        balanced: True if all forces appear balanced at the present update.
+        residual: Residual at the present update [N], inf if unknown.
+        settled: False if rigid bodies in contact with faces moved in the last update. The residual of sliding
+            contacts need not show that motion.
+        grips: Friction state at the beginning of the step, by index of the contact term.
+        given: Friction state of barriers from a restored state, by term index, until a step begins.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._time, self._done = problem, math.inf, 0
         periods = [follower.every for _, follower in problem.model.followers if follower.every is not None]
         self.noted: dict[int, Any] = {}
-        """What followers have seen since a step began, by the numbers of their terms."""
         if problem.contacts.rigid:
             periods.append(GIVING_WAY)
         self._every = min(periods, default=None)
         self.condense: Callable[[Problem, Sequence[Hold]], list[Response] | None] | None = None
-        """Finds the stiffness that rigid bodies feel of soft ones; None where displacements are not all that
-        a solver goes on from, or on a device."""
         self.beginning = True
-        """Whether the present look is the one at the beginning of a step."""
         self.balanced = False
-        """Whether all forces seem to balance in the present look."""
         self.residual = math.inf
-        """What is missing to that [N], where it is known."""
         self.settled = True
-        """Whether rigid bodies that faces are kept out of are where these let them be: what slides on them
-        need not feel that they move."""
         self.grips: dict[int, Any] = {}
-        """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
         self.given: dict[int, np.ndarray] = {}
-        """Of barriers that rub: what a state had of them that somebody has set, until a step begins."""
 
     @property
     def rough(self) -> bool:
-        """Whether anything rubs, on obstacles or on other bodies: then forces are those of no energy."""
+        """True if obstacles or bodies have friction; forces then have no potential."""
         return self._problem.contacts.rough or self.rubs
 
     @property
     def rubs(self) -> bool:
-        """Whether bodies rub on each other."""
+        """True if contact between bodies has friction."""
         return bool(rubbing_terms(self._problem.model))
 
     def settle(self) -> bool:
-        """Where a step ends: have obstacles where they are then, and let rigid bodies feel what touches them
-        now; True where any moved."""
+        """Finish a step: move obstacles to their targets and correct rigid bodies by the present forces.
+
+        Returns:
+            True if any moved.
+        """
         undone, self._done = self._done, 0
         moved = self._problem.room.finish()
         if undone > 0 and self._give_way():
@@ -102,7 +115,7 @@ class Following:
         return moved
 
     def remember(self) -> None:
-        """Know where a step begins, before anything moves."""
+        """Record friction states at the beginning of a step, before anything moves."""
         problem = self._problem
         for index in rubbing_terms(problem.model):
             term: Any = problem.model.terms[index]
@@ -111,7 +124,7 @@ class Following:
             self.grips[index] = grip_of(term, problem.positions, u, owners(problem.model), rows)
 
     def begin_step(self, time: float) -> None:
-        """Look where the step that ends at a time [s] begins."""
+        """Update the stencils at the beginning of the step that ends at a time [s]."""
         if self._problem.model.followers or self._problem.contacts.rigid:
             self._time, self._done = time, 0
             self._look(True)
@@ -122,36 +135,46 @@ class Following:
 
     @property
     def _pressing(self) -> list[Any]:
-        """Those who keep faces out of obstacles."""
+        """Dynamic terms that keep faces out of obstacles."""
         return [f for _, f in self._problem.model.followers if getattr(f, "presses", False)]
 
     def make_room(self) -> None:
-        """Let those who confine vertices give them balls where they are."""
+        """Set step bounds around the present positions."""
         for follower in self._confining:
             follower.confine(self._problem)
 
     def fly(self) -> None:
-        """Let bodies go from where their balls are to where inertia takes them, as far as they may."""
+        """Move bodies from the centers of their step bounds along their inertial motion, up to contact."""
         for follower in self._confining:
             follower.fly(self._problem)
 
     def keep_apart(self, start: np.ndarray) -> None:
-        """Go back as far as needed on the straight way that has led from records `start` to u."""
+        """Shorten the straight path from the vectors `start` to u until it is free of intersections."""
         for follower in self._confining:
             follower.shorten(self._problem, start)
 
     @property
     def looks(self) -> bool:
-        """Whether stencils may be exchanged within a step."""
+        """True if stencils are updated within steps."""
         return self._every is not None
 
     def until_look(self, iterations: int) -> int:
-        """At most so many iterations before the next look."""
+        """Clamp an iteration count to the next update."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
 
     def iterated(self, iterations: int, balanced: bool = False, residual: float = math.inf) -> bool:
-        """Know that so many iterations were made, and look where it is time or where all forces seem to
-        balance, but for a residual [N]; True where stencils were exchanged."""
+        """Count iterations, and update the stencils if due.
+
+        An update is due after its period, if the forces appear balanced, or if the step bounds are used up.
+
+        Args:
+            iterations: Number of iterations made.
+            balanced: True if the forces appear balanced.
+            residual: Residual [N].
+
+        Returns:
+            True if stencils were exchanged or obstacles moved.
+        """
         if self._every is None:
             return False
         self._done += iterations
@@ -162,7 +185,7 @@ class Following:
         return self._look(False)
 
     def count(self, iterations: int) -> None:
-        """Know that the last iterations of a step were made, after which only `settle` looks."""
+        """Count the last iterations of a step, after which only `settle` updates."""
         self._done += iterations
 
     def _look(self, beginning: bool) -> bool:
@@ -183,7 +206,7 @@ class Following:
         return self._problem.room.press() or exchanged
 
     def _give_way(self) -> bool:
-        """Let rigid bodies move; True where they did."""
+        """Correct the positions of rigid bodies; return True if any moved."""
         problem = self._problem
         contacts = problem.contacts
         if not contacts.rigid:
@@ -193,14 +216,14 @@ class Following:
             return contacts.give_way(stiffness, others)
         start = problem.u.copy()
         moved = contacts.give_way(stiffness, others, partial(self.condense, problem))
-        if moved and not problem.balance().finite:  # soft bodies were not to follow so far
+        if moved and not problem.balance().finite:  # the soft bodies moved too far
             problem.device.assign(problem.u, start)
             contacts.condensed.disable()
             contacts.detect()
         return moved
 
     def _rigid_pushes(self) -> tuple[np.ndarray, list[list[Any]]]:
-        """The stiffness (n,) [N/m] of vertices by the forces here, and what else pushes each rigid body."""
+        """Stiffness (n,) [N/m] of the vertices, and face contact forces on each rigid body."""
         problem = self._problem
         problem.balance()
         stiffness, rigid = stiffness_of(problem.measures), problem.contacts.rigid

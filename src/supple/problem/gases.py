@@ -1,4 +1,4 @@
-"""Pressures of the sealed chambers of a problem, which follow the volumes."""
+"""Sealed chambers of a problem, whose pressure follows the volume."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Gases:
         return bool(self.indices)
 
     def take(self, index: int, gas: SealedGas) -> None:
-        """Replace the gas of a chamber by another amount."""
+        """Replace the amount of gas in a chamber."""
         problem = self._problem
         problem.model = with_term(problem.model, index, gas)
         problem.layout.model = with_term(problem.layout.model, index, gas)
@@ -63,7 +63,7 @@ class Gases:
         return [(gas.gradient_at(x), gas.stiffness_at(gas.volume_at(x))) for gas in gases]
 
     def each(self, iterations: int) -> Iterator[int]:
-        """Split iterations into calls, and update the pressures before each."""
+        """Split iterations into single ones, each with updated pressures."""
         if not self.indices:
             yield iterations
             return

@@ -1,9 +1,9 @@
-"""Vertices that are held along some directions and free across them: rollers, symmetry planes, rails.
+"""Directional Dirichlet conditions: rollers, symmetry planes, rails.
 
-Such a vertex stays one of the free ones. Its net force, the bound of its Hessian and its steps lose what they
-have along the held directions, with the projection N = Σ n nᵀ onto these; where a step of time begins, and
-after every visit, x ← x - N x + N target keeps the held coordinates where they are prescribed, to rounding.
-What kernels know of it is () where no vertex is held so, which they then compile to nothing.
+A vertex constrained along some directions remains a free vertex. Its net force, Hessian bound and steps are
+projected orthogonally to the constrained directions n, with N = Σ n nᵀ. At the beginning of a time step and
+after every vertex update, x ← x - N x + N target restores the prescribed coordinates to rounding. Models
+without such conditions pass () to the kernels, which removes the code at compile time.
 """
 
 from __future__ import annotations
@@ -19,27 +19,35 @@ from supple.kernels import RECORD, chosen_by_type, gather, load, physics
 from supple.model import Model
 
 SYMMETRIC = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
-"""Rows and columns of the numbers xx yy zz xy xz yz of a symmetric matrix."""
+"""Row and column indices of the numbers xx yy zz xy xz yz of a symmetric matrix."""
 
 
 class HeldRows(NamedTuple):
-    """normal (batches, 6, lanes): N of every vertex of a batch; at: records (copies (n + 1), 4) of N times
-    the displacements that are prescribed [m]."""
+    """Constraint data of the free vertices.
+
+    Attributes:
+        normal: (batches, 6, lanes) N of the vertices of each batch.
+        at: (batch size (n + 1), 4) padded vectors of N times the prescribed displacements [m].
+    """
 
     normal: Any
     at: Any
 
 
 class Normals(NamedTuple):
-    """N of every vertex as records (n + 1, 4): xx yy zz, and xy xz yz."""
+    """N of every vertex as padded vectors (n + 1, 4).
+
+    Attributes:
+        diagonal: xx yy zz.
+        across: xy xz yz.
+    """
 
     diagonal: Any
     across: Any
 
 
 def normals_of(model: Model) -> np.ndarray:
-    """N of all vertices (n + 1, 6), float64: 0 of those that nothing holds and of padding, I of those that
-    are pinned."""
+    """(n + 1, 6) float64 N of all vertices: 0 for unconstrained ones and padding, I for pinned ones."""
     table = np.zeros((model.vertices + 1, 6))
     table[model.pinned] = np.eye(3)[SYMMETRIC] if model.held is None else model.held[:, *SYMMETRIC]
     return table
@@ -69,8 +77,17 @@ def corner_normals(model: Model, ids: np.ndarray, dtype: np.dtype) -> np.ndarray
 
 
 def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
-    """(batches, 6, lanes): the projection onto all directions along which any of the vertices members
-    (batches, k, lanes) of a group is held, which move as one."""
+    """Projections of groups of tied vertices, which move as one.
+
+    Args:
+        model: Model with the conditions.
+        members: (batches, k, lanes) vertices of each group.
+        dtype: Working precision.
+
+    Returns:
+        (batches, 6, lanes) projection onto all directions along which any member is constrained; () without
+        directional conditions.
+    """
     if model.held is None:
         return ()
     full = np.zeros((members.shape[0], members.shape[2], 3, 3))
@@ -82,7 +99,7 @@ def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndar
 
 
 def held_at(held: Any, row: Any) -> Any:
-    """N at a row of what is held: `HeldRows`, an array (rows, 6, lanes), or () for ()."""
+    """N in a packed row; `held` is `HeldRows`, an array (rows, 6, lanes), or () for ()."""
 
 
 @chosen_by_type(held_at)
@@ -96,7 +113,7 @@ def _held_at(held, row):
 
 @physics
 def six(data, row, first):
-    """Six numbers of a row from field `first` on."""
+    """Load six numbers of a row, starting at field `first`."""
     return (
         load(data, row, first),
         load(data, row, first + 1),
@@ -108,8 +125,7 @@ def six(data, row, first):
 
 
 def put_back(held: Any, own: Any, batch: Any, x: Any) -> Any:
-    """x - N x + N target: displacements of the vertices of a batch with held coordinates where they are
-    prescribed."""
+    """x - N x + N target: displacements of a vertex batch with the prescribed coordinates restored."""
 
 
 @chosen_by_type(put_back)

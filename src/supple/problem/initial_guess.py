@@ -1,14 +1,14 @@
-"""Initial guess of an implicit step: where a solver starts beside û = uₙ + Δt vₙ, to which inertia pulls.
+"""Initial guess of an implicit step, relative to the inertial target û = uₙ + Δt vₙ.
 
     coast      u = û
     inertial   u = û + Δt² g, the x̂ of [PBNG section 6]
     adaptive   û + ΣF/Σk of every body that moves freely, û of all others
 
-A body without pins, connectors and obstacles in its way accelerates as a whole by its external forces F,
-k = m/τ² being its inertia: sweeps hardly find a common translation, and this start has it. A body at rest
-on a support starts at û, since Δt² g would push it into the support.
-Where bodies see each other, those whose boxes are within an edge of each other are one group: it moves as a
-whole where nothing supports any of them.
+A body without pins, connectors or obstacles in its way accelerates as a whole by its external forces F, where
+k = m/τ² is its inertia. Sweeps converge slowly for a common translation, which this initial guess already
+contains. A body at rest on a support starts at û, since Δt² g would push it into the support. With contact
+between bodies, bodies whose boxes are within an edge of each other form one group, which moves as a whole if
+nothing supports any of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INITIAL_GUESSES = ("adaptive", "inertial", "coast")
 
 
 def predict_fall(problem: Problem, guess: str, time: float) -> None:
-    """Move the start of a step from û by what external forces do to bodies in it.
+    """Move the start of a step from û by the displacement due to external forces.
 
     Args:
         problem: Problem whose step has begun, with u = û.
@@ -58,7 +58,7 @@ def predict_fall(problem: Problem, guess: str, time: float) -> None:
 
 
 def owners(problem: Problem) -> np.ndarray:
-    """(n,) the number of the body of each vertex."""
+    """(n,) body index of each vertex."""
     owner = np.zeros(problem.model.vertices, int)
     for number, (_, vertices) in enumerate(problem.model.body_vertices):
         owner[vertices] = number
@@ -66,7 +66,13 @@ def owners(problem: Problem) -> np.ndarray:
 
 
 def body_drifts(problem: Problem, guess: str, time: float) -> np.ndarray:
-    """(copies or 1, n, 3) [m] ΣF/Σk of bodies without pins; gravity alone of bodies with pins."""
+    """Displacements due to external forces: ΣF/Σk of bodies without pins.
+
+    For bodies with pins, they are those of gravity alone if `guess` is "inertial", otherwise 0.
+
+    Returns:
+        (batch or 1, n, 3) [m].
+    """
     model, inertia = problem.model, problem.loads.inertia
     force = problem.loads.force.reshape(-1, model.vertices, 3)
     drift = np.zeros_like(force)
@@ -83,7 +89,7 @@ def body_drifts(problem: Problem, guess: str, time: float) -> np.ndarray:
 
 
 def supported_bodies(problem: Problem) -> np.ndarray:
-    """(bodies,) bool: pinned, or joined to other bodies or to fixed points by a term."""
+    """(bodies,) bool: True for bodies that are pinned, or tied to other bodies or fixed points."""
     model, owner = problem.model, owners(problem)
     supported = np.zeros(len(model.body_vertices), bool)
     supported[owner[model.pinned]] = True
@@ -96,14 +102,14 @@ def supported_bodies(problem: Problem) -> np.ndarray:
         first = bodies.max(axis=1, initial=-1)
         joins = ((bodies != first[:, None]) & real).any(axis=1)
         if term.ties and term.capacity is None and term.vertices.shape[1] != 2:
-            joins[:] = True  # attachments to points, cables and the like
+            joins[:] = True  # attachments to points, cables and similar connectors
         found = bodies[joins]
         supported[found[found >= 0]] = True
     return supported
 
 
 def without_touched(problem: Problem, drift: np.ndarray) -> np.ndarray:
-    """The drift of bodies that would not reach an obstacle by it; 0 of those that would."""
+    """Zero the drift of bodies that would reach an obstacle."""
     if problem.contacts.obstacles is None or not drift.any():
         return drift
     positions, shapes = problem.states.positions, problem.contacts.shapes
@@ -118,9 +124,11 @@ def without_touched(problem: Problem, drift: np.ndarray) -> np.ndarray:
 
 
 def without_neighbors(problem: Problem, drift: np.ndarray) -> np.ndarray:
-    """The drift of groups of neighboring bodies that move alike, in scenes with contact between bodies; 0 of
-    the others. Only positions count, from which a motion goes on bit by bit, and not the contacts that the
-    step before has found."""
+    """Keep the drift of groups of neighboring bodies that move alike; set that of the others to 0.
+
+    It applies to scenes with contact between bodies. Only positions are used, not the contacts of the
+    previous step, so that a restarted motion is bitwise identical.
+    """
     model = problem.model
     if not drift.any() or not any(not model.terms[k].loads for k, _ in model.followers):
         return drift

@@ -1,4 +1,4 @@
-"""What is constant of a problem, laid out for kernels: the visits of vertices by colour, and the elements."""
+"""Packed element data of a problem: vertex batches by color, and elements in batches."""
 
 from __future__ import annotations
 
@@ -33,10 +33,21 @@ from supple.terms import Deform, Elements, Term, refreshed, several
 
 
 class Layout:
-    """terms: rows of every term by batches of free vertices, colour after colour; batch_colours: which
-    batches each has; vertices: the batches themselves.
-    varied: copies of the state have materials of their own. Where stencils come and go, version tells how
-    often they did, and growths, how often there was not enough room for them."""
+    """Constant data of a problem, packed for kernels.
+
+    Attributes:
+        varied: True if each batch member has its own materials.
+        vertices: Batches of free vertices.
+        terms: Packed data of every term by vertex batches, color after color.
+        batch_colours: Batches of each color.
+        colours: Number of colors.
+        widest: Number of batches of the largest color.
+        materials: For each batch member, one material per elastic term; a single entry if shared.
+        begun: Materials of the model at construction.
+        room: Dynamic vertex batches, None if all stencils are static.
+        version: Number of stencil updates.
+        growths: Number of times the capacity for dynamic stencils was exceeded.
+    """
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
@@ -47,7 +58,7 @@ class Layout:
         self.lay_out()
 
     def lay_out(self, growth: int = 1) -> None:
-        """Batches, and so much more room for stencils that come and go than what is thought to be enough."""
+        """Pack all terms; `growth` multiplies the estimated capacity for dynamic stencils."""
         model, device, terms = self.model, self.device, self.model.terms
         size = self.dtype, device.lanes, device.at_once
         self.room: ChangingBatches | None = None
@@ -69,18 +80,18 @@ class Layout:
             self.use(self.materials)
 
     def _use_colours(self, colours: Colours) -> None:
-        """colours: how many there are; widest: batches of the one that has the most."""
+        """Set batches per color, color count and size of the largest color."""
         self.batch_colours = colours
         self.colours, self.widest = colour_count(colours), widest_colour(colours)
 
     def suits(self, conditions: Sequence[Conditions]) -> bool:
-        """Whether the materials of conditions can be used without a new layout."""
+        """True if the materials of the conditions fit the present layout."""
         if self.varied or not are_varied(conditions):
             return True
         return len(conditions) == 1 and are_alike(self.model, self._wanted(conditions)[0])
 
     def take(self, conditions: Sequence[Conditions]) -> bool:
-        """Use the materials of conditions; False where they are those in use."""
+        """Set materials of conditions; return False if already in use."""
         wanted = self._wanted(conditions)
         known = not self.varied and wanted[0] == self.materials[0]
         if not known:
@@ -91,7 +102,7 @@ class Layout:
         return [c.materials or materials_of(self.model) for c in conditions]
 
     def use(self, materials: list[tuple]) -> None:
-        """Use one material of each elastic term for each copy."""
+        """Set the materials: for each batch member, one material per elastic term."""
         self.materials = materials
         if self.room:
             self.room.arrange_elements()
@@ -103,7 +114,7 @@ class Layout:
 
     @property
     def elements(self) -> list[Elements]:
-        """The elements of every term in batches; those of terms that change are written when asked for."""
+        """Elements of every term in batches; those of dynamic terms are packed on access."""
         if self._changing:
             with for_all_copies(self.device):
                 for k, changing in self._changing.items():
@@ -111,13 +122,20 @@ class Layout:
         return self._with_values
 
     def _with_materials(self, arranged: VertexBatches | Links) -> tuple:
-        """Rows of all terms with the materials in use."""
+        """Packed data of all terms with the materials in use."""
         rows = zip(arranged.terms, arranged.element, strict=True)
         return tuple(self._with_material(k, of_term, element) for k, (of_term, element) in enumerate(rows))
 
     def _with_material(self, k: int, rows: Any, element: np.ndarray) -> Any:
-        """Rows of the k-th term with the materials in use; element (rows, lanes): which stencil is where.
-        What differs by element is written into the arrays that are there."""
+        """Packed data of the k-th term with the materials in use.
+
+        Values per element are written into the existing arrays.
+
+        Args:
+            k: Index of the term.
+            rows: Packed data of the term.
+            element: (rows, lanes) stencil of each lane.
+        """
         terms = self.model.terms
         if terms[k].material is None:
             return rows
@@ -130,7 +148,7 @@ class Layout:
             return refreshed(rows, materials[0], element, self.device.run)
 
     def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
-        """What has to be done before vertices at displacements u visit terms that look deformations up."""
+        """Return the work that tabulates deformation gradients of embedded elements at displacements u."""
         if not any(term.carriage is not None for term in self.model.terms):
             return ()
         every = zip(self.model.terms, self.elements, self.terms, strict=True)
@@ -139,7 +157,7 @@ class Layout:
         )
 
     def exchange(self, index: int, term: Term) -> None:
-        """Another term in place of one whose stencils come and go; `take_stencils` lays it out."""
+        """Replace a dynamic term; `take_stencils` packs its stencils."""
         if self.varied:
             raise ValueError(
                 f"{term.name} that come and go must be the same for all, and here copies of the state have "
@@ -147,11 +165,13 @@ class Layout:
             )
         self.model = with_term(self.model, index, term)
         self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
-        if self.__dict__.get("_links") is not None:  # who is linked does not depend on stencils that change
+        if (
+            self.__dict__.get("_links") is not None
+        ):  # None stays None: links do not depend on dynamic stencils
             del self.__dict__["_links"]
 
     def set_pressure(self, index: int, pressure: float) -> None:
-        """Set the pressure [Pa] of all triangles of a term in every arrangement of its rows."""
+        """Set the pressure [Pa] of all triangles of a term in every packed copy of its data."""
         arranged = [self.terms[index], self._with_values[index].rows]
         arranged += [batches.rows for key, batches in self._coloured.items() if key[0] == index]
         if self.__dict__.get("_links") is not None:
@@ -161,8 +181,12 @@ class Layout:
             self.device.push(rows.pressure)
 
     def take_stencils(self) -> Changes | None:
-        """Go over to the stencils that the terms have now, in the arrays that have room for them: None where
-        it is not enough, and then nothing has changed."""
+        """Pack the current stencils of the dynamic terms into the existing arrays.
+
+        Returns:
+            The changes; None if the capacity is exceeded, in which case nothing has changed, or if all
+            stencils are static.
+        """
         if self.room is None:
             return None
         done = self.room.take(self.model.terms)
@@ -177,7 +201,7 @@ class Layout:
     def coloured_elements(
         self, k: int, cluster_size: int, cells: bool = False, smallest_last: bool = False
     ) -> ElementBatches:
-        """The elements of the k-th term in groups, see `element_groups`, colour by colour."""
+        """Elements of the k-th term in groups, see `element_groups`, color by color."""
         name = k, cluster_size, cells, smallest_last
         if name not in self._coloured:
             term, n, lanes = self.model.terms[k], self.model.vertices, self.device.lanes
@@ -193,5 +217,5 @@ class Layout:
         return batch_links(self.model.terms, self.model.free, self.dtype, device.lanes, device.at_once)
 
     def links(self) -> Links | None:
-        """The vertices that weak constraints tie together."""
+        """Groups of vertices tied by weak constraints, packed with the materials in use."""
         return self._links and replace(self._links, terms=self._with_materials(self._links))

@@ -1,8 +1,8 @@
-"""Pinned vertices on their way: how far they may go, and where on their motion they are.
+"""Pinned vertices on the path to their prescribed positions, under intersection-free contact.
 
-Where surfaces must not pass each other, pins cannot be put to where a step has them. They go there along
-their motion, all at the same time of it, as far as there is room. Those that do not arrive are late: the next
-step leads them on from where they are on their motion, never straight to its end.
+Pins cannot jump to their targets without intersections. They move there along their prescribed motion, all at
+the same time parameter, as far as the step bounds allow. Pins that do not arrive are late: the next step
+continues from their present point of the motion, never straight to its end.
 """
 
 from __future__ import annotations
@@ -17,31 +17,43 @@ from supple.model import Model
 from supple.problem.states import States
 
 OF_RADIUS = 0.9
-"""How far pinned vertices go at once."""
+"""Fraction of the radius of a step bound that pinned vertices move at once."""
 
 STOPS = 8
-"""At so many places of a way pinned vertices must be in their balls: one that comes back to where it began
-is a way all the same."""
+"""Number of points on a path that must be inside the step bounds; detects closed paths."""
 
 SURE, TRIES = 0.95, 30
-"""A way that is too long is shortened to this part of what would fit if it were straight, which is less than
-fits on an arc; after so many times nothing more is to be gained."""
+"""Factor on the estimated admissible fraction of a path, and maximum number of reductions.
+
+The estimate assumes a straight path; on an arc less is admissible. Further reductions gain nothing.
+"""
 
 SLOW = 0.1
-"""Part of the room where nothing is near that pinned vertices take at least while they are on their way: what
-is slower pushes others ahead, for which there are iterations."""
+"""Advance per update above which pins count as leading, as a fraction of the largest step bound.
+
+Iterations with leading pins do not count toward the limit. A slower motion pushes other vertices ahead, and
+its iterations count.
+"""
 
 BLOCKED = 1e-3
-"""Pins that can go on by less than this part of the thickness of surfaces are blocked."""
+"""Advance below which pins are blocked, as a fraction of the surface thickness."""
 
 SHARES, STRAIGHT = (1.0, 0.5, 0.25), 0.1
-"""How much of their way pins may fly with their bodies, and by which part of its length a way bends at most
-that is flown straight: an arc of three quarters of a radian."""
+"""Limits of the flight of pins with their bodies.
+
+They are the fractions of the path that are tried, and the maximum deviation from a straight line relative to
+its length, which corresponds to an arc of three quarters of a radian.
+"""
 
 
 class Flight(NamedTuple):
-    """A step (n, 3) [m] of all vertices, the share of their way that pins have in it, and the numbers of the
-    bodies that must get there for that."""
+    """Candidate displacement of all vertices.
+
+    Attributes:
+        share: Fraction of their remaining path that pins move.
+        step: (n, 3) displacement [m].
+        led: Bodies that must complete the step, otherwise the candidate is rejected.
+    """
 
     share: float
     step: np.ndarray
@@ -49,9 +61,13 @@ class Flight(NamedTuple):
 
 
 class Pins:
-    """The pinned vertices of a problem. leading: whether they are on their way, with nothing to hold them up;
-    blocked: whether something that does not give way is in theirs; reached: the time [s] of their motion at
-    which they are."""
+    """Pinned vertices of a problem on their path.
+
+    Attributes:
+        leading: True if pins are moving without obstruction.
+        blocked: True if an immovable object obstructs them.
+        reached: Time of their motion at which the pins are [s].
+    """
 
     def __init__(self, model: Model, states: States) -> None:
         self.model, self.states = model, states
@@ -61,8 +77,16 @@ class Pins:
         self._times: tuple[float, float] | None = None
 
     def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
-        """Go to positions (k, 3) [m], where they are at a time [s] unless these are given by somebody else;
-        returns where they are now. What is late goes on from where it is on its motion."""
+        """Set the targets of a step; late pins continue from their present point of the motion.
+
+        Args:
+            time: Time of the targets [s].
+            pinned: (k, 3) target positions [m].
+            given: True if the targets come from the caller instead of the motion of the model.
+
+        Returns:
+            Present positions (k, 3) [m].
+        """
         time = min(time, self.model.duration) if math.isinf(time) else time
         self._times = None if given else (self.reached, time)
         self._goal, self._from, self._time = pinned, self._now, time
@@ -72,7 +96,7 @@ class Pins:
         return self._from
 
     def stand_at(self, time: float) -> None:
-        """Be where they are at a time [s]."""
+        """Set the time of the present positions [s]."""
         self._time = self.reached = time
 
     @property
@@ -80,7 +104,7 @@ class Pins:
         return self.states.positions[0, self.model.pinned]
 
     def _at(self, part: float) -> np.ndarray:
-        """Where they are on their way: that of their motion, with what they were off when it began."""
+        """Positions at a fraction of the path: prescribed motion plus decaying initial offset from it."""
         if part >= 1.0:
             return self._goal
         off = self._from - self._goal
@@ -92,17 +116,17 @@ class Pins:
 
     @property
     def arrived(self) -> bool:
-        """Whether they are where they are to be."""
+        """True if every prescribed vertex has reached its target position."""
         return self._done >= 1.0
 
     @property
     def behind(self) -> float:
-        """How far they are from where they are to be, at most [m]."""
+        """Largest distance of a pin from its target [m]."""
         return 0.0 if self.arrived else _longest(self.way(1.0))
 
     @property
     def late(self) -> float | None:
-        """The time [s] of their motion at which they are, None where that is now."""
+        """Motion time of late pins [s]; None for pins on time."""
         return None if self.reached == self._time else self.reached
 
     @late.setter
@@ -110,21 +134,21 @@ class Pins:
         self.reached = self._time if time is None else time
 
     def way(self, part: float) -> np.ndarray:
-        """(k, 3) [m] how far a part of what is left of their way leads them."""
+        """(k, 3) displacement by a fraction of the remaining path [m]."""
         return self.model.along(self._at(self._after(part)) - self._now)
 
     def _after(self, part: float) -> float:
-        """How much of the whole way is behind them after a part of what is left."""
+        """Fraction of the whole path after a fraction of the remaining path."""
         return 1.0 if part >= 1.0 else self._done + part * (1 - self._done)
 
     def _straight(self, part: float) -> bool:
-        """Whether they may take that part of their way without its bends."""
+        """True if a fraction of the remaining path is nearly straight."""
         way = self.way(part)
         bends = [_longest(self.way(part * k / STOPS) - k / STOPS * way) for k in range(1, STOPS)]
         return max(bends) <= STRAIGHT * _longest(way)
 
     def go(self, part: float) -> None:
-        """Be where a part of what is left of their way leads them."""
+        """Move the pins along a fraction of the remaining path."""
         self._done = self._after(part)
         if self._times is not None:
             begin, end = self._times
@@ -132,8 +156,15 @@ class Pins:
         self.states.pin(np.array(self._at(self._done)))
 
     def flights(self, step: np.ndarray, body: np.ndarray, radii: np.ndarray) -> Iterator[Flight]:
-        """To be tried one after the other, where vertices of bodies (n,) in balls of radii (n,) [m] are to
-        fly by a step (n, 3) [m]: pins which their balls hold up fly with their bodies, or else stay."""
+        """Yield candidate displacements in the order of preference.
+
+        Pins obstructed by their step bounds move along with their bodies, or else stay.
+
+        Args:
+            step: (n, 3) inertial displacement of all vertices [m].
+            body: (n,) body index of each vertex.
+            radii: (n,) radii of the step bounds [m].
+        """
         pinned, way = self.model.pinned, self.way(1.0)
         if (_lengths(way) > OF_RADIUS * radii[pinned]).any():
             led = np.unique(body[pinned[way.any(axis=1)]])
@@ -144,8 +175,16 @@ class Pins:
         yield Flight(0.0, step, np.empty(0, int))
 
     def pursue(self, radii: np.ndarray, thickness: float, most: float) -> bool:
-        """Go on in balls of radii (n,) [m] around all vertices, of which none is larger than `most`; True
-        where that moved any. thickness [m] of surfaces, beside which pins that hardly move are blocked."""
+        """Advance the pins within the step bounds.
+
+        Args:
+            radii: (n,) radii of the step bounds [m].
+            thickness: Surface thickness [m], the scale below which pins count as blocked.
+            most: Largest radius without contacts [m].
+
+        Returns:
+            True if any pin moved.
+        """
         self.leading = False
         if self.arrived:
             return False
@@ -165,7 +204,7 @@ class Pins:
         return longest > 0
 
     def notes(self) -> list[str]:
-        """What is to be said where they did not arrive."""
+        """Report notes about pins short of their targets."""
         if self.arrived:
             return []
         why = "something is in the way" if self.blocked else "more iterations would take them there"

@@ -1,4 +1,4 @@
-"""What acts on the free vertices beside the terms: external forces and inertia."""
+"""External forces and inertia on the free vertices."""
 
 from __future__ import annotations
 
@@ -16,38 +16,43 @@ from supple.problem.evaluation import VertexRows
 from supple.problem.held import HeldRows, batch_normals, normals_of
 
 NO_INERTIA = 1e-30
-"""Of lanes that stand for no vertex [N/m], so that their step is 0."""
+"""Inertia of lanes without a vertex [N/m]; makes their steps zero."""
 
 
 def padded(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (..., n, 3) of the vertices with a zero for the padding vertex n."""
+    """Vectors (..., n, 3) with a zero for the padding vertex n."""
     return np.concatenate([vectors, np.zeros((*vectors.shape[:-2], 1, 3))], axis=-2)
 
 
 class Loads:
-    """force (n, 3), or (copies, n, 3) where they differ [N]; inertia (n,) k = m/Δt² [N/m], 0 in quasistatics;
-    rows: both by batch, where kernels see them; acting (copies or 1, bodies): whether forces act on free
-    vertices of each body."""
+    """External forces and inertia.
+
+    Attributes:
+        force: (n, 3) forces [N], or (batch, n, 3) if they differ.
+        inertia: (n,) k = m/Δt² [N/m], 0 in quasistatics.
+        rows: Both, packed by vertex batches in device memory.
+        acting: (batch or 1, bodies) True if forces act on free vertices of the body.
+        changes: Number of changes of forces or inertia.
+    """
 
     def __init__(self, model: Model, batches: VertexBatches, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
         self.inertia = np.zeros(model.vertices)
         self.force = model.force
         self.changes = 0
-        """How often something that acts has become another."""
         self.lay_out(batches)
         self.set(model.force)
         self._acting: tuple | None = None if model.varying else ((), None)
 
     def lay_out(self, batches: VertexBatches, blocks: int = 1) -> None:
-        """Room for what acts on the vertices of other batches."""
+        """Allocate the packed arrays for new vertex batches."""
         self._own = batches.own
         self.rows = VertexRows(batches.own, batches.width, np.empty(0), self._inertia_by_batch(self._own))
         self.resize(blocks)
         self.rows.force[:] = self._force_by_batch(self._own)
 
     def follow(self, places: np.ndarray) -> None:
-        """Some lanes have other vertices: places (k, 3) are batch, lane and vertex."""
+        """Update the packed data of reassigned lanes; `places` (k, 3) are batch, lane and vertex."""
         if not len(places):
             return
         v, rows = places[:, 2], self.rows
@@ -67,27 +72,27 @@ class Loads:
         return normals_of(self.model)
 
     def resize(self, blocks: int) -> None:
-        """Room for so many forces: one for each copy of the state, or one for all."""
+        """Allocate packed forces: `blocks` is the batch size, or 1 for shared forces."""
         shape = blocks, len(self._own), 3, self._own.shape[-1]
         if self.rows.force.shape != shape:
             self.rows = self.rows._replace(force=np.zeros(shape, self.dtype))
 
     def hold_at(self, records: np.ndarray) -> None:
-        """Let kernels find in these records where held coordinates are to be, `States.held_at`."""
+        """Set the padded vectors of prescribed coordinates, `States.held_at`."""
         if self.model.held is not None and (not self.rows.held or self.rows.held.at is not records):
             held = HeldRows(batch_normals(self.model, self._own, self.dtype), records)
             self.rows = self.rows._replace(held=held)
 
     def touch(self, planes: Any) -> None:
-        """Let kernels find in these planes what vertices may touch, `Contacts.planes`."""
+        """Set the contact planes, `Contacts.planes`."""
         self.rows = self.rows._replace(contact=planes)
 
     def stay_in(self, balls: Any) -> None:
-        """Let kernels find in these balls where vertices have to stay, `Room.balls`."""
+        """Set the step bounds, `Room.balls`."""
         self.rows = self.rows._replace(balls=balls)
 
     def set(self, force: np.ndarray) -> None:
-        """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
+        """Set the external forces (n, 3), or (batch, n, 3) after `resize` [N]."""
         self.force, self._acting = force, None
         self.changes += 1
         self.acting = np.atleast_2d(self.model.loaded_bodies(force))
@@ -95,8 +100,12 @@ class Loads:
         self.device.push(self.rows.force)
 
     def act_at(self, time: float, further: np.ndarray | None = None) -> None:
-        """Let those external forces act that the model has at a time [s], and further ones (n, 3) [N], in an
-        array that nobody changes."""
+        """Set the external forces of the model at a given time.
+
+        Args:
+            time: Time [s].
+            further: (n, 3) additional forces [N]. The array must not change afterwards.
+        """
         fractions = self.model.fractions_at(time)
         if self._acting is None or self._acting[0] != fractions or self._acting[1] is not further:
             force = self.model.force_of(fractions)
@@ -104,18 +113,18 @@ class Loads:
             self._acting = fractions, further
 
     def set_time_step(self, dt: float) -> None:
-        """k = m/Δt², see `Model.inertia`."""
+        """Set k = m/Δt² for a step size [s], see `Model.inertia`."""
         self.changes += 1
         self.inertia = self.model.inertia(dt)
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 
     def copy(self, other: Loads, copy: int = 0) -> None:
-        """Have the forces and the inertia of one copy of another problem's state."""
+        """Copy forces and inertia of one batch member of another problem."""
         self.use(other.force if other.force.ndim == 2 else other.force[copy], other.inertia)
 
     def use(self, force: np.ndarray, inertia: np.ndarray) -> None:
-        """Have forces (n, 3) [N] and the inertia (n,) [N/m]."""
+        """Set forces (n, 3) [N] and inertia (n,) [N/m]."""
         self.set(force)
         if self.inertia is not inertia:
             self.changes += 1
@@ -124,7 +133,7 @@ class Loads:
             self.device.push(self.rows.inertia)
 
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
-        """(batches, 3, lanes), or such a block for each copy."""
+        """Packed forces (batches, 3, lanes), or one such block per batch member."""
         return np.swapaxes(padded(self.force)[..., own[:, 0], :], -1, -2)
 
     def _inertia_by_batch(self, own: np.ndarray) -> np.ndarray:
@@ -132,13 +141,13 @@ class Loads:
 
     @property
     def any(self) -> bool:
-        """Whether there are forces or inertia."""
+        """True if any external force or inertia is nonzero."""
         return bool(self.acting.any() or self.inertia.any())
 
 
 @kernel
 def _gather(vertices, by_vertex, inertia_by_vertex, none, force, inertia):
-    """What acts on vertices, of which all beyond the last stand for none."""
+    """Gather forces and inertia of vertices; indices beyond the last vertex are padding."""
     for k in range(len(vertices)):
         v = vertices[k]
         some = v < len(inertia_by_vertex)
@@ -149,5 +158,5 @@ def _gather(vertices, by_vertex, inertia_by_vertex, none, force, inertia):
 
 
 def alike(forces: list[np.ndarray]) -> Any:
-    """One array where all of them are the same object, else all of them (copies, n, 3)."""
+    """Return the shared array if all are the same object, otherwise the stacked arrays (batch, n, 3)."""
     return forces[0] if all(force is forces[0] for force in forces) else np.stack(forces)

@@ -1,4 +1,4 @@
-"""Materials that differ from those of a model, for all copies of the state or from one to the next."""
+"""Material changes of a problem, uniform over the batch or per batch member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_materials(model: Model, materials: tuple) -> Model:
-    """The model with other materials of its elastic terms."""
+    """Replace the materials of the elastic terms of a model."""
     left = iter(materials)
 
     def varied(term: Any) -> Any:
@@ -24,37 +24,38 @@ def with_materials(model: Model, materials: tuple) -> Model:
 
 
 def are_varied(conditions: Sequence[Conditions]) -> bool:
-    """Whether some have materials of their own."""
+    """True if any conditions specify materials."""
     return any(c.materials is not None for c in conditions)
 
 
 def are_alike(model: Model, materials: Sequence[Any]) -> bool:
-    """Whether the same parameters of each are uniform as in the elastic terms of a model, so that its layout
-    serves them."""
+    """True if the same parameters are uniform as in the model, so that its layout fits."""
     return all(map(same_kind, materials_of(model), materials))
 
 
 def materials_of(model: Model) -> tuple:
-    """One material for each elastic term."""
+    """One material per elastic term."""
     return tuple(term.material for term in model.terms if term.material is not None)
 
 
 def change_materials(problem: Problem, materials: Mapping[int, Any] | None) -> None:
-    """Let a problem have these materials, by the number of their term; those that it has already stay."""
+    """Set materials of a problem by term index; unchanged ones are skipped."""
     for term, material in (materials or {}).items():
         if material != problem.model.terms[term].material:
             problem.set_parameters(term, material)
 
 
 def changing_materials(model: Model) -> dict[int, Any] | None:
-    """The materials that vary in time as a model has them, by the number of their term; None where none
-    does."""
+    """Present time-dependent materials by term index, or None."""
     return {term: model.terms[term].material for term, _ in model.changing} or None
 
 
 def still_of_use(problem: Problem) -> list[str]:
-    """What solvers have prepared that goes over to the values that materials have now, where a problem keeps
-    that; copies of different materials that are gathered get theirs each time."""
+    """Names of prepared solver data that remains valid for the present material values.
+
+    It is kept only if the problem has `keeps_prepared`. Block-diagonal batches with varied materials read
+    their materials each time.
+    """
     if problem.layout.varied:
         return ["gathered"]
     prepared = problem._shared if problem.keeps_prepared and problem.copies == 1 else {}

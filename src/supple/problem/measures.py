@@ -1,4 +1,4 @@
-"""What can be said of the states of a problem: balance of forces, energies, inversions."""
+"""Diagnostics of the states of a problem: residuals, energies, inversions."""
 
 from __future__ import annotations
 
@@ -29,17 +29,23 @@ if TYPE_CHECKING:
 
 
 def norm(values: np.ndarray) -> float:
-    """|values|, summed in a fixed order; BLAS would bring its own threads, which stall on a busy machine."""
+    """|values|, summed in a fixed order.
+
+    BLAS would use its own threads, which stall on a busy machine.
+    """
     return math.sqrt(float(np.square(values).sum()))
 
 
 ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
-"""How far energies may be off by rounding, relative to the parts they are summed up from and to what the
-elements would store when stretched by one rounding of their edges; measured on all materials."""
+"""Bounds on the rounding error of energies, measured on all materials.
+
+They are relative to the magnitudes of the summands, and to the energy that elements store when stretched by
+one rounding of their edges.
+"""
 
 
 class Measures:
-    """Evaluates a problem's active copies; everything is summed in float64."""
+    """Diagnostics of the active batch members, summed in float64."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -48,7 +54,7 @@ class Measures:
         self.forget()
 
     def forget(self) -> None:
-        """After a change of the number of copies or of materials."""
+        """Discard results after changes of batch size or materials."""
         for name in ("_sizes", "_figures"):
             self.__dict__.pop(name, None)
         self.at_rest = AtRest(self.problem, self._cuts, self._measure)
@@ -58,13 +64,15 @@ class Measures:
         self._memo: Memo | None = None
 
     def forget_stiffness(self) -> None:
-        """After a change of stencils or of where vertices are in batches."""
+        """Discard results after a change of stencils or of vertex batches."""
         self.at_rest.forget()
         self._energies = self._memo = None
 
     def balances(self) -> Balances:
-        """Of every active copy; net forces are evaluated into the records `net`, where they are not those of
-        the present state already."""
+        """Evaluate the residuals of the active batch members.
+
+        Net forces are written to the vectors `States.net`, unless those of the present state are known.
+        """
         memo, kept = memo_here(self.problem, self._memo)
         self._memo = memo if kept else None
         if memo.balances is not None:
@@ -72,7 +80,7 @@ class Measures:
         self._energies = None
         self.problem.gases.sync()
         acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
-        softness = self.at_rest.softness(not acts.all())  # what loads act on is not at rest
+        softness = self.at_rest.softness(not acts.all())  # loaded bodies are never at rest
         self._measure(self.problem.u, self._sizes, softness, *self._figures)
         self.problem.device.pull(figures)
         memo.balances = Balances(figures, acts, self.edge, self._eps, active)
@@ -80,13 +88,13 @@ class Measures:
 
     @property
     def figures(self) -> np.ndarray:
-        """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
+        """(batch, bodies, 5) statistics of the last evaluated forces, see `measure`."""
         return self._figures[1]
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
     ) -> None:
-        """Figures (copies, bodies, 5) of the forces at displacements u, see `measure`."""
+        """Evaluate forces at displacements u, and their statistics (batch, bodies, 5), see `measure`."""
         p = self.problem
         memory = p.states.net, sizes, softness, self._cuts, parts, figures
         if works := p.layout.deforms(u):
@@ -95,7 +103,7 @@ class Measures:
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """Records of s and tr A."""
+        """Padded vectors of s and tr A."""
         p = self.problem
         return p.zeros((p.copies * (p.model.vertices + 1), RECORD))
 
@@ -104,17 +112,17 @@ class Measures:
         return figure_memory(self.problem, self._cuts, self.problem.copies)
 
     def energies_seen(self) -> np.ndarray:
-        """(copies,) E(u) [J] at the last look."""
+        """(batch,) E(u) at the last evaluated residual [J]."""
         if self._energies is None:
             self._energies = self.energies()
         return self._energies
 
     def energy_of(self, copy: int) -> float:
-        """E(u) of one copy of the state [J] at the last look."""
+        """E(u) of one batch member at the last evaluated residual [J]."""
         return float(self.energies_seen()[copy])
 
     def energies(self) -> np.ndarray:
-        """(copies,) E(u) [J]."""
+        """(batch,) E(u) [J]."""
         p = self.problem
         memo, kept = memo_here(p, self._memo)
         self._memo = memo if kept else None
@@ -132,7 +140,7 @@ class Measures:
         return energies
 
     def stored_energies(self) -> np.ndarray:
-        """(copies, terms) energy of every term [J]."""
+        """(batch, terms) energy of every term [J]."""
         stored = [self._totals.of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
         for k, energy in self.problem.gases.energies().items():
             stored[k][:] = energy
@@ -152,16 +160,19 @@ class Measures:
         return np.full(count, p.gases.energies()[term] / count)
 
     def energy_rounding(self, copy: int = 0) -> float:
-        """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
-        parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
+        """Estimated rounding error of the last E(u) [J].
+
+        It is relative to the magnitudes of the summands of E, and to the stiffness of the elements, since
+        large parts of ψ cancel near the rest state.
+        """
         return float(self.energy_roundings()[copy])
 
     def energy_roundings(self) -> np.ndarray:
-        """(copies,) the same of all copies."""
+        """(batch,) estimated rounding errors of the last E(u) [J]."""
         return rounding_of(self, self._energy_scale)
 
     def inversions(self) -> np.ndarray:
-        """(copies,) number of elements with negative volume."""
+        """(batch,) number of elements with negative volume."""
         solid = [
             elements for elements in self.problem.layout.elements if inversion.known(type(elements.rows))
         ]
@@ -172,19 +183,24 @@ class Measures:
 
 
 def rounding_of(measures: Measures, scale: np.ndarray, part: float = 1.0) -> np.ndarray:
-    """What rounding may have changed in energies [J] whose parts have magnitudes that add up to scale [J], of
-    so large a part of the stiffness of all elements."""
+    """Estimated rounding error of energies.
+
+    Args:
+        measures: Diagnostics of the problem.
+        scale: Sums of the magnitudes of the summands [J].
+        part: Fraction of the stiffness of all elements that contributes.
+    """
     stiffness = part * STIFFNESS_ROUNDING * measures.edge**2 * measures.at_rest.norms
     return np.asarray(measures._eps * (ENERGY_ROUNDING * scale + stiffness))
 
 
 def stiffness_of(measures: Measures) -> np.ndarray:
-    """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
+    """⅓ tr A (n,) [N/m] of the first batch member at the last evaluated forces."""
     problem, sizes = measures.problem, measures._sizes
     problem.device.pull(sizes)
     return sizes[: problem.model.vertices, 1].astype(float) / 3
 
 
 def rest_stiffness_of(measures: Measures) -> np.ndarray:
-    """tr A (n,) [N/m] of every vertex of the first copy at rest without inertia; 0 of pinned ones."""
+    """tr A (n,) [N/m] of the first batch member at rest without inertia; 0 for pinned vertices."""
     return measures.at_rest.stiffness[0]

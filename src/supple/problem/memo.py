@@ -1,5 +1,4 @@
-"""What is known of a state that nobody has moved: solvers and those who watch them ask for the same again and
-again."""
+"""Cache of residuals and energies of an unchanged state, which solvers and monitors request repeatedly."""
 
 from __future__ import annotations
 
@@ -16,8 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Memo:
-    """What was found where a problem's u was so, under what acted then: balances of all copies, and energies
-    with the sums of their magnitudes."""
+    """Results at one state.
+
+    Attributes:
+        u: Displacements of the state.
+        terms: Packed terms at the evaluation.
+        changes: `Loads.changes` at the evaluation.
+        balances: Residuals of the batch.
+        energies: Energies, and the sums of the magnitudes of their summands.
+    """
 
     u: np.ndarray
     terms: tuple[Any, ...]
@@ -27,8 +33,12 @@ class Memo:
 
 
 def memo_here(problem: Problem, known: Memo | None) -> tuple[Memo, bool]:
-    """What is known of the present state, or a memo of it that knows nothing; and whether it may be kept: of
-    states that are easy to tell from others, where forces are all that is evaluated."""
+    """Return the cached results of the present state, or an empty entry.
+
+    Returns:
+        The entry, and True if it may be kept. Entries are kept only on the CPU, for states without contact,
+        directional Dirichlet conditions and inertia, which are easy to compare.
+    """
     p, u, loads = problem, problem.u, problem.loads
     plain = p.device.name == "cpu" and not (p.contacts or p.room or p.model.followers)
     if not plain or p.model.held is not None or loads.inertia.any():

@@ -1,10 +1,12 @@
-"""Where obstacles are deeper in the faces of bodies than in their vertices.
+"""Faces of bodies that are deeper inside obstacles than their vertices.
 
-A mesh whose vertices lie on something round of radius R cuts it by e²/(8 R) and more, and something sharp by
-up to e/3, e being its edges: that is as fine as the mesh is, and vertices do feel what pushes them. Something
-has passed a face where none of the face's vertices is nearer than an eighth of its longest edge, so that
-nothing holds the face, and it is deeper than a hundredth of that edge or a quarter of its own thin parts; or
-where more than half of the way to the middle of the obstacle is inside, however many vertices touch it.
+A mesh with edges e whose vertices lie on a round obstacle of radius R cuts it by e²/(8 R) and more, and a
+sharp one by up to e/3. That is discretization error, and vertices still carry the contact force. An obstacle
+has passed a face in two cases:
+
+- No vertex of the face is closer than an eighth of its longest edge, so that nothing holds the face, and the
+  obstacle is deeper than a hundredth of that edge or a quarter of its own thin parts.
+- The face is more than halfway to the middle of the obstacle, however many vertices touch it.
 """
 
 from __future__ import annotations
@@ -26,22 +28,35 @@ if TYPE_CHECKING:
     from supple.problem.contacts import Contacts
 
 SLIGHT, FELT, HALFWAY = 0.01, 0.125, 0.25
-"""Parts of the longest edge of a face: how deep an obstacle must be in it to count, as weak contact is thick,
-and how near its vertices must be to feel it: by more a mesh of vertices on something round cuts it only where
-its radius is less than an edge. Part of the thickness of an obstacle that is half of the way to its
-middle."""
+"""Thresholds of depth and distance.
+
+SLIGHT and FELT are fractions of the longest edge of a face. SLIGHT is the depth above which an obstacle
+counts, equal to the thickness of weak contact. FELT is the distance within which vertices resolve an
+obstacle; vertices on a round obstacle exceed it only if its radius is less than an edge. HALFWAY is half of
+the way to the middle of an obstacle, as a fraction of its thickness.
+"""
 
 FINE = 0.5
-"""Part of the thickness of an obstacle, or of an edge, that edges must not exceed for vertices to feel it."""
+"""Edge length that resolves an obstacle, as a fraction of its thickness or of the present edge."""
 
 DEPTH, SHAPE, EDGE, PASSED, FIELDS = range(5)
-"""Where a face has its depth [m], the number of the shape, its longest edge [m], and 1 where it is passed."""
+"""Columns of the result per face: depth [m], shape, longest edge [m], and 1 if the obstacle has passed it."""
 
 
 class Faces(NamedTuple):
-    """Operation on triangles (t, 3) with vertices at rest (n + 1, 4) + u [m]; free (n,): 0 for vertices that
-    do not count; thick (r,) [m] of the shapes, and thin (r,) [m] of their thin parts; found (copies t,
-    FIELDS) gets what is deepest in each; count (copies,): in how many there is something."""
+    """Operation that measures the depth of obstacles in triangles.
+
+    Attributes:
+        u: Displacements [m].
+        rest: (n + 1, 4) rest positions [m].
+        free: (n,) 0 for vertices that are ignored.
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        thick: (r,) thickness of the shapes [m].
+        thin: (r,) thickness of their thin parts [m].
+        found: (batch t, FIELDS) deepest shape of each triangle, written.
+        count: (batch,) number of triangles with a shape inside, incremented.
+    """
 
     u: Any
     rest: Any
@@ -55,7 +70,12 @@ class Faces(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """Where a vertex is (3,) [m], and whether it counts."""
+    """Corner of a triangle.
+
+    Attributes:
+        x: Position, a 3-tuple [m].
+        free: False if the vertex is ignored.
+    """
 
     x: Any
     free: Any
@@ -69,7 +89,7 @@ def _corner(faces, place, i, j):
 
 @physics
 def _nearest(shapes, k, a, b, c):
-    """The least distance [m] of corners, and whether one that does not count is inside."""
+    """Smallest distance of the corners from a shape [m], and True if an ignored corner is inside."""
     p, _ = distance(shapes, k, a.x)
     q, _ = distance(shapes, k, b.x)
     r, _ = distance(shapes, k, c.x)
@@ -96,8 +116,14 @@ def _look(faces, place, i):
 
 @physics
 def _depth(faces, k, a, b, c, edge):
-    """(depth, passed) of the k-th shape in a face, 0 where it is no deeper than in its corners. What may have
-    passed is looked for; what corners feel has the depth that it has at the middle."""
+    """Depth of the k-th shape in a face beyond its corners.
+
+    The deepest point is searched if the shape may have passed the face. If the corners resolve the shape, its
+    depth at the middle of the face is used.
+
+    Returns:
+        (depth [m], passed); 0 if it is no deeper than at the corners.
+    """
     shapes, slight = faces.shapes, min(SLIGHT * edge, HALFWAY * faces.thin[k])
     middle, least = bounded(shapes, k, a.x, b.x, c.x)
     if least > -slight:
@@ -122,8 +148,14 @@ def look_at_faces(team, faces):
 
 @dataclass(frozen=True)
 class Passed:
-    """A face of a body that an obstacle has passed: how deep that is inside [m]; the longest edge of the face
-    [m], and edges [m] that would be short enough for vertices to feel the obstacle."""
+    """Surface triangle penetrated by an obstacle.
+
+    Attributes:
+        body: Name of the body.
+        depth: Depth of the face inside the obstacle [m].
+        edge: Longest edge of the face [m].
+        finer: Edge length at which vertices would resolve the obstacle [m].
+    """
 
     body: str
     depth: float
@@ -139,14 +171,14 @@ class Passed:
 
 
 def surface_triangles(model: Model) -> np.ndarray:
-    """(t, 3) of all bodies that a model knows, but for those that cannot move."""
+    """(t, 3) surface triangles of all bodies of a model with at least one free vertex."""
     own = [np.asarray(body.mesh.surface) + body.vertices.start for body in model.bodies]
     every = np.concatenate([np.empty((0, 3), np.int64), *own])
     return np.ascontiguousarray(every[model.free[every].any(axis=1)], np.int32)
 
 
 class Piercing:
-    """Looks for faces that obstacles are in, with the memory that it takes."""
+    """Search for faces with obstacles inside."""
 
     def __init__(self, contacts: Contacts) -> None:
         model, device, obstacles = contacts.model, contacts.device, contacts.obstacles
@@ -169,8 +201,16 @@ class Piercing:
         )
 
     def found(self, copies: int, obstacles: int) -> list[list[tuple[float, Passed | None]]]:
-        """Of each copy and obstacle: the depth [m] of the deepest face in it, 0 where none is deeper than its
-        vertices, and the deepest that it has passed."""
+        """Find the deepest faces in each obstacle.
+
+        Args:
+            copies: Batch size.
+            obstacles: Number of obstacles.
+
+        Returns:
+            For each batch member and obstacle, the depth [m] of the deepest face inside, 0 if none is deeper
+            than its vertices, and the deepest face that the obstacle has passed, or None.
+        """
         nothing: list[list[tuple[float, Passed | None]]] = [[(0.0, None)] * obstacles for _ in range(copies)]
         faces, device = self._faces, self._device
         if not len(faces.triangles):
@@ -200,8 +240,7 @@ class Piercing:
 
 
 def piercing_of(contacts: Contacts) -> Piercing:
-    """What looks at faces for contacts, made when somebody asks for it and kept as long as there are as many
-    copies."""
+    """`Piercing` of the contacts, created on first use and kept while the batch size is unchanged."""
     if contacts.piercing is None:
         contacts.piercing = Piercing(contacts)
     return contacts.piercing

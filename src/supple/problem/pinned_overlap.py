@@ -1,7 +1,7 @@
-"""Pinned parts of bodies that rigid bodies with a mass overlap: pinned vertices do not push rigid bodies.
+"""Overlaps of dynamic rigid bodies with pinned parts of bodies; pinned vertices do not push rigid bodies.
 
-A rigid body overlaps a pinned part where a wholly pinned face of its surface is deeper in it than a hundredth
-of the mean edge, or where its center is in a wholly pinned tetrahedron.
+A rigid body overlaps a pinned part if a fully pinned face of its surface is deeper inside than a hundredth of
+the mean edge, or if its center is in a fully pinned tetrahedron.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PinnedOverlap:
-    """A pinned part of a body that a rigid body overlaps, and how deep [m]."""
+    """A pinned part of a body that a rigid body overlaps.
+
+    Attributes:
+        body: Name of the body.
+        depth: Depth of the overlap [m].
+    """
 
     body: str
     depth: float
@@ -37,7 +42,7 @@ class PinnedOverlap:
 
 @kernel
 def _measure_depths(shapes, k, corners, depths):
-    """depths (t,) [m] of the k-th shape in triangles with corners (t, 3, 3) [m], 0 where it is outside."""
+    """Depths (t,) [m] of the k-th shape in triangles with corners (t, 3, 3) [m]; 0 outside."""
     for i in range(len(corners)):
         a = (corners[i, 0, 0], corners[i, 0, 1], corners[i, 0, 2])
         b = (corners[i, 1, 0], corners[i, 1, 1], corners[i, 1, 2])
@@ -47,13 +52,13 @@ def _measure_depths(shapes, k, corners, depths):
 
 @kernel
 def _depth_at(shapes, k, x, depths):
-    """The depth (1,) [m] of a point x (3,) in the k-th shape."""
+    """Depth (1,) [m] of a point x (3,) in the k-th shape."""
     d, _ = distance(shapes, k, (x[0], x[1], x[2]))
     depths[0] = -d
 
 
 def find_pinned_overlaps(contacts: Contacts) -> list[tuple[int, PinnedOverlap]]:
-    """Numbers of the obstacles that are rigid bodies and overlap pinned parts, with the deepest of these."""
+    """Return the deepest overlap of every rigid body with pinned parts, with its obstacle index."""
     model, states = contacts.model, contacts.states
     if not contacts.rigid or contacts.obstacles is None or model.free.all():
         return []
@@ -80,7 +85,7 @@ def find_pinned_overlaps(contacts: Contacts) -> list[tuple[int, PinnedOverlap]]:
 
 
 def _pinned_cells(contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
-    """(t, 3) triangles of surfaces and (m, 4) tetrahedra whose corners are all pinned."""
+    """(t, 3) surface triangles and (m, 4) tetrahedra whose corners are all pinned."""
     model = contacts.model
     own = [np.asarray(body.mesh.surface) + body.vertices.start for body in model.bodies]
     faces = np.concatenate([np.empty((0, 3), np.int64), *own])
@@ -89,7 +94,7 @@ def _pinned_cells(contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _contains(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """(m,) whether tetrahedra with corners (m, 4, 3) [m] contain a point (3,) [m]."""
+    """(m,) True if a tetrahedron with corners (m, 4, 3) [m] contains a point (3,) [m]."""
     edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
     sound = np.abs(np.linalg.det(edges)) > 0
     weights = np.full((len(corners), 3), -1.0)

@@ -1,9 +1,8 @@
-"""Obstacles on their way: they wait for what they push.
+"""Prescribed motion of obstacles under intersection-free contact, limited by the step bounds.
 
-A vertex that must not leave its ball cannot be put out of an obstacle that comes from afar, and what is
-pressed against others in every sweep gets so near to them that its ball shrinks to nothing. So an obstacle
-that moves as prescribed goes on, whenever contacts are found anew, only as far as vertices can follow in
-their balls.
+A vertex cannot be projected out of a distant obstacle without leaving its step bound. A vertex pressed
+against others in every sweep gets so close that its bound shrinks to zero. An obstacle with a prescribed
+motion therefore advances at each contact update only as far as vertices can follow within their bounds.
 """
 
 from __future__ import annotations
@@ -18,19 +17,26 @@ from supple.problem.contacts import Contacts
 from supple.problem.states import States
 
 OF_RADIUS = 0.9
-"""How deep a vertex may be in an obstacle that is to put it out at once."""
+"""Depth of a vertex in an obstacle that can be projected out at once, as a fraction of its step bound."""
 
 HALVINGS = 12
-"""After which the way of obstacles is known to a part of an edge that does not matter."""
+"""Number of bisections for the admissible fraction of the motion."""
 
 SLOW, BLOCKED = 0.02, 1e-3
-"""Part of its way in a step that an obstacle takes at least from one look to the next while it is on its way;
-one that takes less than the other is blocked."""
+"""Fractions of the motion in a step per contact update.
+
+Obstacles that advance by SLOW or more count as leading; obstacles that advance by less than BLOCKED are
+blocked.
+"""
 
 
 class Pressing:
-    """The obstacles of a problem that move as prescribed, all at the same time of their motion. leading:
-    whether they are on their way; blocked: whether what they push has nowhere to go."""
+    """Obstacles with prescribed motion, all at the same time parameter.
+
+    Attributes:
+        leading: True if the obstacles are moving without obstruction.
+        blocked: True if the vertices in their way cannot move.
+    """
 
     def __init__(self, model: Model, contacts: Contacts, states: States) -> None:
         self.model, self.contacts, self.states = model, contacts, states
@@ -38,17 +44,24 @@ class Pressing:
         self._done = self._at = 1.0
 
     def begin(self) -> None:
-        """Begin a step, in the end of which obstacles are as long as nobody is in their way."""
+        """Begin a step; obstacles reach their final poses unless vertices obstruct them."""
         self.leading, self.blocked, self._waits = False, False, False
         self._done, self._at = 0.0 if self.contacts and self.contacts.moving.any() else 1.0, 1.0
 
     @property
     def arrived(self) -> bool:
-        """Whether obstacles are where they are to be."""
+        """True if all obstacles have reached their target poses."""
         return self._done >= 1.0
 
     def pursue(self, radii: np.ndarray) -> bool:
-        """Go on as far as vertices in balls of radii (n,) [m] can be put out; True where that moved any."""
+        """Advance the obstacles as far as vertices can be projected out within their step bounds.
+
+        Args:
+            radii: (n,) radii of the step bounds [m].
+
+        Returns:
+            True if obstacles moved.
+        """
         self.leading = False
         if self.arrived:
             return False
@@ -68,8 +81,11 @@ class Pressing:
         return self._waits
 
     def finish(self) -> bool:
-        """Where a step ends: be where it has obstacles, whatever is in their way; True where they were not
-        there."""
+        """Move obstacles to their poses at the end of a step, regardless of vertices in their way.
+
+        Returns:
+            False if they were already there.
+        """
         if self.arrived:
             return False
         self._done = 1.0
@@ -85,7 +101,7 @@ class Pressing:
         return bool((deep <= OF_RADIUS * radii[free]).all())
 
     def _stand(self, part: float) -> None:
-        """Have obstacles where they are after a part of their way."""
+        """Set the obstacle poses at a fraction of their motion."""
         if part == self._at:
             return
         contacts, obstacles = self.contacts, self.contacts.obstacles
@@ -96,7 +112,7 @@ class Pressing:
         contacts.shapes.rows[moving, STEP : STEP + 12] = between(contacts.before[moving], there)
 
     def _push(self) -> None:
-        """Put vertices out of obstacles where these are now."""
+        """Project vertices out of the obstacles at their present poses."""
         self._stand(self._done)
         self.contacts.device.push(self.contacts.shapes.rows)
         self.contacts.moves += 1

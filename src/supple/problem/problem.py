@@ -1,4 +1,4 @@
-"""The problem every solver works on: minimise the (incremental) potential of one step.
+"""Minimization problem of every solver: the (incremental) potential of one step.
 
 E(u) = Σ terms(u) - f · u + ½ Σ kᵢ |uᵢ - ûᵢ|² over the displacements u of the free vertices, with external
 forces f. In quasistatics k = 0 [PBNG eq. 17]; for backward Euler k = m/Δt² and û = uₙ + Δt vₙ [PBNG eq. 20].
@@ -40,11 +40,21 @@ def check_precision(precision: str) -> None:
 class Problem:
     """The potential of one step of a model in working precision.
 
-    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
-    touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
-    `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
-    own. keeps_prepared: what solvers have prepared for one material serves others too where it can, at the
-    cost that results depend, by rounding, on which material it was. contacts: what makes its contacts.
+    Attributes:
+        model: Model with the current terms and materials.
+        dtype: Working precision.
+        device: Device that runs the kernels.
+        layout: Packed element data, constant during a solve except for dynamic stencils.
+        states: Displacements, velocities and net forces of the batch.
+        loads: External forces and inertia.
+        contacts: Obstacle contact.
+        room: Step bounds of the vertices under intersection-free contact.
+        measures: Residuals, energies and inversion counts.
+        gases: Sealed chambers.
+        following: Updates of dynamic terms.
+        remembered: History variables.
+        keeps_prepared: True to reuse prepared solver data for other material values where possible. Results
+            then depend, by rounding, on the material for which the data was prepared.
     """
 
     def __init__(
@@ -56,6 +66,16 @@ class Problem:
         varied: bool = False,
         contacts: Callable[..., Contacts] = Contacts,
     ) -> None:
+        """Pack a model and allocate its state on a device.
+
+        Args:
+            model: Model with n vertices.
+            precision: "float32" or "float64".
+            threads: Number of CPU threads; None for the default.
+            device: Device that runs the kernels; None for the CPU.
+            varied: True if each batch member has its own materials.
+            contacts: Factory of the obstacle contact.
+        """
         check_precision(precision)
         self.model, self.dtype = model, np.dtype(precision)
         self.device: Device = device or Cpu(model.vertices + 1, self.dtype, threads)
@@ -84,22 +104,22 @@ class Problem:
 
     @property
     def copies(self) -> int:
-        """Of the state."""
+        """Batch size."""
         return self.device.copies
 
     @property
     def kinds(self) -> int:
-        """How many of the copies are of different materials."""
+        """Number of material sets in the batch: the batch size if materials vary, otherwise 1."""
         return self.copies if self.layout.varied else 1
 
     @property
     def u(self) -> np.ndarray:
-        """Records of the displacements."""
+        """(batch (n + 1), 4) displacements as padded vectors [m]."""
         return self.states.u
 
     @property
     def positions(self) -> np.ndarray:
-        """(n, 3) float64 [m] of the first copy; to set them is for all."""
+        """(n, 3) float64 positions of the first batch member [m]; the setter applies to the whole batch."""
         return self.states.positions[0]
 
     @positions.setter
@@ -108,7 +128,7 @@ class Problem:
 
     @property
     def state(self) -> State:
-        """What the next step of the first copy goes on from; to set it is for all."""
+        """State from which the first batch member continues; the setter applies to the whole batch."""
         return self.states.take()[0]
 
     @state.setter
@@ -117,15 +137,23 @@ class Problem:
         self.room.checked = False
 
     def hold(self, copies: int) -> None:
-        """Work on so many copies of the state from now on, each of which moves in time."""
+        """Set the batch size for time stepping and reset the external forces to those of the model."""
         self._resize(copies, moving=True)
         self.loads.resize(copies)
         self.loads.set(self.model.force)
         self._upload()
 
     def take(self, conditions: Sequence[Conditions]) -> bool:
-        """Go over to equilibria under other conditions, one copy of the state for each; what is the same for
-        all of them stays where it is. False where their materials need a new problem."""
+        """Set up equilibria under other conditions, one per batch member.
+
+        Data that is the same for all conditions is kept.
+
+        Args:
+            conditions: Conditions of each batch member.
+
+        Returns:
+            False if the materials of the conditions require a new problem.
+        """
         if not self.layout.suits(conditions):
             return False
         self._resize(len(conditions), moving=len(conditions) == 1)
@@ -136,7 +164,7 @@ class Problem:
         if changed:
             self.measures.forget()
             self.forget_but(*still_of_use(self))
-        self._shared.pop("linearisation", None)  # which would go on from an earlier state
+        self._shared.pop("linearisation", None)  # it would continue from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -155,10 +183,19 @@ class Problem:
         return True
 
     def set_parameters(self, term: int, material: Any) -> None:
-        """Give a term of the model a material that differs from its own in values only, as an activation that
-        varies in time, for all copies of the state. What is uniform stays so, and nothing is laid out or
-        compiled anew. A solve that has begun must begin again."""
-        self.device.wait()  # what it has yet to do is for the parameters that there were
+        """Replace the material values of one term, for all batch members.
+
+        Uniform parameters stay uniform, and nothing is packed or compiled again. Used for parameters that
+        vary in time, such as an activation. A solve in progress must be restarted.
+
+        Args:
+            term: Index of the term in the model.
+            material: Material of the same class, with the same parameters per element.
+
+        Raises:
+            ValueError: The material differs in class or in which parameters are given per element.
+        """
+        self.device.wait()  # pending kernels use the old parameters
         terms = list(self.model.terms)
         old: Any = terms[term]
         if not same_kind(old.material, material):
@@ -171,7 +208,11 @@ class Problem:
         self.use_materials(self.remembered.keep([materials_of(self.model)] * self.copies))
 
     def use_materials(self, materials: list[tuple]) -> None:
-        """Go over to materials that differ in values only, one of each term for each copy."""
+        """Set materials that differ in values only.
+
+        Args:
+            materials: For each batch member, one material per elastic term.
+        """
         if self.copies == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
@@ -192,23 +233,35 @@ class Problem:
         self.loads.stay_in(self.room.balls)
 
     def refresh(self, index: int, term: Term) -> None:
-        """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
-        between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
+        """Replace the stencils of a dynamic term, between steps or between sweeps.
+
+        The state of the solve, u included, is unchanged.
+
+        Args:
+            index: Index of the term in the model.
+            term: Term of the same class with the new stencils; for a sealed chamber, its gas.
+        """
         if index in self.gases.indices:
             self.gases.take(index, term)  # type: ignore[arg-type]
         else:
             refresh(self, index, term)
 
     def forget_but(self, *beginnings: str) -> None:
-        """Let go of what solvers have prepared, but for names that begin so."""
+        """Discard prepared solver data, except names with one of the given prefixes."""
         self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Memory for numbers in the working precision."""
+        """Allocate zeroed memory in the working precision."""
         return self.device.zeros(shape, self.dtype)
 
     def shared(self, name: str, make: Callable[[], Any], anew: bool = False) -> Any:
-        """What a solver prepares once for all steps of this problem; anew: what is there no longer suits."""
+        """Return cached solver data, computed once for all steps of this problem.
+
+        Args:
+            name: Key of the data.
+            make: Function that computes the data.
+            anew: True to compute the data again.
+        """
         if anew or name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
@@ -222,10 +275,20 @@ class Problem:
         pins: np.ndarray | None = None,
         guess: str = "coast",
     ) -> None:
-        """Set up the step that ends at a time [s]: with inertia over dt [s] from where the last one has ended
-        or the velocities that were set (`States.coast`), or the equilibrium. forces (n, 3) [N] act beside the
-        model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then;
-        guess: where a solver starts, one of `INITIAL_GUESSES`."""
+        """Set up the step that ends at a given time.
+
+        With a finite `dt` the step has inertia and starts from the end of the last step, or from the
+        velocities that were set (`States.coast`). With dt = inf it is an equilibrium.
+
+        Args:
+            time: End of the step [s].
+            dt: Step size [s]; inf for quasistatics.
+            damping: Fraction of the velocities lost in the previous step.
+            forces: (n, 3) additional external forces [N].
+            pins: (k, 3) prescribed positions of the pinned vertices [m]; None for those of the model at
+                `time`.
+            guess: Initial guess, one of `INITIAL_GUESSES`.
+        """
         change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
         self.contacts.begin_step(time, dt, damping)
@@ -250,14 +313,19 @@ class Problem:
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
-        """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
+        """Make this a backward Euler step: k = m/Δt² and û = anchor - rest.
+
+        Args:
+            dt: Step size Δt [s].
+            anchor: (n, 3) positions [m].
+        """
         self.loads.set_time_step(dt)
         self.states.set_anchor(anchor)
 
     def balance(self) -> Balance:
-        """Of the first copy."""
+        """Evaluate the residual of the first batch member."""
         return self.measures.balances()[0]
 
     def energy(self) -> float:
-        """E(u) of the first copy [J]."""
+        """E(u) of the first batch member [J]."""
         return float(self.measures.energies()[0])

@@ -1,4 +1,4 @@
-"""What is done to every vertex record alike, without looking at others."""
+"""Operations on the padded vectors of all vertices, each vertex independent of the others."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from supple.kernels import (
 
 @generic
 def act(operation, place, i):
-    """Do an operation on the i-th record of the copy of the state that a place belongs to."""
+    """Apply an operation to the i-th vector of the batch member of a work item."""
 
 
 def act_on(operations: tuple, counts: tuple, place: Any, i: int) -> None:
-    """Do operations one after the other on the i-th record, those that have so many."""
+    """Apply operations in order to the i-th vector; operations with fewer vectors are skipped."""
 
 
 @chosen_by_type(act_on)
@@ -50,7 +50,13 @@ def _act_on(operations, counts, place, i):
 
 
 class Acts(NamedTuple):
-    """Operations, each on as many records as its count says, in blocks of `size` records."""
+    """Operations on blocks of vectors.
+
+    Attributes:
+        operations: Operations to apply.
+        counts: Number of vectors of each.
+        size: Vectors per block.
+    """
 
     operations: Any
     counts: Any
@@ -69,7 +75,7 @@ def _act_on_block(acts, block):
 
 @physics
 def for_each(team, phase, counts, operations):
-    """Do operations, each on as many records as its count says, in one phase."""
+    """Apply operations to all vectors in one phase; `counts` are their vector numbers."""
     size = records_at_once(team)
     each_item(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
 
@@ -80,7 +86,13 @@ def on_records(team, counts, operations):
 
 
 class Steps(NamedTuple):
-    """What a kernel does: so many times, these operations on so many records each, then its own work."""
+    """Repeated steps of a kernel: operations on vectors, then its own work.
+
+    Attributes:
+        times: Number of repetitions.
+        counts: Number of vectors of each operation.
+        operations: Operations at the beginning of each step.
+    """
 
     times: Any
     counts: Any
@@ -91,7 +103,7 @@ ONCE = Steps(1, (), ())
 
 
 def begin_step(steps: Steps, team: Any, phase: int) -> int:
-    """Do the operations of a step; returns the phase that follows."""
+    """Apply the operations of a step; return the next phase."""
     return phase
 
 
@@ -108,8 +120,10 @@ def _begin_step(steps, team, phase):
 
 
 class Coast(NamedTuple):
-    """From one step of time to the next without forces: v = keep (u - last)/Δt, or what `velocity` says where
-    keep < 0; last = u; û = u + Δt v; u = û."""
+    """Inertial prediction: v = keep (u - last)/Δt, last = u, û = u + Δt v, u = û.
+
+    With keep < 0, v is the given `velocity`.
+    """
 
     u: Any
     last: Any
@@ -133,7 +147,7 @@ def _coast(operation, place, i):
 
 
 class Settle(NamedTuple):
-    """velocity = keep (u - last)/Δt, in float64 and rounded once."""
+    """Update velocity = keep (u - last)/Δt, in float64 and rounded once."""
 
     u: Any
     last: Any
@@ -156,7 +170,7 @@ def _settle(operation, place, i):
 
 
 class Displace(NamedTuple):
-    """u += drift, which is one for all copies of the state, or one for each where `several`."""
+    """Displacement u += drift; `several` is true for a separate drift per batch member."""
 
     u: Any
     drift: Any
@@ -171,7 +185,7 @@ def _displace(operation, place, i):
 
 
 class Clear(NamedTuple):
-    """memory = 0, four numbers at a time; for arrays of one copy of the state."""
+    """Set memory = 0, four numbers at a time; for arrays of batch size 1."""
 
     memory: Any
 
@@ -183,9 +197,17 @@ def _clear(operation, place, i):
 
 
 class Put(NamedTuple):
-    """u = targets[slot] where slot, one for each record of a copy, is not negative; each copy has `count`
-    targets. normals: () or `Normals`, and then u = u - N u + targets[slot], with targets that have no part
-    across N."""
+    """Prescribe vertices: u = targets[slot] if slot ≥ 0.
+
+    With `normals`, u = u - N u + targets[slot], and targets have no component orthogonal to N.
+
+    Attributes:
+        u: Displacements.
+        slot: (n + 1,) target of each vertex, negative for none.
+        targets: (batch count, 4) prescribed displacements.
+        count: Targets per batch member.
+        normals: () or `Normals`.
+    """
 
     u: Any
     slot: Any
@@ -204,7 +226,7 @@ def _put(operation, place, i):
 
 
 def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
-    """x - N x + target for the i-th vertex; the target where there are no normals."""
+    """x - N x + target for the i-th vertex; the target without directional conditions."""
 
 
 @chosen_by_type(held_record)
@@ -217,7 +239,7 @@ def _held_record(normals, i, x, target):
 
 
 class Follow(NamedTuple):
-    """u = start + t d + y."""
+    """Set u = start + t d + y."""
 
     u: Any
     start: Any

@@ -1,4 +1,4 @@
-"""Stencils that come and go: a problem goes over to other stencils of a term without being built anew."""
+"""Updates of dynamic stencils in an existing problem."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from supple.terms import Term
 
 LASTING = ("workplaces of element-wise methods", "elements of term", "Anderson memory", "no links")
-"""What solvers have prepared that serves other stencils too: names that begin so."""
+"""Prefixes of prepared solver data that does not depend on stencils."""
 
 BY_BATCH = "rejected"
-"""The name of what serves other stencils as long as the batches stay."""
+"""Prefix of prepared solver data that depends on vertex batches but not on stencils."""
 
 
 def refresh(problem: Problem, index: int, term: Term) -> None:
-    """Exchange the stencils of a term of the problem's model for those of another."""
+    """Replace the stencils of a term; the capacity grows by factors of two."""
     model, old = problem.model, problem.model.terms[index]
     _check(model, old, term)
     before = capacity = old.capacity or 0
     while capacity < len(term.vertices):
         capacity = max(1, 2 * capacity)
     term = replace(term, capacity=capacity)  # type: ignore[type-var]
-    problem.device.wait()  # what it has yet to do is for the stencils that there were
+    problem.device.wait()  # pending kernels use the old stencils
     problem.model = with_term(model, index, term)
     problem.layout.exchange(index, term)
     if capacity > before:
@@ -54,7 +54,7 @@ def _check(model: Model, old: Term, term: Term) -> None:
 
 
 def take_stencils(problem: Problem) -> None:
-    """Let kernels see the stencils of the problem's model; with more room where they need it."""
+    """Pack the present stencils of the model, with a larger capacity if needed."""
     layout = problem.layout
     done = layout.take_stencils()
     while done is None:
@@ -66,7 +66,7 @@ def take_stencils(problem: Problem) -> None:
 
 
 def _grow(problem: Problem, times: int) -> None:
-    """Everything by batches anew, with that many times the room."""
+    """Rebuild all vertex batches with a multiple of the capacity."""
     layout, loads = problem.layout, problem.loads
     layout.lay_out(times * (layout.room.growth if layout.room else 1))
     loads.lay_out(layout.vertices, len(loads.rows.force))

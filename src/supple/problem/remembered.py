@@ -1,4 +1,4 @@
-"""What steps leave behind: parameters of materials that evolve, as plastic strains, and contacts that rub."""
+"""History variables: evolving material parameters, such as plastic strain, and friction states."""
 
 from __future__ import annotations
 
@@ -24,27 +24,35 @@ if TYPE_CHECKING:
 
 
 RIGID = "rigid"
-"""The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
+"""Name of the history of rigid bodies: (k, 18) center, axes, velocity and spin of each."""
 
 ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
-"""The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 7) the displacements [m] and
-velocities [m/s] a step ago, and how long that was [s]; of a grid (n, 9) the gradients of velocities [1/s]."""
+"""Names of the history of integrators and of grids.
+
+ACCELERATION (n, 3) [m/s²] for second-order rules; EARLIER (n, 7) displacements [m] and velocities [m/s] of
+the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
+"""
 
 PINS = "pins"
-"""The name of the time [s] of their motion at which pinned vertices are, (1, 1), where contact lets them be
-late."""
+"""Name of the motion time [s] at which late pinned vertices are under intersection-free contact, (1, 1)."""
 
 UNSOLVED = "unsolved"
-"""The name of the time [s] of the first frame, (1, 1), that a rule of second order has not solved: those
-after it go on from accelerations that are not those of the forces."""
+"""Name of the time [s] of the first unconverged frame of a second-order rule, (1, 1).
+
+Later frames continue from accelerations that do not balance the forces.
+"""
 
 MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
-"""How many numbers of each vertex these are."""
+"""Number of values per vertex of each."""
 
 
 def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
-    """For every parameter that evolves: its name in a `State`, with the number of its term where several
-    terms have one so called; the term, its material among those of all terms, and the parameter."""
+    """Enumerate the evolving material parameters of a model.
+
+    Yields:
+        Name in a `State`, with the term index appended if several terms have the same parameter; index of the
+        term; index of the material among those of all terms; and name of the parameter.
+    """
     made_of = [(k, term) for k, term in enumerate(model.terms) if term.material is not None]
     found = [
         (p.name, k, number) for number, (k, term) in enumerate(made_of) for p in evolving(type(term.material))
@@ -55,7 +63,14 @@ def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
 
 
 def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What a state remembers, if that suits a model; what it lacks is as the scene has it."""
+    """Validate history variables for a model; missing ones keep their values of the scene.
+
+    Returns:
+        Float64 arrays by name.
+
+    Raises:
+        ValueError: A name or a shape does not fit the model, or values are not finite.
+    """
     known = {name: (k, parameter) for name, k, _, parameter in evolving_parameters(model)}
     rubs = bool(rubbing_terms(model))
     for name, values in remembered.items():
@@ -94,8 +109,10 @@ def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
 
 
 class Remembered:
-    """What every copy of a problem's state remembers. Values are the problem's materials, of which kernels
-    have rounded copies."""
+    """History variables of the batch.
+
+    Evolving parameters are held by the problem's materials in float64; kernels have rounded copies.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -105,15 +122,17 @@ class Remembered:
 
     @property
     def _materials(self) -> list[tuple]:
-        """Of each copy, one for each term that has one."""
+        """Materials of each batch member, one per elastic term."""
         used, copies = self._problem.layout.materials, self._problem.copies
         return used if len(used) == copies else used * copies
 
     def take(self) -> list[dict[str, np.ndarray]]:
-        """For each copy, by name."""
+        """History variables of each batch member, by name."""
         terms: Any = self._problem.model.terms
         p, given = self._problem, self._problem.following.given
-        x = p.positions if any(terms[k].confines for k in self._rubs) else p.model.rest  # barriers ask where
+        x = (
+            p.positions if any(terms[k].confines for k in self._rubs) else p.model.rest
+        )  # barriers need positions
         rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
         if self._problem.room and self._problem.room.pins.late is not None:
             rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
@@ -127,31 +146,34 @@ class Remembered:
         ]
 
     def motions(self) -> list[dict[str, np.ndarray]]:
-        """What steps look back to, for each copy, by name; nothing where a motion begins."""
+        """Integrator history of each batch member, by name; empty at the start of a motion."""
         copies = self._problem.copies
         return self._motions if len(self._motions) == copies else [{}] * copies
 
     def move_on(self, motions: list[dict[str, np.ndarray]]) -> None:
-        """Look back to these from now on, one for each copy."""
+        """Set the integrator history, one per batch member."""
         self._motions = motions
 
     def forget_motions(self, name: str | None = None) -> None:
-        """Look back to nothing but what is called so: a motion of another kind would go on from it as if no
-        time had passed. Rules of second order keep in mind that a step was not solved."""
+        """Discard the integrator history, except for one name.
+
+        A different integrator would use it as if no time had passed. Second-order rules keep the mark of an
+        unconverged step.
+        """
         kept = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
         self.move_on([{k: v for k, v in motion.items() if k in kept} for motion in self.motions()])
 
     def unsolved(self) -> list[float | None]:
-        """[s] when each copy was first left unsolved by a rule of second order."""
+        """Time [s] of the first unconverged frame of a second-order rule, per batch member, or None."""
         return [float(m[UNSOLVED][0, 0]) if UNSOLVED in m else None for m in self.motions()]
 
     def leave_unsolved(self, copies: Sequence[int], time: float) -> None:
-        """Keep in mind that the frame at a time [s] was not solved for some copies."""
+        """Mark batch members whose frame at a time [s] did not converge; earlier marks stay."""
         mark = {UNSOLVED: np.array([[time]])}
         self.move_on([mark | m if k in copies else m for k, m in enumerate(self.motions())])
 
     def put(self, copies: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Go on from what each copy remembers; what it lacks is as the scene has it."""
+        """Restore history variables of each batch member; missing ones keep scene values."""
         self.move_on(
             [{name: known[name] for name in (*MOTION, UNSOLVED) if name in known} for known in copies]
         )
@@ -164,7 +186,7 @@ class Remembered:
             self._use([self._with(begun, known) for known in copies])
 
     def forget(self) -> None:
-        """Nothing is behind equilibria under conditions of their own, whose materials are as given."""
+        """Discard history before equilibria; their conditions define the materials."""
         self.move_on([])
         self._touch({})
 
@@ -176,18 +198,18 @@ class Remembered:
                 self._problem.refresh(k, contacts_from_state(known))
 
     def evolve(self, dt: float) -> None:
-        """Let elements change as a time dt [s] where the vertices are changes them."""
+        """Update the internal variables of materials over a time dt [s] at the present displacements."""
         if self._known:
             u = self._problem.states.vectors(self._problem.u).astype(float)
             pairs = zip(self._materials, u, strict=True)
             self._use([self._evolved(materials, of_copy, dt) for materials, of_copy in pairs])
 
     def flow(self) -> None:
-        """Let elements of rate-independent materials flow where the vertices are; no time passes."""
+        """Update the internal variables of rate-independent materials; no time passes."""
         self.evolve(0.0)
 
     def keep(self, materials: list[tuple]) -> list[tuple]:
-        """Materials of all copies with the values that have evolved so far."""
+        """Insert the present internal variables into materials of the batch."""
         return [self._with(*both) for both in zip(materials, self.take(), strict=True)]
 
     def _evolved(self, materials: tuple, u: np.ndarray, dt: float) -> tuple:

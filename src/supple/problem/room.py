@@ -1,8 +1,8 @@
-"""How far vertices may move before contacts are found anew.
+"""Trust region of intersection-free contact: per-vertex step bounds between contact updates.
 
-Where a follower keeps surfaces from passing each other, it gives every vertex a ball that it must not leave.
-Whoever moves u puts it back there: visits of single vertices at once, everything else by `confine`. Pinned
-vertices have balls, too (`Pins`).
+A contact term that prevents intersections gives every vertex a ball that it must not leave. Updates of single
+vertices project onto it immediately, all other updates by `confine`. Pinned vertices have bounds too
+(`Pins`).
 """
 
 from __future__ import annotations
@@ -21,22 +21,31 @@ from supple.problem.pressing import Pressing
 from supple.problem.states import States
 
 ROUNDINGS = 8
-"""Of a displacement, by which a radius is less than it may be."""
+"""Reduction of a radius, in roundings of the displacement."""
 
 CROWDED, AT_END = 0.01, 0.95
-"""Contacts are found anew where this part of the vertices is at the end of its ball, which is from that part
-of the radius on."""
+"""Condition for a contact update.
+
+It is due if a fraction CROWDED of the vertices is beyond a fraction AT_END of the radius.
+"""
 
 TIGHT = 0.25
-"""Balls go along with the vertices where one of these has used up so much of its radius."""
+"""Fraction of the radius used by a vertex above which the balls are moved along."""
 
 
 class Room:
-    """Of the vertices of a problem; there are no balls where nobody asks for them. checked: whether somebody
-    has made sure that nothing has passed anything where the vertices are; fresh: whether a step has begun
-    since contacts were found last; stale: whether the vertices have left their balls on a way that was
-    found free. neighbours, around: what a follower knows of the vertices that are near to each other;
-    start_notes: its sentences on where a motion starts."""
+    """Step bounds of the vertices of a problem, if a contact term requires them.
+
+    Attributes:
+        balls: The bounds, () without intersection-free contact.
+        checked: True if the present positions are known to be free of intersections.
+        fresh: True if a step has begun since the last contact update.
+        stale: True if vertices left their balls on a path known to be free of intersections.
+        pins: Pinned vertices on their path.
+        pressing: Obstacles with prescribed motion.
+        neighbours, around: Cached neighborhoods of the contact term.
+        start_notes: Notes on the initial positions of a motion.
+    """
 
     def __init__(
         self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
@@ -52,26 +61,30 @@ class Room:
         self.resize()
 
     def __bool__(self) -> bool:
-        """Whether vertices must stay in balls."""
+        """True if vertices have step bounds."""
         return self._wanted
 
     def resize(self) -> None:
-        """Room for as many copies of the state as there are."""
+        """Allocate the bounds for the present batch size."""
         if self._wanted:
             shape = len(self.states.u), RECORD
             self.balls = Balls(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
 
     def put_back(self) -> None:
-        """Put u back to where it may be, after something has moved it without looking."""
+        """Project u onto the step bounds after an update without bounds."""
         if self:
             self.device.on_records(*self.confine())
 
     def confine(self, *followers: np.ndarray) -> tuple[Confine, ...]:
-        """What puts u back into the balls, with further records that are to be as u is."""
+        """Operations that project u onto the step bounds.
+
+        Args:
+            followers: Arrays that receive a copy of u.
+        """
         return (Confine(self.states.u, self.balls, followers),) if self._wanted else ()
 
     def settle(self, radius: np.ndarray) -> None:
-        """Have balls of radii (n,) [m] around where the vertices are."""
+        """Set bounds with radii (n,) [m] around the present positions."""
         assert self.balls
         u = self.states.vectors(self.states.u)[0]
         slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
@@ -82,77 +95,96 @@ class Room:
 
     @property
     def radii(self) -> np.ndarray:
-        """(n,) [m] of the balls."""
+        """(n,) radii of the bounds [m]."""
         assert self.balls
         return self.states.vectors(self.balls.radius)[0, :, 0]
 
     def used(self, part: float) -> float:
-        """How many of the vertices, as a part of all, have gone beyond that part of their radius."""
+        """Fraction of vertices beyond a given fraction of their radius."""
         assert self.balls
         u, centre = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.centre))
         return float((((u - centre) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
 
     @property
     def tight(self) -> bool:
-        """Whether a vertex would be held back soon."""
+        """True if a vertex would soon reach its bound."""
         return self.stale or self.used(TIGHT) > 0
 
     @property
     def crowded(self) -> bool:
-        """Whether vertices have no room left, or pins want to go on."""
+        """True if a contact update is due: bounds are used up, or pins or obstacles have not arrived."""
         if not self.balls:
             return False
         return self.stale or not self.arrived or self.used(AT_END) > CROWDED
 
     def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
-        """Begin a step in which pinned vertices go to positions (k, 3) [m], where they are at a time [s]
-        unless these are given by somebody else; returns where they are now."""
+        """Begin a step in which pinned vertices move to targets.
+
+        Args:
+            time: Time of the targets [s].
+            pinned: (k, 3) target positions [m].
+            given: True if the targets come from the caller instead of the motion of the model.
+
+        Returns:
+            Present positions (k, 3) [m].
+        """
         self.fresh = True
         self.pressing.begin()
         return self.pins.aim(time, pinned, given)
 
     def notes(self, moves: bool) -> list[str]:
-        """Sentences on the start, once and where time passes, and on pins that did not arrive."""
+        """Report notes: initial positions (once), and pins short of their targets.
+
+        Args:
+            moves: True in time stepping; otherwise notes on the initial positions are dropped.
+        """
         start, self.start_notes = self.start_notes if moves else [], []
         return start + self.pins.notes()
 
     @property
     def arrived(self) -> bool:
-        """Whether pins and obstacles are where they are to be."""
+        """True if pins and obstacles have reached their targets."""
         return self.pins.arrived and self.pressing.arrived
 
     @property
     def blocked(self) -> bool:
-        """Whether something is in their way that does not give way."""
+        """True if an immovable object obstructs pins or obstacles."""
         return self.pins.blocked or self.pressing.blocked
 
     @property
     def leading(self) -> bool:
-        """Whether they are on their way, with nothing to hold them up."""
+        """True if pins or obstacles are moving without obstruction."""
         return self.pins.leading or self.pressing.leading
 
     def press(self) -> bool:
-        """Let obstacles go on, in balls that were just made; True where that moved any."""
+        """Advance obstacles within newly set bounds; return True if any moved."""
         moved = bool(self) and self.pressing.pursue(self.radii)
         if moved:
             self.put_back()
         return moved
 
     def finish(self) -> bool:
-        """Where a step ends: have obstacles where they are then; True where they were not there."""
+        """Move obstacles to their final poses of a step.
+
+        Returns:
+            False if they were already there.
+        """
         moved = self.pressing.finish()
         if moved:
             self.put_back()
         return moved
 
     def stand_at(self, time: float) -> None:
-        """Know that vertices are where they are at a time [s], which somebody has set."""
+        """Set the time [s] of positions that were set by the caller."""
         self.pins.stand_at(time)
         self.checked, self.stale = False, True
 
     def begin(self, c: Conditions) -> np.ndarray:
-        """Start from where an equilibrium under some conditions does, with pinned vertices on their way to
-        where these have them; returns where they are."""
+        """Start an equilibrium under given conditions, with pins moving to their targets.
+
+        Returns:
+            Present positions of the pins (k, 3) [m].
+        """
         if c.start is not None:
             self.states.positions = c.start[None]
         self.checked = False

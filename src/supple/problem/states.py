@@ -1,4 +1,4 @@
-"""What changes in the course of a solve, for every copy of a model's state, where kernels see it."""
+"""Variables of a solve in device memory: displacements, velocities and net forces of the batch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,18 @@ from supple.state import State
 
 
 class States:
-    """Records (copies (n + 1), 4), the last of each copy being padding: displacements u and net forces `net`;
-    û, towards which inertia pulls, is `anchor`; u at the beginning of the step is `last`; `velocity`;
-    `held_at`, where vertices that are held along some directions are to be along these, if there are any.
-    Copies that do not move in time have one array for u and û, and no velocities.
+    """State of the batch, as padded vectors (batch (n + 1), 4); the last of each batch member is padding.
+
+    A batch without time stepping has one array for u and û, and no velocities.
+
+    Attributes:
+        u: Displacements [m].
+        net: Net forces [N].
+        anchor: Inertial target û [m].
+        last: Displacements at the beginning of the step [m].
+        velocity: Velocities [m/s].
+        held_at: Prescribed displacements along constrained directions, if there are any [m].
+        remembered: History variables.
     """
 
     u: np.ndarray
@@ -37,7 +45,14 @@ class States:
         self.resize(1, moving=True)
 
     def resize(self, copies: int, moving: bool) -> None:
-        """Room for so many copies, all at rest; known memory is kept, since to touch new one takes longer."""
+        """Allocate a batch at rest.
+
+        Existing memory of the right size is reused, since first access to new memory is slow.
+
+        Args:
+            copies: Batch size.
+            moving: True to allocate inertial targets and velocities for time stepping.
+        """
         shape = copies * (self.model.vertices + 1), RECORD
         if copies != self._copies or moving != (self.anchor is not self.u):
             self.u = np.zeros(shape, self.dtype)
@@ -58,7 +73,7 @@ class States:
         return self.u, self.anchor, self.net, self.last, self.velocity, self._targets, self.held_at
 
     def vectors(self, records: np.ndarray) -> np.ndarray:
-        """(copies, n, 3) what records have for the vertices, as a view."""
+        """(batch, n, 3) view of padded vectors, downloaded to the host."""
         self.device.pull(records)
         return _vectors(records, self.model)
 
@@ -68,7 +83,7 @@ class States:
 
     @property
     def positions(self) -> np.ndarray:
-        """(copies, n, 3) float64 [m]."""
+        """(batch, n, 3) float64 positions [m]."""
         return placed(self, self.u)
 
     @positions.setter
@@ -76,10 +91,10 @@ class States:
         self._set(self.u, positions - self.model.rest)
 
     def begin(self, conditions: Sequence[Conditions]) -> None:
-        """Put every copy where an equilibrium under conditions of its own starts from, all being at rest."""
+        """Set every batch member to the initial positions of its equilibrium."""
         rest, every = self.model.rest, _vectors(self.u, self.model)
         starts = {id(c.start): c.start for c in conditions}
-        if len(starts) == 1:  # as where all begin at the scene's own start
+        if len(starts) == 1:  # e.g. if all begin at the initial positions of the scene
             (start,) = starts.values()
             every[:] = 0 if start is None else start - rest
         else:
@@ -90,12 +105,11 @@ class States:
         self.device.push(self.u)
 
     def take(self) -> list[State]:
-        """What the next step of each copy goes on from: u, the velocities that were set last, and what
-        elements remember."""
+        """States from which the next step of each batch member continues."""
         return list(self.each())
 
     def each(self) -> Iterator[State]:
-        """One by one, so that not all of them must be kept, and before any of them moves on."""
+        """Yield states one by one to save memory; consume all before the next step."""
         moving = self.anchor is not self.u
         velocities: Iterable = self.vectors(self.velocity) if moving else repeat(None)
         for u, v, remembered in zip(self.vectors(self.u), velocities, self.remembered.take(), strict=moving):
@@ -103,63 +117,82 @@ class States:
             yield State(_taken(u[None], u.dtype)[0], moved, remembered)
 
     def put(self, states: Sequence[State]) -> None:
+        """Restore the states of the batch, history variables included."""
         self.remembered.put([state.remembered for state in states])
         self._set(self.u, [state.displacements for state in states])
         self.set_velocities([state.velocities for state in states])
 
     def set_velocities(self, velocities: Any) -> None:
-        """Start a motion with velocities (n, 3) or (copies, n, 3) [m/s]."""
+        """Start a motion with velocities (n, 3) or (batch, n, 3) [m/s]."""
         self._set(self.velocity, velocities)
         self._going = False
 
     def set_anchor(self, anchor: np.ndarray) -> None:
-        """û = anchor - rest, positions (n, 3) or (copies, n, 3) [m]."""
+        """Set û = anchor - rest from positions (n, 3) or (batch, n, 3) [m]."""
         self._set(self.anchor, anchor - self.model.rest)
 
     def on_device(self, copy: int | None = None) -> Any:
-        """An array with the records u of one copy or all, where the kernels' is; None on the CPU."""
+        """Duplicate u of one or all batch members in device memory; None on the CPU."""
         n = self.model.vertices + 1
         first, last = (0, len(self.u)) if copy is None else (copy * n, (copy + 1) * n)
         return self.device.duplicate(self.u, first, last)
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
-        """(copies, n, 3) at the end of a step [m/s]."""
+        """(batch, n, 3) velocities at the end of a step [m/s]."""
         return (1.0 - damping) * (exactly(self, self.u) - exactly(self, self.last)) / dt
 
     def settle(self, last: np.ndarray, dt: float, damping: float = 0.0) -> None:
-        """Let velocities be those with which u was reached from records in a time dt [s], but for a part."""
+        """Set velocities from the displacements of a step.
+
+        Args:
+            last: Padded vectors of the displacements at its beginning [m].
+            dt: Step size [s].
+            damping: Fraction of the velocities that is lost.
+        """
         self.device.on_records(Settle(self.u, last, self.velocity, float(dt), 1.0 - damping))
         self._going = False
 
     def pin(self, positions: np.ndarray) -> None:
-        """Move the pinned vertices to positions (k, 3) or (copies, k, 3) [m]."""
+        """Move the pinned vertices to positions (k, 3) or (batch, k, 3) [m]."""
         self.device.on_records(self.aim(positions))
 
     def coast(self, dt: float, damping: float, pinned: np.ndarray) -> None:
-        """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
-        = uₙ + Δt v, but for the pinned vertices, which move to positions (k, 3) [m]. What has been prescribed
-        meanwhile counts as velocity."""
+        """Begin a backward Euler step: v = (1 - damping) Δu/Δt and u = û = uₙ + Δt v.
+
+        Pinned vertices move to their targets. A change of u by prescribed positions since the last step
+        counts as velocity.
+
+        Args:
+            dt: Step size Δt [s].
+            damping: Fraction of the velocities lost in the last step.
+            pinned: (k, 3) targets of the pinned vertices [m].
+        """
         keep = 1.0 - damping if self._going else -1.0
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
         self.device.on_records(coast, self.aim(pinned))
         self._going = True
 
     def coast_to(self, anchor: np.ndarray) -> None:
-        """Let a step that has begun have û (copies, n, 3) [m] as its anchor and its start, but for the pinned
-        vertices, which stay where they are led."""
+        """Set û and u of a step that has begun to (batch, n, 3) [m], except for pinned vertices."""
         self._set(self.anchor, anchor)
         self._set(self.u, anchor)
         self.device.on_records(self._put)
 
     @property
     def prescribing(self) -> Put:
-        """Puts pinned vertices where they are to be, as far as they are held."""
+        """Operation that moves pinned vertices to their targets along constrained directions."""
         return self._put
 
     def aim(self, positions: np.ndarray) -> Put:
-        """Let pinned vertices be held at positions (k, 3) or (copies, k, 3) [m] from now on; returns what
-        puts them there."""
-        if positions is self._aims:  # which nobody can have changed
+        """Set the targets of the pinned vertices.
+
+        Args:
+            positions: (k, 3) or (batch, k, 3) [m].
+
+        Returns:
+            The operation that moves them there.
+        """
+        if positions is self._aims:  # read-only, therefore unchanged
             return self._put
         if not np.array_equal(positions, self._aims):
             moved = self.model.along(positions - self.model.rest[self.model.pinned])
@@ -174,7 +207,7 @@ class States:
 
 @kernel
 def take_vectors(vectors, found):
-    """found = vectors (copies, n, 3): NumPy would begin anew for every three numbers."""
+    """Copy vectors (batch, n, 3); NumPy would restart its loop for every three numbers."""
     for copy in range(found.shape[0]):
         for i in range(found.shape[1]):
             for k in range(3):
@@ -183,7 +216,7 @@ def take_vectors(vectors, found):
 
 @kernel
 def put_vectors(vectors, rest, found):
-    """found = rest + vectors (copies, n, 3), rest (n, 3)."""
+    """Set found = rest + vectors (batch, n, 3), with rest (n, 3)."""
     for copy in range(found.shape[0]):
         for i in range(found.shape[1]):
             for k in range(3):
@@ -201,12 +234,12 @@ def _vectors(records: np.ndarray, model: Model) -> np.ndarray:
 
 
 def exactly(states: States, records: np.ndarray) -> np.ndarray:
-    """(copies, n, 3) what records have for the vertices, in float64."""
+    """(batch, n, 3) padded vectors in float64."""
     return _taken(states.vectors(records), np.dtype(float))
 
 
 def placed(states: States, records: np.ndarray) -> np.ndarray:
-    """(copies, n, 3) float64 [m] where displacements in records take the vertices."""
+    """(batch, n, 3) float64 positions for padded displacement vectors [m]."""
     here = states.vectors(records)
     found = np.empty(here.shape)
     put_vectors(here, states.model.rest, found)
@@ -214,7 +247,7 @@ def placed(states: States, records: np.ndarray) -> np.ndarray:
 
 
 def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
-    """(k, n, 3) what records have for the vertices of some copies, of which alone they are brought here."""
+    """(k, n, 3) padded vectors of some batch members; only these are downloaded."""
     n = states.model.vertices + 1
     for copy in sorted(set(copies)):
         states.device.pull(records, copy * n, (copy + 1) * n)
@@ -222,7 +255,13 @@ def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np
 
 
 def slow_down(states: States, drag: np.ndarray) -> None:
-    """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
-    potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
+    """Apply drag forces -α m v to a step that has begun.
+
+    The minimum of both potentials of `Model.inertia` is at û = uₙ + Δt vₙ/(1 + α Δt).
+
+    Args:
+        states: State of the batch.
+        drag: (n,) α Δt.
+    """
     last, anchor = (exactly(states, records) for records in (states.last, states.anchor))
     states.coast_to(last + (anchor - last) / (1 + drag)[:, None])

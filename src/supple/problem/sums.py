@@ -1,5 +1,8 @@
-"""Sums and maxima over the state in float64: of parts that are always the same, whoever does which, and then
-of all parts."""
+"""Deterministic float64 reductions over the state.
+
+Values are reduced in fixed blocks first, then over the blocks, independent of the assignment of blocks to
+threads.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,21 @@ from supple.kernels import (
 )
 
 PARTS = 512
-"""Parts that everything is divided into."""
+"""Number of blocks of a reduction."""
 
 
 @physics
 def part_of(count, part):
-    """(first, last): which of `count` things, last not among them, are in a part."""
+    """(first, last) of `count` items that belong to a block; last is exclusive."""
     size = -(-count // PARTS)
     return min(count, part * size), min(count, (part + 1) * size)
 
 
 class Join(NamedTuple):
-    """The first `sums` of what is in parts (copies, fields, PARTS) summed up, of the others the largest
-    taken, into whole (copies, fields)."""
+    """Reduce blocks (batch, fields, PARTS) to `whole` (batch, fields).
+
+    The first `sums` fields are summed; of the others, the maximum is taken.
+    """
 
     parts: Any
     sums: Any
@@ -58,7 +63,7 @@ def _join(work, place):
 
 
 class AddParts(NamedTuple):
-    """The sums of every part of values (copies, rows, fields, lanes) into parts (copies, fields, PARTS)."""
+    """Sum each block of values (batch, rows, fields, lanes) into `parts` (batch, fields, PARTS)."""
 
     values: Any
     parts: Any
@@ -86,23 +91,34 @@ def _add_part(work, item):
 
 @physics
 def add_up(team, phase, values, parts, whole):
-    """Sums of values (copies, rows, fields, lanes) over rows and lanes, into whole (copies, fields), in two
-    phases; parts (copies, fields, PARTS) is memory."""
+    """Sum values over rows and lanes, in two phases.
+
+    Args:
+        team: Thread team.
+        phase: First phase.
+        values: (batch, rows, fields, lanes).
+        parts: (batch, fields, PARTS) work memory.
+        whole: (batch, fields) sums, written.
+    """
     fields = values.shape[2]
     each_item(team, phase, 0, PARTS * fields, AddParts(values, parts))
     each_item(team, phase + 1, 0, 1, Join(parts, fields, whole))
 
 
 class Cuts(NamedTuple):
-    """Vertices in parts none of which has vertices of two bodies: vertex (parts + 1,) the first of each, part
-    (bodies + 1,) the first part of each body."""
+    """Vertex blocks for reductions; no block spans two bodies.
+
+    Attributes:
+        vertex: (blocks + 1,) first vertex of each block.
+        part: (bodies + 1,) first block of each body.
+    """
 
     vertex: Any
     part: Any
 
 
 def cut(bodies: list[tuple[int, int]]) -> Cuts:
-    """Cut bodies, each from a first vertex to a last one that is not among them, into about PARTS parts."""
+    """Divide bodies, given as vertex ranges (first, last), into about PARTS blocks; last is exclusive."""
     count = bodies[-1][1] if bodies else 0
     size = max(1, -(-count // PARTS))
     pieces = [np.arange(first, last, size) for first, last in bodies]
@@ -111,11 +127,11 @@ def cut(bodies: list[tuple[int, int]]) -> Cuts:
 
 
 SUMS, FIGURES = 3, 5
-"""Of the figures of `measure`, the first so many are sums and the others maxima."""
+"""Number of sums, and of all statistics, in `measure`; the statistics after the sums are maxima."""
 
 
 class MeasureParts(NamedTuple):
-    """The figures of every part into parts; see `measure`."""
+    """Statistics of every block; see `measure`."""
 
     net: Any
     u: Any
@@ -152,7 +168,7 @@ def _measure_part(work, item):
 
 
 class JoinBodies(NamedTuple):
-    """What is in the parts of every body, summed up or the largest of it taken."""
+    """Reduce the blocks of every body: sums, then maxima."""
 
     cuts: Any
     parts: Any
@@ -177,9 +193,19 @@ def _join_body(work, item):
 
 @physics
 def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
-    """Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every body into figures (copies, bodies, 5), in
-    two phases. Net forces r, displacements u, and (s, tr A) in sizes are records; softness (copies or 1, n)
-    may be the same for all copies; parts (copies, 5, parts) is memory."""
+    """Statistics Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every body, in two phases.
+
+    Args:
+        team: Thread team.
+        phase: First phase.
+        net: Net forces r, padded vectors.
+        u: Displacements, padded vectors.
+        sizes: s and tr A, padded vectors.
+        softness: (batch, n) compliance at rest, or (1, n) if shared.
+        cuts: Blocks of vertices.
+        parts: (batch, 5, blocks) work memory.
+        figures: (batch, bodies, 5) statistics, written.
+    """
     of_parts = MeasureParts(net, u, sizes, softness, cuts, parts)
     each_item(team, phase, 0, len(cuts.vertex) - 1, of_parts)
     each_item(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, figures))

@@ -1,4 +1,4 @@
-"""Sums of what kernels find for every element or vertex of a problem."""
+"""Sums over elements or vertices of a problem."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Memory = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Totals:
-    """Runs kernels on a problem's active copies and adds up, in float64; memory is kept for the next time."""
+    """Sums of kernel results over the active batch members, in float64; work memory is reused."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._memory: dict[tuple[int, int], Memory] = {}
 
     def of(self, quantity: Any, own: np.ndarray) -> np.ndarray:
-        """(copies, 1) the sum of a quantity over elements."""
+        """(batch, 1) sum of a quantity over elements."""
         return self.total(evaluate_elements, 1, own, quantity, own, self._problem.u)
 
     def total(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
-        """(copies, fields) what a kernel writes for all lanes of `own`, summed up."""
+        """(batch, fields) sums of the values that a kernel writes for all lanes of `own`."""
         *_, sums = self.evaluate(kernel, fields, own, *args)
         self._problem.device.pull(sums)
         return sums.copy()
 
     def added(self, values: np.ndarray) -> np.ndarray:
-        """(copies, fields) the sums of values (copies, rows, fields, lanes) that kernels have written."""
+        """(batch, fields) sums of values (batch, rows, fields, lanes) in device memory."""
         copies, _, fields, _ = values.shape
         key = id(values), fields
         if key not in self._memory:
@@ -52,8 +52,17 @@ class Totals:
         return sums.copy()
 
     def evaluate(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> Memory:
-        """What a kernel writes for all lanes of `own` (copies, rows, fields, lanes), sums of parts, and their
-        sums."""
+        """Run a kernel and sum its values.
+
+        Args:
+            kernel: Kernel that writes values and sums.
+            fields: Values per lane.
+            own: Vertices or elements, one row per packed row of values.
+            args: Further arguments of the kernel.
+
+        Returns:
+            Values (batch, rows, fields, lanes), sums of blocks, and sums (batch, fields).
+        """
         p = self._problem
         memory = self._memory.get((id(own), fields))
         if memory is None:

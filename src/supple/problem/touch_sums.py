@@ -1,4 +1,4 @@
-"""What vertices and obstacles do to each other, summed up per body and per obstacle where kernels have it."""
+"""Reductions of contact forces between vertices and obstacles, per body and per obstacle."""
 
 from __future__ import annotations
 
@@ -18,17 +18,27 @@ if TYPE_CHECKING:
     from supple.problem.contacts import Contacts
 
 AMOUNT, MOST, FIELDS = 3, 4, 5
-"""Where sums have, beside a force [N] of three numbers: of a body Σ λ |g| [J], of an obstacle how many
-vertices it pushes; and of an obstacle the depth [m] of the vertex that is deepest, negative outside."""
+"""Columns of the sums after the three components of the force [N].
+
+AMOUNT is Σ λ |g| [J] for a body, and the number of vertices pushed for an obstacle. MOST is the depth [m] of
+the deepest vertex in an obstacle, negative outside.
+"""
 
 FAR = 1e300
-"""Distance [m] of what is not there: finite, since a card's kernels need not know infinity."""
+"""Distance [m] without an obstacle: finite, since GPU kernels need not support infinity."""
 
 
 class Seen(NamedTuple):
-    """What vertices see of obstacles: displacements u; rest (n + 1, 4) [m]; counts (n,): 0 for those that do
-    not count; shapes, planes and which, see `Detect`; gap [m] and obstacle, of one number for each record:
-    the distance from the nearest shape, and whose that is, -1 for those that do not count."""
+    """Operation that finds the nearest obstacle of every vertex.
+
+    Attributes:
+        u: Displacements [m].
+        rest: (n + 1, 4) rest positions [m].
+        counts: (n,) 0 for vertices that are ignored.
+        shapes, planes, which: Obstacle contact, see `Detect`.
+        gap: (batch (n + 1),) distance from the nearest shape [m], written.
+        obstacle: (batch (n + 1),) obstacle of that shape, -1 for ignored vertices, written.
+    """
 
     u: Any
     rest: Any
@@ -53,8 +63,11 @@ def _see(seen, place, i):
 
 
 class TouchParts(NamedTuple):
-    """Sums of every part of the vertices into parts (copies, 1 + obstacles, FIELDS, parts): of the body that
-    it is of first, then of what each obstacle does to it."""
+    """Sums over every block of vertices.
+
+    The result `parts` (batch, 1 + obstacles, FIELDS, blocks) has the sums of the body first, then those of
+    each obstacle.
+    """
 
     seen: Any
     cuts: Any
@@ -94,8 +107,7 @@ def _touch_part(work, item):
 
 
 class JoinTouches(NamedTuple):
-    """What is in the parts of every body, and of all of them for every obstacle, into sums (copies, bodies +
-    obstacles, FIELDS)."""
+    """Reduce blocks to sums (batch, bodies + obstacles, FIELDS): per body, then per obstacle."""
 
     cuts: Any
     parts: Any
@@ -124,7 +136,7 @@ def _join_touches(work, item):
 
 @kernel
 def sum_touches(team, seen, cuts, parts, sums):
-    """Sums of what obstacles do to each body, and of what all bodies do to each obstacle."""
+    """Sum contact forces of obstacles per body, and of bodies per obstacle."""
     for_each(team, 0, (len(seen.counts),), (seen,))
     pieces = len(cuts.vertex) - 1
     each_item(team, 1, 0, pieces * parts.shape[1], TouchParts(seen, cuts, parts))
@@ -132,8 +144,14 @@ def sum_touches(team, seen, cuts, parts, sums):
 
 
 class Pressed(NamedTuple):
-    """What obstacles do to faces, beside vertices: the forces [N] of obstacles (o, 3) and how many points
-    each pushes (o,); the forces on bodies (b, 3), and Σ λ |g| [J] of each (b,)."""
+    """Contact forces of obstacles on faces, in addition to those on vertices.
+
+    Attributes:
+        of_obstacles: (o, 3) forces of obstacles [N].
+        contacts: (o,) number of points that each pushes.
+        on_bodies: (b, 3) forces on bodies [N].
+        amount: (b,) Σ λ |g| [J].
+    """
 
     of_obstacles: np.ndarray
     contacts: np.ndarray
@@ -142,7 +160,7 @@ class Pressed(NamedTuple):
 
 
 class TouchSums:
-    """Of what vertices touch in a problem, with the memory that it takes."""
+    """Contact sums of a problem, with their work memory."""
 
     def __init__(self, contacts: Contacts) -> None:
         model, device, obstacles = contacts.model, contacts.device, contacts.obstacles
@@ -159,15 +177,18 @@ class TouchSums:
         self._sums = np.zeros((device.copies, self._bodies + others, FIELDS))
 
     def taken(self) -> tuple[np.ndarray, np.ndarray]:
-        """(copies, bodies, FIELDS) and (copies, obstacles, FIELDS) of the reactions that were measured last,
-        at the present u."""
+        """Sum the last evaluated reactions at the present u.
+
+        Returns:
+            Sums (batch, bodies, FIELDS) and (batch, obstacles, FIELDS).
+        """
         self._device.run(sum_touches, 3, self._seen, self._cuts, self._parts, self._sums)
         self._device.pull(self._sums)
         return self._sums[:, : self._bodies], self._sums[:, self._bodies :]
 
 
 def sums_of(contacts: Contacts) -> TouchSums:
-    """Those of contacts, made when somebody asks for them and kept as long as there are as many copies."""
+    """`TouchSums` of the contacts, created on first use and kept while the batch size is unchanged."""
     if contacts.sums is None:
         contacts.sums = TouchSums(contacts)
     return contacts.sums

@@ -1,4 +1,4 @@
-"""What is to be said of the contact with obstacles where a solve has ended."""
+"""Report of obstacle contact after a solve."""
 
 from __future__ import annotations
 
@@ -23,13 +23,22 @@ Sums = tuple[float, float, float, float, float]
 
 @dataclass(frozen=True)
 class Touched:
-    """One obstacle: vertices that it pushes, and points of faces that are kept out of it; the force [N] of
-    all bodies on it; the depth [m] of the deepest vertex inside it, 0 where none is; the smallest gap [m] of
-    a vertex outside, or 0. Vertices count for the obstacle that is nearest to them; what is pinned does not
-    count. pierced: the depth [m] of the face that is deepest inside it between its vertices, from a hundredth
-    of its edges on, 0 where none is: at the middle of faces whose vertices feel it, at the deepest point of
-    what it may have passed; passed: such a face, where there is one, or
-    a pinned part of a body that a rigid body overlaps."""
+    """Contact forces and gaps of all bodies at one obstacle.
+
+    A vertex counts for its nearest obstacle. Pinned vertices are ignored.
+
+    Attributes:
+        name: Name of the obstacle.
+        contacts: Number of vertices pushed, plus points of faces that are kept out.
+        force: Force of all bodies on the obstacle [N].
+        depth: Depth of the deepest vertex inside [m], 0 if none is inside.
+        gap: Gap of the closest vertex [m], 0 if one is inside, inf if no vertex counts for the obstacle.
+        pierced: Depth of the deepest face inside beyond its vertices [m], 0 if none. Depths below about a
+            hundredth of an edge are ignored. It is the depth at the middle of faces with a vertex close to
+            the obstacle, and at the deepest point of faces that the obstacle may have passed.
+        passed: A face that the obstacle has passed, or a pinned part of a body that a rigid body overlaps;
+            None if there is neither.
+    """
 
     name: str
     contacts: int
@@ -42,8 +51,13 @@ class Touched:
 
 @dataclass(frozen=True)
 class ContactReport:
-    """The contact of all bodies with obstacles. bodies: the force [N] of all obstacles on each, by name;
-    complementarity [J]: Σ λ |g|, forces times gaps, which vanishes where nothing pushes from afar."""
+    """Contact of all bodies with obstacles.
+
+    Attributes:
+        obstacles: Contact with each obstacle.
+        bodies: Force of all obstacles on each body, by name [N].
+        complementarity: Σ λ |g| [J], forces times gaps, which vanishes if no force acts at a distance.
+    """
 
     obstacles: tuple[Touched, ...]
     bodies: dict[str, Force]
@@ -51,31 +65,32 @@ class ContactReport:
 
     @property
     def contacts(self) -> int:
+        """Number of contacts with all obstacles."""
         return sum(each.contacts for each in self.obstacles)
 
     @property
     def depth(self) -> float:
-        """Of the deepest vertex inside any obstacle [m]."""
+        """Depth of the deepest vertex inside any obstacle [m]."""
         return max(each.depth for each in self.obstacles)
 
     @property
     def gap(self) -> float:
-        """The smallest [m]."""
+        """Smallest gap to any obstacle [m]."""
         return min(each.gap for each in self.obstacles)
 
     @property
     def pierced(self) -> float:
-        """Of the face that is deepest inside any obstacle between its vertices [m]."""
+        """Depth of the deepest face inside any obstacle beyond its vertices [m]."""
         return max(each.pierced for each in self.obstacles)
 
     @property
     def passed(self) -> bool:
-        """Whether an obstacle has passed a face."""
+        """True if an obstacle has passed a face, or a rigid body overlaps a pinned part."""
         return any(each.passed is not None for each in self.obstacles)
 
     @property
     def sentences(self) -> list[str]:
-        """One for each obstacle that has passed a face."""
+        """One sentence per obstacle with a passed face or an overlapped pinned part."""
         return [each.passed.sentence(each.name) for each in self.obstacles if each.passed is not None]
 
     def __str__(self) -> str:
@@ -87,13 +102,20 @@ class ContactReport:
 
 
 def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactReport | None]:
-    """Of every copy of the state, at its present u; evaluated: the forces that were evaluated last are those
-    there."""
+    """Report the obstacle contact of every batch member at its present displacements.
+
+    Args:
+        problem: Problem to report on.
+        evaluated: True if the last evaluated forces are those of the present state.
+
+    Returns:
+        One report per batch member; None without obstacles.
+    """
     if problem.contacts.obstacles is None:
         return [None] * problem.copies
     active, problem.device.active = problem.device.active, np.arange(problem.copies, dtype=np.int32)
     if not evaluated:
-        problem.measures.balances()  # whose forces are those of the planes
+        problem.measures.balances()  # also evaluates the reactions of the planes
     bodies, obstacles = sums_of(problem.contacts).taken()
     for _, follower in problem.model.followers:
         if getattr(follower, "presses", False):
@@ -109,7 +131,7 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
 def _with_pinned(
     faces: list[list[tuple[float, Passed | None]]], held: list[tuple[int, PinnedOverlap]]
 ) -> list[list[tuple[float, Passed | PinnedOverlap | None]]]:
-    """Passed faces by copy and obstacle, with pinned parts that rigid bodies overlap."""
+    """Add overlaps of rigid bodies with pinned parts to the passed faces."""
     found: list[list[tuple[float, Passed | PinnedOverlap | None]]] = [list(each) for each in faces]
     for number, inside in held:
         depth, _ = found[0][number]
@@ -118,7 +140,7 @@ def _with_pinned(
 
 
 def with_faces(pressed: Pressed, bodies: np.ndarray, obstacles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the one copy of the state with what obstacles do to faces."""
+    """Add the contact forces on faces to the sums, for batch size 1."""
     of_bodies = np.column_stack([pressed.on_bodies, pressed.amount, np.zeros(len(pressed.amount))])
     others = np.column_stack([pressed.of_obstacles, pressed.contacts, np.zeros(len(pressed.contacts))])
     return bodies + of_bodies, obstacles + others
@@ -131,7 +153,7 @@ def _of_copy(
     on_obstacles: list[Sums],
     faces: list[tuple[float, Passed | PinnedOverlap | None]],
 ) -> ContactReport:
-    """With names and sums of both, see `TouchSums`, and what obstacles are deep in."""
+    """Assemble the report of one batch member from sums, see `TouchSums`, and face depths."""
     touched = []
     for name, (fx, fy, fz, count, most), pierced in zip(obstacles, on_obstacles, faces, strict=True):
         gap = -most if most > -FAR else math.inf
