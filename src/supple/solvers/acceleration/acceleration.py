@@ -57,8 +57,7 @@ class AccelerationRun(ABC):
 
     @abstractmethod
     def ahead(self, iterations: int) -> Any:
-        """Return the data of `accelerate` for the next sweeps; its `phases` is the number of phases after a
-        sweep."""
+        """Return the data of `accelerate` for the next sweeps, with `phases` per sweep."""
 
     def notes(self, copy: int = 0) -> list[str]:
         """Return notes for the report."""

@@ -37,8 +37,10 @@ GROWTH = 2.0
 """Growth of |f| between sweeps at which earlier sweeps are discarded. A choice, not a measurement."""
 
 REGULARISATION = 1e-10
-"""Regularization of the diagonal of ΔFᵀΔF relative to its trace: well above the rounding of its sums,
-1e-16."""
+"""Regularization ε relative to the trace of ΔFᵀΔF, added to its diagonal.
+
+It is well above the rounding of the sums, 1e-16.
+"""
 
 
 class AndersonMemory(NamedTuple):

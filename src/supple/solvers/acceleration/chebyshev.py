@@ -71,9 +71,9 @@ def _chebyshev(acceleration, team, phase, iteration, u):
 
 @dataclass(frozen=True)
 class Chebyshev(Acceleration):
-    """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `start` on. The paper
-    uses 0.95, 1.7 and 0; the defaults reduce the residual of its twisted block a hundred times further within
-    160 sweeps."""
+    """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `start` on.
+    The paper uses 0.95, 1.7 and 0; the defaults reduce the residual of its twisted block a hundred times
+    further within 160 sweeps."""
 
     kind: ClassVar[str] = "chebyshev"
 
@@ -95,8 +95,7 @@ class Chebyshev(Acceleration):
 
 @dataclass(frozen=True)
 class PaperChebyshev(Chebyshev):
-    """Chebyshev acceleration with the paper's ρ = 0.95 and γ = 1.7 from the first sweep on [PBNG section
-    7.3]."""
+    """Chebyshev with the paper's ρ = 0.95 and γ = 1.7 from the first sweep on [PBNG section 7.3]."""
 
     kind: ClassVar[str] = "paper_chebyshev"
 
@@ -108,9 +107,9 @@ class PaperChebyshev(Chebyshev):
 class ChebyshevRun(AccelerationRun):
     """Chebyshev acceleration of one problem, with a safeguard for each batch member.
 
-    The weights from sweep `start` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the residual grows
-    by `GROWTH`, u returns to its best state and the weights restart with ρ further from 1. With ρ = 0, no
-    acceleration, the residual may grow freely.
+    The weights from sweep `start` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the residual is
+    not finite or grows by `GROWTH`, u returns to its best state and the weights restart with ρ further from
+    1. With ρ = 0, no acceleration, a finite residual may grow freely.
     """
 
     called = "Chebyshev"

@@ -13,8 +13,7 @@ from supple.solvers.acceleration.chebyshev import Chebyshev, ChebyshevRun
 
 @dataclass(frozen=True)
 class SOR(Acceleration):
-    """Textbook over-relaxation of Gauss-Seidel: multiplies the step of each vertex by omega within the
-    sweep."""
+    """Textbook over-relaxation of Gauss-Seidel: scales each vertex step by omega within the sweep."""
 
     kind: ClassVar[str] = "sor"
 
@@ -33,8 +32,8 @@ class SOR(Acceleration):
 
 @dataclass(frozen=True)
 class PaperSOR(Acceleration):
-    """The paper's SOR: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹ with xˡ⁻¹ from the sweep before [PBNG
-    section 7.3]. It equals Chebyshev acceleration with constant ω and γ = 1."""
+    """The paper's SOR [PBNG section 7.3]: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹.
+    xˡ⁻¹ is the state before the previous sweep. This equals Chebyshev with constant ω and γ = 1."""
 
     kind: ClassVar[str] = "paper_sor"
 

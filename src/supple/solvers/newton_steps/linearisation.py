@@ -164,7 +164,7 @@ class Linearisation:
         return self.convex(accuracy, floor)._replace(**seen)
 
     def _concave(self) -> dict[str, Any]:
-        """Return the fields of `Direction` for a direction p of negative curvature if H has no preconditioner.
+        """Find negative curvature of an H without preconditioner; return the fields of `Direction` for it.
 
         The preconditioner of the positive part of H is used.
         """

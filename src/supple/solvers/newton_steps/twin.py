@@ -23,8 +23,7 @@ def exact_twin(problem: Problem, copy: int = 0) -> Problem:
 
 
 def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
-    """Copy u, inertial anchors and prescribed positions of a batch member to a problem with the same
-    vertices."""
+    """Copy the state and the prescribed positions of a batch member to a problem with the same vertices."""
     own, other = twin.states, problem.states
     pairs = [(own.u, other.u), (own.anchor, other.anchor)]
     if problem.model.held is not None:

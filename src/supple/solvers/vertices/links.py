@@ -1,4 +1,4 @@
-"""Rigid moves of groups of tied vertices: the part of a PBNG sweep after the updates of single vertices."""
+"""Moves of groups of tied vertices: the part of a PBNG sweep after the updates of single vertices."""
 
 from __future__ import annotations
 
