@@ -42,7 +42,7 @@ def step(account: Account, cell: float = CELL) -> Problem:
 
 
 def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
-    """Relative residual after several iteration counts; also primary and secondary residuals if present."""
+    """Relative residual after several iteration counts, and primary and secondary residuals if available."""
     report = solve(step(account, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
     history = report.history
     assert history is not None

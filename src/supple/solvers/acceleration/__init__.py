@@ -29,7 +29,7 @@ def acceleration_of(given: Any) -> Acceleration | None:
             "none" for no acceleration.
 
     Raises:
-        TypeError: The value is an acceleration class without options in brackets.
+        TypeError: The value is an acceleration class instead of an instance.
         ValueError: Unknown kind or option.
     """
     if given is None or isinstance(given, Acceleration):

@@ -27,7 +27,7 @@ STEPS = 30
 """Step limit; members that have not converged by then are solved separately. Most take 3 to 15 steps."""
 
 CONCAVE = 3
-"""Limit of steps with negative curvature, which slow all members down to the pace of a single one."""
+"""Limit of steps with negative curvature, which slow all members down to the speed of a single one."""
 
 HALVINGS = 12
 """Limit of step halvings of a member, after which its step is 0."""

@@ -191,13 +191,13 @@ class RotationPath:
 class Path:
     """Path x(t) from displacements `start` along d, both padded vectors (n + 1, 4) [m].
 
+    Up to the angle `straight` [rad] of the element that rotates most, the path is a straight line. A rotation
+    by θ then stretches elements by θ²/2, which costs Σ V μ (θ²/2)² [J].
+
     Attributes:
         turn: Rotation of nearly all elements at t = 1 [rad].
         most: Largest rotation of an element at t = 1 [rad].
         paid: Rotation [rad] whose cost on a straight line is a small fraction of the gain of the step.
-
-    Up to the angle `straight` the path is a straight line. A rotation by θ then stretches elements by θ²/2,
-    which costs Σ V μ (θ²/2)² [J].
     """
 
     def __init__(
