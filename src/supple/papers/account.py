@@ -68,7 +68,7 @@ class Account:
         self.values: Figures = self._known()
 
     def _known(self) -> Figures:
-        """Return the measurements of an earlier run with the same sizes and version."""
+        """Return stored measurements with the same sizes and version."""
         fresh: Figures = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
         found = read_account(self.path)
         if found is None or any(found.get(name) != fresh[name] for name in ("full", "version")):
@@ -150,7 +150,7 @@ class Account:
 
 
 def gpu_name() -> str:
-    """Return the name of the GPU in use; without one, "a GPU"."""
+    """Return the name of the present GPU, or "a GPU"."""
     from supple.kernels.device import DeviceError
 
     try:
@@ -188,7 +188,7 @@ def plain(value: Any) -> Any:
 
 
 def brief(value: Any) -> str:
-    """Format a measurement as one line; lists of more than 6 values are given by their length."""
+    """Format a measurement in one line; lists of more than 6 values show their length."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {brief(one)}" for name, one in value.items())
     if isinstance(value, list):

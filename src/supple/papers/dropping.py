@@ -1,4 +1,4 @@
-"""Small versions of scenes in which bodies fall on each other, on cloth, into boxes and through funnels."""
+"""Small scenes of bodies falling on each other, on cloth, into boxes and through funnels."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def standing(row: Row, account: dict[str, Any] | None) -> str:
 
 
 def _counts(here: Accounts, on_gpu: Accounts) -> str:
-    """Table of the number of rows with each status per paper, on the CPU and on the GPU."""
+    """Table of row counts by status and paper, on the CPU and on the GPU."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
     head = [*columns, "claims that hold", *(f"{word} on the GPU" for word in WORDS), "claims that hold there"]
     lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]

@@ -63,7 +63,7 @@ def _said(value: float | None) -> str:
 
 
 def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
-    """Solve a bar that is twisted and compressed at the same time."""
+    """Solve for a bar under simultaneous twist and compression."""
     cells = (24, 8, 8) if account.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.bar(cells, (3, 1, 1)), SOFT, density=10)

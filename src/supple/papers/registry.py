@@ -1,4 +1,4 @@
-"""Registry of all figures and tables of the papers and their experiments."""
+"""Registry of figures and tables of the papers with their experiments."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def titles() -> dict[str, str]:
 
 @cache
 def rows() -> dict[str, Row]:
-    """All figures and tables by key, in the order of the papers."""
+    """All figures and tables by key, in paper order."""
     found = {}
     for paper, entries in _papers().items():
         for name, entry in entries.items():

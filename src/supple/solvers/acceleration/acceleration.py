@@ -19,7 +19,7 @@ class Acceleration(ABC):
 
     @property
     def relaxation(self) -> float:
-        """Factor of each vertex's step within a sweep."""
+        """Relaxation factor of vertex steps within a sweep."""
         return 1.0
 
     @abstractmethod
@@ -64,7 +64,7 @@ class AccelerationRun(ABC):
         return []
 
     def start_at(self, balances: Balances) -> None:  # noqa: B027
-        """Record the balances of all batch members at the start of a solve."""
+        """Record initial balances of all batch members."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Record the residual of a batch member; return True if u was reset."""

@@ -151,7 +151,7 @@ class AndersonRun(AccelerationRun):
         return moved
 
     def start_at(self, balances: Balances) -> None:
-        """Record the residuals at the start of a solve or after an exchange of stencils.
+        """Record residuals at the start of a solve or after an exchange of stencils.
 
         They are not used without friction if barrier contact or follower loads change the energy during the
         solve.

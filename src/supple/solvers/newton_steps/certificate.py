@@ -57,7 +57,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Error estimate of a state: the distance to the equilibrium, and its stability.
+    """Error estimate of a state: distances to the equilibrium, and stability.
 
     Attributes:
         bodies: Distances of the bodies in the order of the scene.
@@ -144,7 +144,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
 
 
 def _held_by_friction(problem: Problem, copy: int) -> bool:
-    """True if the energy does not decrease along any motion in which vertices with friction stay at rest.
+    """True if the energy has no direction of decrease that keeps all frictional contacts at rest.
 
     Sliding of such a vertex costs frictional work of first order in its path; negative curvature gains work
     of second order only.
@@ -163,13 +163,13 @@ Bodies may slide freely on obstacles, with curvature 0 up to rounding.
 
 
 def _hardly(direction: Direction, linear: Linearisation) -> bool:
-    """True if the negative curvature is 0 up to rounding."""
+    """True if negative curvature is rounding."""
     stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
 
 
 def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
-    """Return the length of the longest of the vectors (n, 3) in each body."""
+    """Largest length of the vectors (n, 3) in each body."""
     return [float(np.linalg.norm(vectors[own], axis=1).max(initial=0)) for _, own in model.body_vertices]
 
 

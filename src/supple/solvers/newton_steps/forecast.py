@@ -49,7 +49,7 @@ class Forecast:
 
     @property
     def known(self) -> bool:
-        """True if enough values have been recorded for a rate."""
+        """True if a rate can be fitted."""
         return len(self._iterations) >= FEWEST
 
     @property

@@ -93,7 +93,7 @@ def _load(gathered: Problem, problem: Problem, copies: Sequence[int]) -> None:
 
 
 def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
-    """Return the kept gathered problem with these materials, or a new one if it is incompatible."""
+    """Return the cached gathered problem with these materials, or a new one if incompatible."""
 
     def make() -> Problem:
         model = with_materials(repeated(problem.model, copies), materials)
@@ -111,7 +111,7 @@ def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
 
 
 def repeated(model: Model, copies: int) -> Model:
-    """Return a model that contains the bodies of a model several times."""
+    """Return a model with `copies` repetitions of all bodies."""
     n, every = model.vertices, np.arange(copies)
 
     def shifted(ids: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ def repeated(model: Model, copies: int) -> Model:
 
 
 def joined(materials: Sequence[tuple], model: Model, varied: bool) -> tuple:
-    """Return one material of each term for the elements of all batch members.
+    """Concatenate the materials of all batch members, one result per term.
 
     Args:
         materials: Materials of each batch member, one for each term that has a material.

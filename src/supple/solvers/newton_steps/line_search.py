@@ -106,7 +106,7 @@ def first_lower(problem: Problem, move: Move, start: Start, below: float, t: flo
 
 
 def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | None) -> bool:
-    """True if u, with the energy of `swept`, is lower than the state that was reached.
+    """True if u, with the energy of `swept`, is lower than the state reached.
 
     Energies that are equal up to rounding count as lower if the residual is smaller than at the start. If
     nothing was reached, the start is compared.

@@ -91,7 +91,7 @@ class NewtonPCG:
         return notes
 
     def step(self) -> None:
-        """Make one Newton step to a state of lower energy; after failure to find one, do nothing."""
+        """Make one Newton step to lower energy; after a failed step, do nothing."""
         balance = self.problem.balance()
         if self.at_saddle:
             return self._leave_balance(balance)
@@ -151,7 +151,7 @@ class NewtonPCG:
         return reached, whole
 
     def _less_left(self, slope: float) -> bool:
-        """True if the next step would gain much less than this one, according to its slope [J].
+        """True if the predicted gain of the next step [J] is much smaller than that of this step.
 
         r · H⁻¹ r resolves far smaller differences than rounding leaves of energies. |r| is useless for this
         purpose if stiff elements dominate it.
@@ -188,7 +188,7 @@ class NewtonPCG:
         self.at_saddle, self._stuck, self._residual = False, False, None
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
-        """Descend also along ±p from the end of the step; p = 0 has no effect."""
+        """Descend also along ±p after the step; p = 0 has no effect."""
         here, energy = present(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
         states = self.problem.states

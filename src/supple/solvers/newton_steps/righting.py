@@ -53,7 +53,7 @@ class Righting:
         """True if the recovery is applicable and has not been tried yet."""
 
     def right(self, stepping: Stepping) -> None:
-        """Move u to a state of finite energy and forces; keep u if it has them or no such state is found."""
+        """Move u to a state of finite energy and forces, if necessary; restore u if none is found."""
         self.open = False
         if self._sound():
             return

@@ -1,4 +1,4 @@
-"""Sweeps over a batch, with extrapolation of the convergence of each batch member."""
+"""Batched sweeps with convergence extrapolation per batch member."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
 
 
 def _made_of(problem: Problem, materials: tuple) -> Problem:
-    """Return the kept shadow problem with these materials, or a new one if they are incompatible."""
+    """Return the cached shadow problem with these materials, or a new one if incompatible."""
 
     def make() -> Problem:
         model = with_materials(problem.model, materials) if problem.layout.varied else problem.model

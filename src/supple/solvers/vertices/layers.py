@@ -1,10 +1,9 @@
 """Coarse layers of cloth, each with about a quarter of the vertices of the next finer one.
 
-One model contains the vertices of all layers: first those of the original model, then those of the first
-coarse surface, and so on. Each coarse vertex stands for one vertex of the original model. A layer has the
-membranes of the cloth and no other terms; its masses and forces are those of the finer layer, distributed to
-its corners. Every vertex of a layer is tied to a point of the next coarser layer by a weak constraint [PBNG
-section 8.2, eq. 19].
+A single model contains the vertices of all layers: first the original vertices, then the first coarse
+surface, and so on. Each coarse vertex stands for one original vertex. A layer has the membranes of the cloth
+and no other terms; its masses and forces are those of the finer layer, distributed to its corners. Weak
+constraints tie every vertex of a layer to a point of the next coarser layer [PBNG section 8.2, eq. 19].
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Layers:
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of vertices of the original model and of each layer."""
+        """Vertex counts of the original model and of each layer."""
         return np.diff(self.first).tolist()
 
     def member(self, number: int) -> np.ndarray:
@@ -122,7 +121,7 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
 
 
 def is_sheet(term: Term) -> bool:
-    """True if a term is a membrane that can be transferred to other triangles."""
+    """True for membranes, which can be transferred to other triangles."""
     return term.sheet
 
 
@@ -146,7 +145,7 @@ def _membranes(
 
 
 def _spreading(found: Coarser, before: int) -> csr_array:
-    """(k, before) weights of the corners to which each finer vertex is tied."""
+    """(k, before) interpolation weights of the ties, transposed."""
     rows, columns = found.corners.ravel(), np.repeat(found.bound, 3)
     return csr_array((found.weights.ravel(), (rows, columns)), shape=(len(found.vertices), before))
 
@@ -158,9 +157,9 @@ def _constraints(found: Coarser, before: int, first: int) -> tuple[np.ndarray, n
 
 
 def _with_layers(model: Model, stands: np.ndarray, terms: tuple[Term, ...]) -> Model:
-    """Extend a model to all vertices, with the Dirichlet conditions of the vertices they stand for.
+    """Return a model with all vertices, their Dirichlet conditions, and the terms of the layers only.
 
-    The extended model has the terms of the layers only.
+    A coarse vertex takes the Dirichlet condition of the vertex it stands for.
     """
     place = np.full(model.vertices, -1)
     place[model.pinned] = np.arange(len(model.pinned))

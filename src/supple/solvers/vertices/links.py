@@ -60,7 +60,7 @@ def no_links() -> NoLinks:
 
 
 def rows_of_links(problem: Problem) -> LinkRows | NoLinks:
-    """Return the packed groups of a problem; those of an earlier run if loads and inertia are the same."""
+    """Return packed groups of tied vertices, cached while loads and inertia are unchanged."""
     links = problem.shared("links", problem.layout.links)
     if links is None:
         return problem.shared("no links", no_links)
@@ -89,7 +89,7 @@ def _link_rows(problem: Problem, links: Links) -> LinkRows:
 
 
 class GroupVisit(NamedTuple):
-    """Move the members of each group of a batch by w ω A⁻¹ f.
+    """Move the members of each group in a batch by w ω A⁻¹ f.
 
     f and A are weighted sums over the members, with weights w, of forces and of upper bounds of the Hessian
     blocks. The terms bound the step.

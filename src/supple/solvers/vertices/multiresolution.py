@@ -38,12 +38,12 @@ def _stand(operation, place, i):
 
 @kernel
 def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
-    """Write the net forces of the vertices of all batches to `net`."""
+    """Write net forces of all vertices to `net`."""
     each_item(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
 
 
 class Group:
-    """Vertices of the original model or of one layer: their batches and loads."""
+    """Original vertices, or vertices of one layer: batches and loads."""
 
     def __init__(
         self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, part: slice
@@ -87,13 +87,13 @@ class Multiresolution(ABC):
             group.loads.hold_at(self.held_at)
 
     def _thinner(self, term: Any) -> Any:
-        """Return a membrane with the fraction `share` of its stiffness; other terms are unchanged."""
+        """Return a membrane with the stiffness fraction `share`; other terms are unchanged."""
         if self.share == 1 or not is_sheet(term):
             return term
         return term.thinner(self.share)
 
     def begin(self) -> None:
-        """Set all layers to the state of the problem, with its forces and inertia."""
+        """Initialize all layers from the problem's state, forces and inertia."""
         loads = self.problem.loads
         self.force, self.inertia = (
             self.share * self.layers.spread(found) for found in (loads.force, loads.inertia)
@@ -118,7 +118,7 @@ class Multiresolution(ABC):
 
     @abstractmethod
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
-        """Sweep over the coarsest layer, then once over each finer layer and the model.
+        """Sweep over the coarsest layer, then once over each finer layer and the original model.
 
         Args:
             coarse_sweeps: Number of sweeps over the coarsest layer.
@@ -126,7 +126,7 @@ class Multiresolution(ABC):
         """
 
     def sweep(self, number: int, count: int) -> None:
-        """Sweep `count` times over the vertices of a layer, or of the model (number 0)."""
+        """Sweep `count` times over layer `number`; number 0 is the original model."""
         p, group = self.problem, self.groups[number]
         batches, colours = group.batches, group.batches.colour_start
         visit = Visit(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
@@ -146,7 +146,14 @@ class Multiresolution(ABC):
 
 
 class Bound(Multiresolution):
-    """Layers that pull the cloth by weak constraints, as in the paper; `divided`: as printed there."""
+    """Layers coupled to the cloth by weak constraints, as in the paper.
+
+    Args:
+        problem: Problem with cloth.
+        layers: Coarse layers.
+        divided: True for the paper's printed method, which divides stiffness and loads between layers.
+        binding: Factor of the stiffness of the weak constraints.
+    """
 
     def __init__(self, problem: Problem, layers: Layers, divided: bool, binding: float) -> None:
         share = 1 / len(layers.counts) if divided else 1.0
@@ -162,7 +169,7 @@ class Bound(Multiresolution):
             self.sweep(number, 1)
 
     def _fade(self, kappa: float) -> None:
-        """Scale the weak constraints of the cloth by κ; as printed, those of all layers and their loads."""
+        """Scale weak constraints of the cloth by κ; if `divided`, scale those and the loads of all layers."""
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
         for group, whole in zip(groups, self._stiffness, strict=False):
             now = group.batches.terms[-1].stiffness
