@@ -1,7 +1,7 @@
-"""The five papers, figure by figure: what each says, what supple shows of it, and the verdict.
+"""Reproduction of the five papers, figure by figure: claim, measurement and verdict.
 
-papers.toml has all figures and tables; each module named after a paper has its experiments; `account` keeps
-what they measure, `page` writes it down.
+papers.toml lists all figures and tables. Each module named after a paper contains its experiments; `account`
+stores their measurements, `page` writes the results page.
 """
 
 from supple.papers.registry import Row, experiment, find_rows, rows

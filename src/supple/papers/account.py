@@ -1,4 +1,4 @@
-"""What an experiment has measured, kept part by part: one that was interrupted goes on where it was."""
+"""Measurements of an experiment, stored part by part, so that interrupted experiments can resume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, as a condition on figures. why: the reason, where it is known not to hold."""
+    """Claim of a paper as a condition on measured quantities.
+
+    Attributes:
+        says: The claim in words.
+        holds: True if the measurements satisfy it.
+        why: Known reason if it does not hold.
+    """
 
     says: str
     holds: bool
@@ -30,13 +36,23 @@ class Claim:
 
 
 class NotMeasuredError(Exception):
-    """A figure is asked for that nobody has measured."""
+    """A required quantity has not been measured."""
 
 
 class Account:
-    """The measurements of one row in a folder. full: at the paper's sizes; say: told of every part that is
-    done; device: where rows of times are measured that know how, "cpu" or "cuda"; measures: False where
-    verdicts are asked for of what is known only."""
+    """Measurements of one figure or table, stored in a folder.
+
+    Args:
+        folder: Folder of the measurements.
+        key: Key of the figure or table, such as "pbng-fig7".
+        full: True to use the paper's problem sizes.
+        say: Called with a message after every part.
+        device: Device of timed rows that support it, "cpu" or "cuda".
+        measures: False to judge stored measurements only.
+
+    Attributes:
+        values: Stored measurements, written as JSON.
+    """
 
     def __init__(
         self,
@@ -52,7 +68,7 @@ class Account:
         self.values: Figures = self._known()
 
     def _known(self) -> Figures:
-        """What an earlier run has measured with the same sizes and version."""
+        """Return stored measurements with the same sizes and version."""
         fresh: Figures = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
         found = read_account(self.path)
         if found is None or any(found.get(name) != fresh[name] for name in ("full", "version")):
@@ -64,7 +80,11 @@ class Account:
         return "verdict" in self.values
 
     def part(self, name: str, measure: Callable[[], Any]) -> Any:
-        """A measurement by name: done now and kept, or known from before."""
+        """Return a named measurement, stored or measured now.
+
+        Raises:
+            NotMeasuredError: The measurement is not stored and `measures` is False.
+        """
         parts = self.values["parts"]
         if name not in parts:
             if not self._measures:
@@ -75,7 +95,7 @@ class Account:
         return parts[name]
 
     def picture(self, result: Any, caption: str, **view: Any) -> None:
-        """Keep what a result looks like; small, since there are many."""
+        """Save a picture of a result, at small size because of the large number of pictures."""
         from supple.showing import picture
 
         path = self._new_picture(caption)
@@ -83,14 +103,14 @@ class Account:
         self._write()
 
     def curves(self, lines: dict[str, tuple[Any, Any]], caption: str, x: str, y: str, **axes: bool) -> None:
-        """Keep a plot of named lines (x, y); axes: log_x, log_y."""
+        """Save a plot of named lines (x, y); `axes` may set log_x and log_y."""
         from supple.papers.curves import save_curves
 
         save_curves(self._new_picture(caption), lines, x, y, **axes)
         self._write()
 
     def _new_picture(self, caption: str) -> Path:
-        """Where the next picture is to be; it counts from now on."""
+        """Register the next picture and return its path."""
         if not self._measures:
             raise NotMeasuredError(caption)
         name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
@@ -100,11 +120,11 @@ class Account:
 
     @property
     def pictures(self) -> list[list[str]]:
-        """Names and captions of those that there are."""
+        """File names and captions of the stored pictures."""
         return self.values.get("pictures", [])
 
     def judge(self, said: str, *claims: Claim) -> str:
-        """The verdict: agrees where every claim holds, differs where none does, partly where some do."""
+        """Return the verdict: agrees if all claims hold, differs if none does, otherwise partly agrees."""
         held = [bool(claim.holds) for claim in claims]
         word = "agrees" if all(held) else "partly agrees" if any(held) else "differs"
         self.values["claims"] = [
@@ -114,7 +134,7 @@ class Account:
         return f"{word}: {said}"
 
     def close(self, verdict: str, began: float) -> None:
-        """All parts are there, and this is what they say."""
+        """Store the verdict with the machine, the load and the total time."""
         seconds = round(perf_counter() - began, 1)
         when = datetime.now(UTC).isoformat(timespec="seconds")
         load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
@@ -130,7 +150,7 @@ class Account:
 
 
 def gpu_name() -> str:
-    """Of the GPU in use; accounts made without one say so little."""
+    """Return the name of the present GPU, or "a GPU"."""
     from supple.kernels.device import DeviceError
 
     try:
@@ -142,12 +162,12 @@ def gpu_name() -> str:
 
 
 def account_path(folder: Path, key: str, device: str = "cpu") -> Path:
-    """pbng-fig7.json, or pbng-fig7-cuda.json of what was measured on a GPU."""
+    """Return the path of the measurements: pbng-fig7.json, or pbng-fig7-cuda.json for a GPU."""
     return folder / (f"{key}.json" if device == "cpu" else f"{key}-{device}.json")
 
 
 def read_account(path: Path) -> Figures | None:
-    """What is written there; None where nothing is, or nothing that can be read."""
+    """Read stored measurements; None if the file is missing or damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -156,7 +176,7 @@ def read_account(path: Path) -> Figures | None:
 
 
 def plain(value: Any) -> Any:
-    """A measurement for JSON, with four digits, and no infinity, which JSON does not know."""
+    """Convert a measurement to JSON values with four digits; non-finite numbers become null."""
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -168,7 +188,7 @@ def plain(value: Any) -> Any:
 
 
 def brief(value: Any) -> str:
-    """A measurement in a line: figures, and of long lists how many there are."""
+    """Format a measurement in one line; lists of more than 6 values show their length."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {brief(one)}" for name, one in value.items())
     if isinstance(value, list):
@@ -179,7 +199,7 @@ def brief(value: Any) -> str:
 
 
 def run_row(account: Account) -> str:
-    """Measure what is missing of a row, and its verdict."""
+    """Measure the missing parts of a figure or table and return its verdict."""
     from supple.papers.registry import experiment
 
     began = perf_counter()
@@ -189,8 +209,11 @@ def run_row(account: Account) -> str:
 
 
 def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
-    """Bring the verdict of an account up to the criteria of today, from what it has measured. False, and as
-    it was, where these ask for more."""
+    """Update a stored verdict to the present criteria without new measurements.
+
+    Returns:
+        False, with the verdict unchanged, if the criteria require further measurements.
+    """
     from supple.papers.registry import experiment
 
     known = read_account(account_path(folder, key, device))
@@ -201,7 +224,7 @@ def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
         verdict = experiment(key)(account)
     except (NotMeasuredError, KeyError):
         return False
-    except FileNotFoundError:  # it was measured where the files were
+    except FileNotFoundError:  # measured on a machine that has the files
         return True
     if account.values != known | {"verdict": verdict}:
         account.values["verdict"] = verdict

@@ -1,7 +1,6 @@
-"""PXPBD's scenes of contact: bars twisted around each other, and bodies that fall on each other.
+"""Contact scene of PXPBD with bars twisted around each other.
 
-Bars are kept apart by barriers, since grids do not come to balance; bodies that fall are carried by a grid,
-as in the paper.
+Contact uses barriers, since grid contact does not reach an equilibrium.
 """
 
 from __future__ import annotations
@@ -53,8 +52,10 @@ def _twisted(account: Account, contact: Any) -> Figures:
 
 
 def nearest_to_axis(scene: supple.Scene, frame: Any) -> float:
-    """How far the body that begins above and in front passes the axis, which the others leave it no room to
-    [m]."""
+    """Return the penetration of the axis by a bar [m], positive if one passes the axis.
+
+    The other bars leave no room beyond the axis.
+    """
     reach = []
     for body, (y, z) in zip(scene.bodies, ((1, 1), (-1, 1), (1, -1), (-1, -1)), strict=True):
         x = frame.of(body)

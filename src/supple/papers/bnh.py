@@ -1,4 +1,4 @@
-"""BNH's figures and tables."""
+"""Figures and tables of BNH."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, BlockXPBD
 
 PARTS = (bnh_partitions,)
-"""Which register theirs when they are imported."""
+"""Modules that register further experiments on import."""
 
 DECOUPLED, COUPLED = XPBD(iterations=1), BlockXPBD(iterations=1)
 CLUSTERED = BlockXPBD(iterations=1, ordering="clusters")
 
 
 def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
-    """3,750 tetrahedra of 1e7 Pa, as in BNH section 6.3."""
+    """Cantilever of 3,750 tetrahedra with Young's modulus 1e7 Pa, as in BNH section 6.3."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
     return clamped(supple.bar(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
 
@@ -54,7 +54,7 @@ def convergence(account: Account) -> str:
 
 
 def substeps(solver: Any) -> Figures:
-    """Elastic energy [J] after so many substeps of 1/3000 s."""
+    """Elastic energy [J] after several numbers of substeps of 1/3000 s."""
     start, velocities = highest()
     scene = beam(0.01 / 30)
     energy = elastic_energy(supple.build_model(scene))
@@ -79,7 +79,7 @@ def wrinkles(account: Account) -> str:
 
 @cache
 def smooth() -> float:
-    """Elastic energy [J] of the beam after 20 frames that are solved well."""
+    """Elastic energy [J] of the beam after 20 accurately solved frames."""
     *_, last = supple.simulate(beam(0.01), PBNG(), frames=20, tolerance=1e-4)
     return elastic_energy(last.model)(last.positions)
 
@@ -158,13 +158,16 @@ def _said(value: float | None) -> str:
 
 
 def small_body() -> tuple[supple.TetMesh, str]:
-    """About 2,900 tetrahedra: a ring, since the paper's armadillo of 2,922 is not public in this form."""
+    """Torus of about 2,900 tetrahedra instead of the paper's armadillo.
+
+    The armadillo of 2,922 tetrahedra is not public in this form.
+    """
     mesh = supple.torus(1.0, 0.35, 2)
     return mesh, f"a ring of {len(mesh.tets):,} tetrahedra, which stands for the armadillo,"
 
 
 def hung_body(mesh: supple.TetMesh, dt: float) -> supple.Scene:
-    """A body of 1e7 Pa held at its least x, as the beam is."""
+    """Body with Young's modulus 1e7 Pa, clamped at its smallest x like the beam."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
     scene = supple.Scene(quasistatic=False, dt=dt, gravity=(0, -9.81, 0))
     body = scene.add_solid(mesh, material, density=1000)
@@ -188,8 +191,10 @@ TABLE_2: dict[str, tuple[int, int, tuple[float, float, float]]] = {
     "beam": (200, 30, (1.67, 6.90, 13.93)),
     "ball": (250, 50, (1.37, 4.76, 8.19)),
 }
-"""Substeps of the baseline and with blocks, and the paper's speed-ups of C, B and B + C: those of the bunny
-for the ball, which has as many tetrahedra with `--full`."""
+"""Substeps of the baseline and with blocks, and the paper's speed-ups of C, B and B + C.
+
+The ball is compared with the bunny, which has as many tetrahedra as the ball with `--full`.
+"""
 
 
 @shows("bnh-table2")
@@ -248,7 +253,7 @@ def body_of(name: str, full: bool, dt: float) -> supple.Scene:
 
 
 def pace(account: Account, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
-    """Milliseconds per frame of 0.01 s."""
+    """Time per frame of 0.01 s [ms]."""
     options: Any = {"precision": "float32", "device": account.device}
     found = supple.simulate(scene(0.01), solver, frames=frames, substeps=substeps, **options)
     return 1e3 * min(frame.report.seconds for frame in found)

@@ -1,4 +1,4 @@
-"""How many colours elements, clusters and cells need, and what they look like [BNH Fig. 4]."""
+"""Numbers of colors of elements, clusters and cells, with pictures [BNH Fig. 4]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.papers.registry import shows
 from supple.view.fields import FIELDS, Field
 
 SHRUNK = 0.8
-"""Size of groups in pictures, so that they can be told apart."""
+"""Scale of each group in pictures, so that groups can be distinguished."""
 
 
 @shows("bnh-fig4")
@@ -65,7 +65,7 @@ def coloured(mesh: supple.TetMesh) -> Figures:
 
 
 def draw(account: Account, mesh: supple.TetMesh, size: int, caption: str) -> None:
-    """A picture of groups of so many elements, each by its colour and drawn apart from the others."""
+    """Save a picture of groups of `size` elements, colored and separated from each other."""
     tets, points = np.asarray(mesh.tets), np.asarray(mesh.points)
     groups = element_groups(tets, len(points), size)
     colours = colour_groups(groups, tets, len(points))

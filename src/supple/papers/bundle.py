@@ -1,7 +1,7 @@
-"""A bundle of ten spindle-shaped muscles that touch each other, bound by connective tissue [PBNG Fig. 15].
+"""Bundle of ten spindle-shaped muscles in contact, bound by connective tissue [PBNG Fig. 15].
 
-The paper's musculature is not public; this is the same thing in small: as the tendons at the ends of the
-muscles come nearer to each other, their bellies are pressed together.
+The paper's musculature is not public; this is a small substitute. As the tendons at the ends of the muscles
+approach each other, the bellies are pressed together.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from supple.papers.registry import shows
 from supple.public import PBNG, Descent, Newton
 
 LENGTH, THICK, GAP = 1.0, 0.12, 0.004
-"""Of a muscle, and between two of them where they are thickest [m]."""
+"""Length and diameter of a muscle, and gap between neighbors at their thickest point [m]."""
 
 GATHERED = 0.2
-"""How much nearer to the axis of the bundle the ends of muscles come, in parts of how far they were."""
+"""Relative displacement of the muscle ends toward the axis of the bundle."""
 
 TOLERANCE, EXACT = 1e-5, 1e-9
-"""Imbalance at which muscles are at rest to the eye, overlaps to well below 1 mm; and of Newton."""
+"""Imbalance of PBNG and descent, and of Newton.
+
+At the first one, overlaps are accurate to well below 1 mm.
+"""
 
 MEETING = 1e-3
-"""Overlap without contact [m] from which on contact has something to do."""
+"""Overlap without contact [m] above which the contact method is tested at all."""
 
 
 def places() -> np.ndarray:
-    """(10, 2) where muscles are across the bundle, three, four and three of them [m]."""
+    """(10, 2) cross-section positions of the muscles in rows of three, four and three [m]."""
     rows = [(row, k - 0.5 * (count - 1)) for row, count in ((-1, 3), (0, 4), (1, 3)) for k in range(count)]
     return (THICK + GAP) * np.array(rows) * (np.sqrt(3) / 2, 1)
 
 
 def bundle(full: bool, contact: Any) -> supple.Scene:
-    """Ten muscles; tissue binds those that are side by side along a part of their length, and elsewhere they
-    can only touch."""
+    """Ten muscles; tissue ties neighbors over part of their length, and contact acts elsewhere."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=contact)
     shape = supple.ball(resolution=6 if full else 3)
     flesh = supple.Corotated(young=1e5, poisson=0.3)
@@ -64,8 +66,10 @@ def bundle(full: bool, contact: Any) -> supple.Scene:
 
 @cache
 def gathered(full: bool, contact: str, name: str) -> supple.Result:
-    """By a solver from the rest in four steps; by Newton from where PBNG has ended, which takes hundreds of
-    contacts that come and go by sweeps, to where nothing is left."""
+    """Equilibrium from rest in four steps; Newton starts from the result of PBNG.
+
+    PBNG resolves hundreds of changing contacts by sweeps, and Newton then removes the remaining residual.
+    """
     scene = bundle(full, contact)
     if name == "newton":
         near = gathered(full, contact, "pbng").positions
@@ -77,7 +81,7 @@ def gathered(full: bool, contact: str, name: str) -> supple.Result:
 
 
 def depth(scene: supple.Scene, result: supple.Result) -> float:
-    """How deep a vertex of a muscle is inside of another [m]."""
+    """Largest penetration of a vertex into another muscle [m]."""
     bodies = scene.bodies
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in bodies])
     owner = np.repeat(np.arange(len(bodies)), [len(body.points) for body in bodies])
@@ -86,7 +90,7 @@ def depth(scene: supple.Scene, result: supple.Result) -> float:
 
 
 def arrived(account: Account, contact: str, name: str) -> Figures:
-    """How a solver ends, and how far from Newton, in parts of the motion."""
+    """Convergence of a solver, and its distance from Newton's result relative to the motion."""
     result = gathered(account.full, contact, name)
     exact = gathered(account.full, contact, "newton")
     moved = np.linalg.norm(exact.positions - exact.model.rest, axis=1).max()

@@ -1,4 +1,4 @@
-"""PBNG sections 11.5 and 11.6: PBNG and MPBNG on cloth in equal time."""
+"""PBNG and MPBNG on cloth in equal time [PBNG sections 11.5 and 11.6]."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ EDGES = [0, 1, 1, 2, 2, 0]
 
 
 def sheet(cells: int) -> supple.Scene:
-    """A square held at two corners: 10 kg/m², E h = 1000 N/m (the paper gives no thickness), steps of 5
-    ms."""
+    """Square cloth pinned at two corners, with time steps of 5 ms.
+
+    It has 10 kg/m² and E h = 1000 N/m; the paper gives no thickness.
+    """
     scene = supple.Scene(quasistatic=False, dt=0.005)
     cloth = scene.add_cloth(
         supple.sheet(cells, (1.0, 1.0), plane="xz"),
@@ -32,7 +34,7 @@ def sheet(cells: int) -> supple.Scene:
 
 
 def skirt(around: int, rows: int) -> supple.Scene:
-    """A metre of cloth that widens downwards and hangs from its upper rim: it stands for the dress."""
+    """Conical cloth of 1 m length, pinned at its upper rim; it replaces the dress."""
     turn, down = np.meshgrid(np.arange(around) / around * 2 * np.pi, np.linspace(0, 1.0, rows))
     radius = 0.15 + 0.35 * down
     points = np.stack([radius * np.cos(turn), -down, radius * np.sin(turn)], axis=-1).reshape(-1, 3)
@@ -52,7 +54,7 @@ def skirt(around: int, rows: int) -> supple.Scene:
 
 
 def stretch(scene: supple.Scene, positions: np.ndarray) -> float:
-    """How much longer edges are than at rest, on average."""
+    """Mean relative elongation of the edges."""
     mesh = scene.bodies[0].mesh
     ends = np.unique(np.sort(mesh.cells[:, EDGES].reshape(-1, 2), axis=1), axis=0)
     now, rest = (np.linalg.norm(np.diff(x[ends], axis=1)[:, 0], axis=1) for x in (positions, mesh.points))
@@ -60,7 +62,7 @@ def stretch(scene: supple.Scene, positions: np.ndarray) -> float:
 
 
 def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
-    """What the iterations of one step take, the best of three."""
+    """Time of the iterations of one step [s], the best of three."""
     problem = Problem(supple.build_model(scene), "float32")
     problem.loads.set_time_step(scene.dt)
     times = []
@@ -80,8 +82,10 @@ def largest_stretch(scene: supple.Scene, solver: Any, steps: int, **limits: Any)
 
 
 def stretches(account: Account, scene: supple.Scene, iterations: int, steps: int) -> dict[str, float]:
-    """The largest stretch in so many steps: converged, MPBNG with the paper's iterations, and PBNG in its
-    time."""
+    """Largest elongation over a number of time steps for several solvers.
+
+    The cases are a converged solution, MPBNG with the paper's iteration count, and PBNG in equal time.
+    """
 
     def counts() -> Figures:
         budget = seconds(scene, MPBNG(), iterations)

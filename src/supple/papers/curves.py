@@ -1,4 +1,4 @@
-"""Curves of a figure, as a small picture of it."""
+"""Small plots of curves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def save_curves(
     log_x: bool = False,
     log_y: bool = True,
 ) -> None:
-    """A plot of named lines (x, y)."""
+    """Save a plot of named lines (x, y)."""
     from matplotlib import colormaps
 
     axes = plot_axes((1000, 620), "")

@@ -1,4 +1,4 @@
-"""Bodies that fall on each other, on cloth, into boxes and through funnels, in small."""
+"""Small scenes of bodies falling on each other, on cloth, into boxes and through funnels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from supple.public import PBD, PBNG
 SOFT = supple.Corotated(young=2e4, poisson=0.3)
 
 STEP, FALL = 0.004, 150
-"""Seconds and number of steps of a fall into a box: bodies of 0.3 m arrive at up to 6 m/s."""
+"""Time step [s] and number of steps of a fall into a box; bodies of 0.3 m reach up to 6 m/s."""
 
 
 def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
-    """Balls, blocks and rings of 0.3 m, one above the other."""
+    """Balls, blocks and tori of 0.3 m, stacked vertically."""
     shapes = [
         supple.ball(0.15, resolution),
         supple.block(resolution + 1, (0.25, 0.25, 0.25), (-0.125, -0.125, -0.125)),
@@ -36,7 +36,7 @@ def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
 
 
 def fallen(account: Account, scene: supple.Scene, solver: Any, frames: int, caption: str) -> Figures:
-    """What is left of a fall: how deep bodies went into each other and beyond the floor at y = 0."""
+    """Simulate a fall; return the largest overlaps between bodies and with the floor at y = 0."""
     deepest, below, inverted, seconds = 0.0, 0.0, 0, 0.0
     for frame in supple.simulate(scene, solver, frames=frames):
         met = frame.report.met
@@ -60,7 +60,7 @@ def fallen(account: Account, scene: supple.Scene, solver: Any, frames: int, capt
 
 
 def boxed(count: int, **options: Any) -> supple.Scene:
-    """Bodies above the floor of a box of 0.6 m."""
+    """Bodies above the floor of a box 0.6 m wide."""
     scene = supple.Scene(quasistatic=False, dt=STEP, damping=0.004, contact="weak", **options)
     for mesh in objects(count):
         scene.add_solid(mesh, SOFT, density=200)
@@ -107,7 +107,7 @@ def on_a_cloth(account: Account) -> str:
 
 
 def cloth_scene(corners: int, count: int, cells: int) -> supple.Scene:
-    """Balls above a cloth of a metre that hangs at some of its corners."""
+    """Balls above a cloth of 1 m, pinned at `corners` of its corners."""
     scene = supple.Scene(quasistatic=False, dt=0.01, damping=0.01, contact="weak")
     membrane = supple.PlaneStressStVK(young=5e5, poisson=0.3)
     cloth = scene.add_cloth(
@@ -145,7 +145,7 @@ def let_go(account: Account) -> Figures:
 
 
 def funnel(top: float = 0.5, neck: float = 0.14, height: float = 0.6, around: int = 24) -> supple.TriMesh:
-    """A closed surface with a hole through it, which narrows downwards, above y = 0.2."""
+    """Closed surface of a funnel above y = 0.2 m."""
     turn = np.arange(around) / around * 2 * np.pi
     rings = [(top, height), (neck, 0.0), (neck + 0.1, 0.0), (top + 0.1, height)]
     points = [

@@ -1,7 +1,7 @@
-"""GPBD's cloth: HYLC's fabrics hung, stretched, draped and in the wind, and what they cost.
+"""Fabrics of GPBD: hung, stretched, draped and in the wind, and their computing times.
 
-The fabrics are those of Sperl et al. 2020, whose licence keeps them out of supple: $SUPPLE_DATA names the
-folder with hylc/materials.
+The HYLC fabrics are those of Sperl et al. 2020. Their license does not permit distribution with supple;
+$SUPPLE_DATA names the folder that contains hylc/materials.
 """
 
 from __future__ import annotations
@@ -168,11 +168,11 @@ def draped(account: Account) -> str:
 
 
 DRAPING = 400
-"""Steps of 5 ms in which fabrics come to rest on a sphere."""
+"""Number of steps of 5 ms in which fabrics come to rest on a sphere."""
 
 
 def _draped(account: Account, name: str) -> Figures:
-    """A fabric on a sphere, until it hangs; 3 % of each velocity is lost in each step."""
+    """Drape a fabric over a sphere until rest; each step removes 3 % of the velocities."""
     scene, _ = square(name, 2 * cells_of(account), damping=0.03)
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=DRAPING)

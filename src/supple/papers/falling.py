@@ -1,4 +1,4 @@
-"""One representative step of a clamped block that falls [PBNG Fig. 3, PXPBD Fig. 1 and 3]."""
+"""One representative time step of a falling clamped block [PBNG Fig. 3, PXPBD Fig. 1 and 3]."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from supple.solving import solve
 from supple.stop import Stop
 
 CELL, SMALL_CELL = 2 / 15, 1 / 15
-"""Edge of a cell [m], which the papers do not give: with their zeta = 0.5 a block of 15³ of the smaller is
-unstable."""
+"""Cell sizes [m], which the papers do not give.
+
+With the papers' zeta = 0.5, a block of 15³ of the smaller cells is unstable.
+"""
 
 COUNTS = (10, 40, 100, 200)
 
 
 @cache
 def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray]:
-    """The block, its positions and its velocities after eight steps of 0.01 s."""
+    """Model, positions and velocities of the block after eight steps of 0.01 s."""
     material = supple.Corotated(young=1000, poisson=0.3)
     scene = clamped(supple.block(cells, size=[cells * cell] * 3), material, 10, 0.01, gravity=(0, -9.8, 0))
     for frame in supple.simulate(scene, PBNG(acceleration="chebyshev"), tolerance=1e-6, frames=8):
@@ -34,13 +36,13 @@ def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray
 
 
 def step(account: Account, cell: float = CELL) -> Problem:
-    """The ninth step."""
+    """Return the problem of the ninth step."""
     model, x, v = start(15 if account.full else 6, cell)
     return placed(model, 0.01, x, v)
 
 
 def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
-    """What is left of the residual after so many iterations, and of the two residuals of multipliers."""
+    """Relative residual after several iteration counts, and primary and secondary residuals if available."""
     report = solve(step(account, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
     history = report.history
     assert history is not None
@@ -51,6 +53,6 @@ def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
         ("secondary ", history.secondary),
     ):
         if values:
-            first = max(values) if name == "primary " else values[0]  # the primary begins with 0
+            first = max(values) if name == "primary " else values[0]  # the primary residual is 0 at the start
             found |= {f"{name}{k}": values[k] / first for k in COUNTS if k < len(values)}
     return found

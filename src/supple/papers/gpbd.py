@@ -1,4 +1,4 @@
-"""GPBD's figures and tables."""
+"""Figures and tables of GPBD."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from supple.problem import Problem
 from supple.public import GPBD, PBNG
 
 PARTS = fabrics, gpbd_impact
-"""Which register theirs when they are imported."""
+"""Modules that register further experiments on import."""
 
 MOVING = 300
-"""Steps while the ends of cubes move, which the paper does not say."""
+"""Number of steps in which the ends of the cubes move; the paper does not give it."""
 
 TABLE_5: dict[str, tuple[int, dict[float, tuple[Any, Any]]]] = {
     "twist": (15, {0.45: ((2, 1), (2, 2)), 0.49: ((2, 1), (2, 2)), 0.495: ((2, 2), (2, 2)),
@@ -40,8 +40,11 @@ TABLE_5: dict[str, tuple[int, dict[float, tuple[Any, Any]]]] = {
     "compress": (20, {0.45: ((2, 3), (2, 5)), 0.49: ((2, 3), (2, 7)), 0.495: ((2, 3), (2, 10)),
                       0.499: ((2, 5), (8, 10)), 0.4995: ((2, 8), (20, 10))}),
 }  # fmt: skip
-"""Cells along an edge, and for each Poisson's ratio (GPBD iterations, most Newton steps) of neo-Hookean
-without and with the logarithmic barrier; None where the paper found it unstable."""
+"""Parameters of GPBD Table 5: cells along an edge, and iteration counts for each Poisson's ratio.
+
+The counts are (GPBD iterations, largest number of Newton steps) for neo-Hookean without and with the
+logarithmic barrier; None marks a case that is unstable in the paper.
+"""
 
 FORMS: dict[str, dict[str, Any]] = {
     "gauss_seidel": {"sweep": "gauss_seidel"},
@@ -79,7 +82,10 @@ HEAVIER_BODIES = (
 
 
 def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Scene:
-    """A cube of density 1000: its ends are moved 1 m apart, 0.5 m together, or turned by π in all."""
+    """Cube of density 1000 kg/m³ with moving ends, or free without a motion.
+
+    The ends are stretched by 1 m, compressed by 0.5 m or twisted by π in total.
+    """
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt)
     body = scene.add_solid(cube_of_six(cells), material, density=1000)
     for end, sign in ((0.0, -1.0), (1.0, 1.0)):
@@ -96,7 +102,7 @@ def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Sce
 def stress_test(
     account: Account, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
 ) -> Figures:
-    """One row of Table 5, by both criteria."""
+    """Simulate one row of Table 5 and evaluate both criteria."""
     scene = cube(material, motion, cells, 0.001)
     model = supple.build_model(scene)
     elastic, whole, x = elastic_energy(model), [], model.rest
@@ -125,7 +131,7 @@ def stress_test(
 
 
 def rows_of_table_5(account: Account) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
-    """All 29 rows at the paper's size; otherwise those of the least and the largest ratio on small cubes."""
+    """Return the rows of Table 5: all 29 at the paper's size, or three Poisson's ratios on small cubes."""
     found = {}
     for motion, (cells, ratios) in TABLE_5.items():
         for nu, counts in ratios.items():
@@ -231,8 +237,7 @@ def vertex_block_descent(account: Account) -> str:
 
 
 def off(account: Account, motion: str, poisson: float, solver: Any, substeps: int) -> Figures:
-    """The largest distance from steps that Newton makes when the ends of a cube come to rest, over the
-    largest displacement."""
+    """Largest distance from Newton's result after a motion, relative to the largest displacement."""
     cells = 15 if account.full else 5
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=poisson), motion, cells, 0.001)
     steps: Any = {"dt": 0.02, "frames": 15, "substeps": substeps}

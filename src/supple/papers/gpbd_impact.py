@@ -1,4 +1,4 @@
-"""GPBD's cube at impact and trampoline, and where the time of a sweep goes."""
+"""Impact and trampoline scenes of GPBD, and timing of the parts of a sweep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from supple.public import GPBD
 
 
 def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
-    """A cube with a barrier that hits the floor at a speed [m/s]."""
+    """Cube with a barrier energy that hits the floor at `speed` [m/s]."""
     scene = supple.Scene(quasistatic=False, dt=0.001)
     mesh = cube_of_six(cells)
     scene.add_solid(
@@ -102,7 +102,7 @@ def _trampoline(account: Account) -> Figures:
 
 
 def rebound(heights: list[float]) -> float:
-    """How far something rises after it was lowest [m]."""
+    """Rise after the lowest point [m]."""
     least = int(np.argmin(heights))
     return max(heights[least:]) - heights[least]
 
@@ -194,7 +194,7 @@ def _parts(account: Account) -> Figures:
 
 
 def _best(call: Any) -> float:
-    """Milliseconds of a call, the best of ten after one that is not counted."""
+    """Time of a call [ms], the best of ten after one warm-up call."""
     call()
     times = []
     for _ in range(10):

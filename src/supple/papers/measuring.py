@@ -1,4 +1,4 @@
-"""Scenes and measures that experiments share."""
+"""Scenes and measures shared by experiments."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from supple.solving import on_device, solve
 from supple.stop import Stop
 
 SOFT = supple.Corotated(young=1e5, poisson=0.3)
-"""The block of PBNG section 11.1."""
+"""Material of the block of PBNG section 11.1."""
 
 PLAIN = supple.PBNG(acceleration=None, links=False)
-"""PBNG as the paper has it, without acceleration."""
+"""PBNG as in the paper, without acceleration."""
 
 
 def cells_of(account: Account, small: int = 11, paper: int = 31) -> int:
-    """Cells along the edge of a block, 32,768 vertices in the paper."""
+    """Return the number of cells along the edge of a block; the paper has 32,768 vertices."""
     return paper if account.full else small
 
 
 def face(body: supple.Body, axis: int, value: float) -> supple.VertexSet:
-    """The vertices of a body with this coordinate at rest."""
+    """Return the vertices of a body with this rest coordinate."""
     return body.where(np.flatnonzero(np.abs(body.points[:, axis] - value) < 1e-9))
 
 
 def clamped(
     mesh: supple.TetMesh, material: Any, density: float, dt: float, **scene_options: Any
 ) -> supple.Scene:
-    """A body held at its least x."""
+    """Scene with a body clamped at its smallest x."""
     scene = supple.Scene(quasistatic=False, dt=dt, **scene_options)
     body = scene.add_solid(mesh, material, density=density)
     low = mesh.points[:, 0].min()
@@ -46,7 +46,7 @@ def clamped(
 
 
 def twisted(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3) -> supple.Scene:
-    """A unit block whose end is turned and pulled, as in PBNG section 11.1."""
+    """Unit block with one end rotated and pulled, as in PBNG section 11.1."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), material, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
@@ -56,7 +56,7 @@ def twisted(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3)
 
 
 def cube_of_six(cells: int) -> supple.TetMesh:
-    """The unit cube with six tetrahedra in each cell, as GPBD's: 20,250 of 15³ and 48,000 of 20³."""
+    """Unit cube with six tetrahedra per cell, as in GPBD: 20,250 for 15³ cells and 48,000 for 20³."""
     line = np.arange(cells + 1)
     points = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
     strides = np.array([(cells + 1) ** 2, cells + 1, 1])
@@ -66,14 +66,14 @@ def cube_of_six(cells: int) -> supple.TetMesh:
 
 
 def placed(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Problem:
-    """One backward Euler step from positions x with velocities v."""
+    """Return the problem of one backward Euler step from positions x with velocities v."""
     problem = Problem(model, "float64")
     place(problem, dt, x, v, 0.0)
     return problem
 
 
 def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float = 0.0) -> None:
-    """Set a problem up for a backward Euler step from positions x with velocities v, ending at a time [s]."""
+    """Set up a backward Euler step from positions x with velocities v that ends at `time` [s]."""
     problem.positions = x
     problem.states.set_velocities(v)
     problem.loads.set_time_step(dt)
@@ -83,7 +83,7 @@ def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, tim
 def march(
     scene: supple.Scene, problem: Problem, solver: Solver, x: np.ndarray, steps: int, sweeps: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions and velocities after each step from x at rest; `simulate` without its reports."""
+    """Yield positions and velocities after each step from x at rest, like `simulate` without reports."""
     v = np.zeros_like(x)
     for k in range(1, steps + 1):
         place(problem, scene.dt, x, v, k * scene.dt)
@@ -94,14 +94,16 @@ def march(
 
 
 def problem_on(account: Account, scene: supple.Scene, precision: str = "float32") -> Problem:
-    """A scene where an account's rows of times are measured."""
+    """Return the problem of a scene on the device of timed rows."""
     model = supple.build_model(scene)
     return Problem(model, precision, device=on_device(account.device, model))
 
 
 def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | None = None) -> Problem:
-    """A scene's equilibrium to be found, with every motion at its end; where an account's times are measured,
-    if one is given."""
+    """Return the equilibrium problem of a scene at the end of all motions.
+
+    If an account is given, the problem is on the device of its timed rows.
+    """
     model = supple.build_model(scene)
     problem = Problem(model, precision, device=on_device("cpu" if account is None else account.device, model))
     problem.begin_step(np.inf)
@@ -109,7 +111,7 @@ def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | 
 
 
 def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
-    """What is left of the residual after so many iterations, and how long one took [ms]."""
+    """Relative residual after several iteration counts, and time of one iteration [ms]."""
     report = solve(problem, solver, Stop(max_iterations=max(counts)), history=True)
     history = report.history
     assert history is not None
@@ -118,7 +120,7 @@ def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dic
 
 
 def jacobians(model: Model, x: np.ndarray) -> np.ndarray:
-    """(elements,): det F."""
+    """(elements,) det F."""
     now, rest = x[model.tets], model.rest[model.tets]
     return np.linalg.det(now[:, 1:] - now[:, :1]) / np.linalg.det(rest[:, 1:] - rest[:, :1])
 
@@ -129,7 +131,7 @@ def volume(model: Model, x: np.ndarray) -> float:
 
 
 def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
-    """Energy stored in the elements [J] as a function of positions."""
+    """Return the stored elastic energy [J] as a function of positions."""
     problem = Problem(model, "float64")
 
     def energy(x: np.ndarray) -> float:
@@ -140,7 +142,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
 
 def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
-    """How deep the deepest vertex of a body is within another solid [m], 0 where none is."""
+    """Depth of the deepest vertex of a body inside another solid [m], 0 if none is inside."""
     x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells), repair=True)
     within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
     if not within.any():
@@ -152,13 +154,13 @@ def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
 
 
 def _nearest(points: np.ndarray, mesh: Any) -> np.ndarray:
-    """The points of a mesh that are nearest to points (k, 3)."""
+    """Closest points of a mesh to points (k, 3)."""
     corners, weights = closest_in_body(points, mesh)
     return np.einsum("kj,kji->ki", weights, mesh.points[corners])
 
 
 def ms_per_sweep(problem: Problem, solver: Solver, sweeps: int = 20) -> float:
-    """Milliseconds of a sweep, the best of three tries after one that is not counted."""
+    """Time of a sweep [ms], the best of three runs after a warm-up."""
     from time import perf_counter
 
     run = solver.begin(problem)

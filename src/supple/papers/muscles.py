@@ -1,6 +1,6 @@
-"""Muscles: two of them on a knee that bends, bound by tendons and to each other, and a bar that is activated.
+"""Two muscles on a bending knee, tied to the bones and to each other, and an activated bar of muscle.
 
-The papers' musculature of 284,000 vertices is not public; this is the same thing in small.
+The papers' musculature of 284,000 vertices is not public; this is a small substitute.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 
 FRAMES = 6
-"""In which the knee bends: a sixth of its angle at a time, which every method survives."""
+"""Number of frames in which the knee bends: all methods remain stable with a sixth of the angle per frame."""
 
 SWEEPS = 130
 """Iterations per frame, as in PBNG Fig. 2."""
 
 SOFT_TISSUE, STIFF_TISSUE = 1e4, 1e8
-"""Stiffness of what binds the muscles to each other, between vertices [N/m]; the paper's is the latter."""
+"""Stiffness of the tissue between the muscles, per tie [N/m]; the paper uses the second value."""
 
 
 def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_TISSUE) -> supple.Scene:
-    """Two muscles between thigh and shin, side by side, bound by tissue [N/m] where they are near each
-    other."""
+    """Two muscles side by side between thigh and shin, tied by tissue of stiffness `tissue` [N/m]."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=FRAMES, contact=contact)
     bone = supple.Corotated(young=1e7, poisson=0.3)
     thigh = scene.add_solid(supple.bar((6, 1, 1), (1.2, 0.12, 0.12), (-1.22, -0.06, -0.06)), bone)
@@ -58,15 +57,14 @@ def exact(full: bool, tissue: float) -> np.ndarray:
 
 
 class Sized:
-    """What a scene asks of an account: how large to be."""
+    """Problem size of a scene, in place of an `Account`."""
 
     def __init__(self, full: bool) -> None:
         self.full = full
 
 
 def bent(account: Account, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any) -> Figures:
-    """How far from the equilibrium muscles are after the last frame, over how far they were moved, and the
-    time per frame."""
+    """Relative distance from the equilibrium after the last frame, and time per frame."""
     scene = knee(account, tissue=tissue)
     limits = limits or {"max_iterations": SWEEPS}
     frames = list(supple.simulate(scene, solver, **limits))
@@ -172,7 +170,7 @@ def activated(account: Account) -> str:
 
 
 def lifted(account: Account) -> Figures:
-    """How high the middle of a bar of muscle is at rest, passive and active."""
+    """Mean height of the middle of a bar of muscle in equilibrium [m], passive and active."""
     cells = (25, 5, 5) if account.full else (12, 3, 3)
     heights = {}
     for name, activation in (("passive", 0.0), ("active", 1.0)):

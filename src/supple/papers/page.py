@@ -1,4 +1,4 @@
-"""One page of all figures and tables: what the paper says, what was measured, on what, and the verdict."""
+"""Results page of all figures and tables: claim, measurement, machine and verdict."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from supple.papers.account import account_path, brief, read_account
 from supple.papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
-"""How a verdict of a measurement begins."""
+"""First words of verdicts."""
 
 Accounts = dict[str, dict[str, Any] | None]
-"""By keys of rows; None of those of which nothing is known."""
+"""Stored measurements by row key; None for rows without any."""
 
 HEAD = """# The five papers, figure by figure
 
@@ -37,7 +37,7 @@ a GPU as well, some of them at other sizes, have verdicts of their own there and
 
 
 def write_page(folder: Path) -> Path:
-    """README.md in a folder of accounts, from all that are there."""
+    """Write README.md to a folder of stored measurements and return its path."""
     here, on_gpu = ({key: read_account(account_path(folder, key, at)) for key in rows()} for at in DEVICES)
     parts = [HEAD, _counts(here, on_gpu), _differing(here, on_gpu)]
     for paper, title in titles().items():
@@ -52,7 +52,7 @@ def write_page(folder: Path) -> Path:
 
 
 def standing(row: Row, account: dict[str, Any] | None) -> str:
-    """agrees, differs, partly, illustration, impossible, or not measured."""
+    """Return the status of a row: agrees, differs, partly, illustration, impossible, or not measured."""
     if row.state != "shown":
         return row.state
     verdict = (account or {}).get("verdict", "")
@@ -60,7 +60,7 @@ def standing(row: Row, account: dict[str, Any] | None) -> str:
 
 
 def _counts(here: Accounts, on_gpu: Accounts) -> str:
-    """A table of how many of each paper's rows stand how, and beside it of those measured on a GPU."""
+    """Table of row counts by status and paper, on the CPU and on the GPU."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
     head = [*columns, "claims that hold", *(f"{word} on the GPU" for word in WORDS), "claims that hold there"]
     lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]
@@ -73,7 +73,7 @@ def _counts(here: Accounts, on_gpu: Accounts) -> str:
 
 
 def _stand(chosen: dict[str, Row], accounts: Accounts, columns: list[str]) -> str:
-    """Cells of a table: rows by how they stand, and claims that hold."""
+    """Table cells with the number of rows per status, and the number of satisfied claims."""
     found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
     held = [claim["holds"] for key in chosen for claim in _claims(accounts[key])]
     return f"{_cells(found, columns)}{sum(held)} of {len(held)}|"
@@ -88,14 +88,14 @@ def _cells(found: Counter[str], columns: list[str]) -> str:
 
 
 def _anchor(paper: str) -> str:
-    """Where the heading of a paper is, as GitHub has it."""
+    """Return the anchor of a paper's heading, as GitHub forms it."""
     heading = f"{paper}: {titles()[paper]}".lower()
     kept = "".join(c for c in heading if c.isalnum() or c in " -")
     return kept.replace(" ", "-")
 
 
 def _differing(here: Accounts, on_gpu: Accounts) -> str:
-    """Claims that do not hold, one line each, with the reason."""
+    """List of unsatisfied claims with their reasons."""
     lines = ["What does not hold here, and why:\n"]
     for key, row in rows().items():
         place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
@@ -122,7 +122,7 @@ def _section(row: Row, account: dict[str, Any] | None, on_gpu: dict[str, Any] | 
 
 
 def _measured(account: dict[str, Any], title: str) -> list[str]:
-    """Figures, pictures, the verdict, and where and when it was measured."""
+    """Section with tables, pictures, verdict, machine and date."""
     lines = [_table(account["parts"])]
     lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in account.get("pictures", [])]
     lines.append(f"**{title}:** {account['verdict']}\n")
@@ -140,7 +140,7 @@ def _measured(account: dict[str, Any], title: str) -> list[str]:
 
 
 def _table(parts: dict[str, Any]) -> str:
-    """Measurements as tables: those that have the same figures beside each other, texts as they are."""
+    """Format measurements as tables, one for each set of equal columns; texts stay unchanged."""
     texts = [value for value in parts.values() if isinstance(value, str)]
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, value in parts.items():

@@ -1,4 +1,4 @@
-"""PBCM's figures and tables."""
+"""Figures and tables of PBCM."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from supple.problem import Problem
 from supple.public import PBD, PBNG
 
 PARTS = dropping, plastic
-"""Which register theirs when they are imported."""
+"""Modules that register further experiments on import."""
 
 KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.LogNeoHookean}
-"""The paper's materials."""
+"""Materials of the paper."""
 
 
 @shows("pbcm-fig2")
@@ -40,7 +40,7 @@ def stresses(account: Account) -> str:
 
 
 def stress_over_stretch(kind: Any) -> Figures:
-    """-P/E along one axis that is stretched alone, as PBD sees it."""
+    """Normalized stress -P/E under uniaxial stretch, evaluated like in PBD."""
     material = kind(young=1.0, poisson=0.3)
     stretches = (1.0, 0.8, 0.577, 0.5, 0.3, 0.2, 0.1, 0.01, -0.5)
     return {
@@ -74,7 +74,7 @@ def strains(account: Account) -> str:
 
 
 def pulled(account: Account, iterations: int, young: float) -> float:
-    """Strain of a beam that is pulled by 100 N, at rest."""
+    """Strain at rest of a beam pulled by 100 N."""
     n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     body = scene.add_solid(
@@ -138,8 +138,7 @@ def contraction(account: Account) -> str:
 
 
 def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
-    """How much narrower the middle of a square becomes that is stretched by 20 %, over the finite element
-    answer."""
+    """Lateral contraction of a square stretched by 20 %, relative to the finite element solution."""
     n = 24 if account.full else 12
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     membrane = supple.PlaneStressStVK(young=1e4, poisson=poisson)
@@ -159,7 +158,7 @@ def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
 
 
 def _width(rest: np.ndarray, x: np.ndarray) -> float:
-    """Of the middle of a square that lies in some plane."""
+    """Width of the middle of a planar square, in the direction of its plane."""
     middle = np.abs(rest[:, 0] - rest[:, 0].mean()) < 1e-6
     return float(np.ptp(x[middle], axis=0)[1:].max())
 
@@ -179,7 +178,7 @@ def orthotropic(account: Account) -> str:
 
 WEFT, WARP, POISSON = 1e5, 2e4, 0.25
 WOVEN_RATIO = (1 / WARP - POISSON / WEFT) / (1 / WEFT - POISSON / WEFT)
-"""Of the strains along warp and weft under equal forces, where they are small."""
+"""Ratio of small strains along warp and weft under equal forces."""
 
 
 def woven(account: Account) -> Figures:
@@ -221,7 +220,7 @@ def pressed(account: Account) -> str:
 
 
 def resistance(account: Account, kind: Any) -> float:
-    """What a cube pressed to a quarter of its height resists with, by the stress that PBD sees [N]."""
+    """Force [N] of a cube compressed to a quarter of its height, from the stress used by PBD."""
     s = 0.25
     return -clamped_energy(kind(young=1e4, poisson=0.3), (1.0, 0.0, 0.0, 0.0, s, 0.0, 0.0, 0.0, 1.0))[1][4]
 

@@ -1,4 +1,4 @@
-"""PBNG's figures and tables; those of sections 11.1 to 11.6 have modules of their own."""
+"""Figures and tables of PBNG; sections 11.1 to 11.6 have modules of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from supple.papers.registry import shows
 from supple.public import XPBD
 
 PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, bundle, dropping, cloths
-"""Which register theirs when they are imported."""
+"""Modules that register further experiments on import."""
 
 
 @shows("pbng-fig3")

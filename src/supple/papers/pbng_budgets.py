@@ -1,4 +1,4 @@
-"""PBNG section 11.1: what methods achieve in the same time or with the same counts."""
+"""Accuracy of several methods at equal time or equal iteration counts [PBNG section 11.1]."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ BUDGETS: dict[str, dict[str, Any]] = {
         "pbd (hard constraints), 40 sweeps": (XPBD(compliant=False), 40),
     },
 }
-"""PBNG Table 2."""
+"""Methods and iteration counts of PBNG Table 2."""
 
 
 def frame(account: Account, solver: Any, count: int) -> Figures:
-    """One equilibrium from rest: the residual over that of the start, milliseconds, inverted elements."""
+    """Relative residual, imbalance, inverted elements and time [ms] of one equilibrium solve from rest."""
     scene = twisted(cells_of(account), SOFT)
-    solve(at_rest(scene), solver, Stop(max_iterations=1))  # compiles
+    solve(at_rest(scene), solver, Stop(max_iterations=1))  # compiles kernels
     problem = at_rest(scene)
     report = solve(problem, solver, Stop(max_iterations=count))
     return {
@@ -121,7 +121,7 @@ def _said(growth: float | None) -> str:
 
 
 def animated(account: Account, solver: Any, count: int) -> Figures:
-    """The twist in 20 frames, each from where the last has led: how far the last is from its equilibrium."""
+    """Distance from the equilibrium after a twist in 20 frames, each starting from the last."""
     scene = twisted(cells_of(account), SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver, max_iterations=count)
@@ -172,7 +172,7 @@ def resolutions(account: Account) -> str:
 
 
 def refined_film(cells: int) -> float:
-    """The largest distance from the equilibrium after 20 frames of 40 sweeps."""
+    """Largest distance from the equilibrium [m] after 20 frames of 40 sweeps."""
     scene = twisted(cells, SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, PBNG(acceleration="paper_sor"), max_iterations=40)

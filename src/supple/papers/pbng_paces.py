@@ -1,4 +1,4 @@
-"""PBNG Table 1 and 3: colours, and what sweeps cost."""
+"""Numbers of colors, and computing times of sweeps [PBNG Table 1 and 3]."""
 
 from __future__ import annotations
 

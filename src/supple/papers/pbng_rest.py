@@ -28,7 +28,7 @@ from supple.stop import Stop
 
 
 def unstable(name: Any) -> Newton:
-    """Newton with the exact Hessian as it is; 200 iterations of solvers that iterate."""
+    """Newton with the unmodified exact Hessian; iterative linear solvers make 200 iterations."""
     count = None if name == "qr" else 200
     return Newton(rescue=False, linear_solver=name, linear_iterations=count, line_search=False)
 
@@ -63,7 +63,7 @@ def _said(value: float | None) -> str:
 
 
 def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
-    """A bar twisted and squeezed at once."""
+    """Solve for a bar under simultaneous twist and compression."""
     cells = (24, 8, 8) if account.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.bar(cells, (3, 1, 1)), SOFT, density=10)
@@ -107,7 +107,7 @@ def colliding(account: Account) -> str:
 
 
 def overlap(account: Account, contact: Any) -> Figures:
-    """How far two blocks with a clamped face each reach into each other when they are driven together."""
+    """Largest overlap [m] of two blocks, clamped at their outer faces, that are driven together."""
     n, frames = (8, 60) if account.full else (4, 30)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact=contact)
     soft = supple.Corotated(young=1000, poisson=0.3)
@@ -223,7 +223,7 @@ def true_sag(account: Account) -> float:
 
 
 def sag_at_rest(account: Account, solver: XPBD) -> Figures:
-    """Where pseudo-time comes to rest, or after 10,000 steps."""
+    """Sag [m] after pseudo-time has come to rest, or after 10,000 steps."""
     problem = at_rest(bar(account))
     run, steps = solver.begin(problem), 0
     assert run.rest is not None

@@ -1,5 +1,7 @@
-"""PBNG Fig. 7 as the paper has it: a block that is stretched, squeezed and twisted, and Newton with few
-conjugate gradients, of both Hessians."""
+"""Block that is stretched, compressed and twisted [PBNG Fig. 7].
+
+PBNG is compared with Newton with few conjugate-gradient iterations, for both Hessians.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ NEWTONS: dict[str, tuple[Any, int]] = {
         11,
     ),
 }
-"""What is followed while the block is twisted and squeezed."""
+"""Methods and iteration counts that are followed while the block is twisted and compressed."""
 
 
 def squeeze(cells: int) -> supple.Scene:
-    """The block pulled to 1.3, then pushed to 0.6 of its length while it is twisted, in 20 frames."""
+    """Block stretched to 1.3 times its length, then compressed to 0.6 with a twist, in 20 frames."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.05, frames=20)
     body = scene.add_solid(supple.block(cells), SOFT, density=10)
     for x, sign in ((0.0, -1.0), (1.0, 1.0)):
@@ -41,7 +43,7 @@ def squeeze(cells: int) -> supple.Scene:
 
 
 def squeezed(account: Account, solver: Any, count: int) -> Figures:
-    """The largest elastic energy of 20 frames over the largest of frames that have converged."""
+    """Largest elastic energy over 20 frames, relative to converged frames."""
     scene = squeeze(cells_of(account))
     energy = elastic_energy(supple.build_model(scene))
     frames = supple.simulate(scene, solver, max_iterations=count)

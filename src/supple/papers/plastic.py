@@ -1,4 +1,4 @@
-"""PBCM's energies over iterations, and what plastic bodies keep."""
+"""Energies of PBCM over iterations, and permanent deformation of plastic bodies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def energies(account: Account) -> str:
 
 
 def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
-    """A free bar of StVK, and where it is twisted and stretched."""
+    """Free StVK bar, and its positions under twist and stretch."""
     n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     body = scene.add_solid(
@@ -84,8 +84,11 @@ def global_energies(account: Account) -> list[float]:
 
 
 def stvk(model: Model, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Energies (m,) [J] of tetrahedra of St. Venant-Kirchhoff's material and their gradients (m, 4, 3) by the
-    corners, in NumPy."""
+    """NumPy reference of the St. Venant-Kirchhoff energies and gradients of tetrahedra.
+
+    Returns:
+        Energies (m,) [J], and gradients (m, 4, 3) with respect to the corners [N].
+    """
     rest, now = model.rest[model.tets], x[model.tets]
     Dm = np.swapaxes(rest[:, 1:] - rest[:, :1], 1, 2)
     Ds = np.swapaxes(now[:, 1:] - now[:, :1], 1, 2)
@@ -108,7 +111,7 @@ SETS: dict[str, dict[str, float]] = {
     "c: yields later": {"yield_strain": 0.25, "creep": 3.0},
     "d: at most 0.1": {"yield_strain": 0.05, "creep": 3.0, "max_plastic_strain": 0.1},
 }
-"""The four beams of PBCM Fig. 8; the paper has no numbers of what remains."""
+"""Parameters of the four beams of PBCM Fig. 8; the paper gives no values of the remaining deformation."""
 
 SOLVERS: dict[str, Any] = {"pbd": PBD(iterations=30, stiffness=0.5), "newton": Newton()}
 
@@ -125,7 +128,7 @@ def beam(turned: bool, cells: Any = (16, 3, 3), **plastic: float) -> tuple[suppl
 
 
 def twist_left(body: supple.Body, positions: np.ndarray) -> float:
-    """By how much the end is turned about x [rad]."""
+    """Remaining rotation of the end about x [rad]."""
     end = body.where(lambda X: X[:, 0] >= LENGTH).indices
     before, after = (x[end][:, 1:] - x[end][:, 1:].mean(axis=0) for x in (body.points, positions))
     cross = (before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]).sum()
@@ -135,7 +138,11 @@ def twist_left(body: supple.Body, positions: np.ndarray) -> float:
 def let_go(
     solver: str, cells: Any = (16, 3, 3), **plastic: float
 ) -> tuple[float, float, supple.Result, supple.Body]:
-    """(twist that is left, largest plastic strain, where it comes to rest, the beam)."""
+    """Twist a beam, release it and find its equilibrium.
+
+    Returns:
+        Remaining twist [rad], largest plastic strain, the equilibrium, and the beam.
+    """
     scene, body = beam(True, cells, **plastic)
     limits: Any = {} if solver == "pbd" else {"tolerance": 1e-4}
     *_, held = supple.simulate(scene, SOLVERS[solver], frames=50, **limits)
@@ -185,7 +192,7 @@ def dent(account: Account) -> str:
 
 
 def dented(account: Account, yields: float) -> Figures:
-    """How deep a sphere presses the top of a block, and what is left after it has gone."""
+    """Depth [m] to which a sphere presses the top of a block, and permanent depth afterwards."""
     n = 12 if account.full else 6
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, damping=0.05)
     kind = supple.PlasticStVK(young=1e4, poisson=0.3, yield_strain=yields, creep=20.0)

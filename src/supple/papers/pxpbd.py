@@ -1,4 +1,4 @@
-"""PXPBD's figures and tables."""
+"""Figures and tables of PXPBD."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from supple.solving import solve
 from supple.stop import Stop
 
 PARTS = bars, muscles, pxpbd_carried, pxpbd_grid
-"""Which register theirs when they are imported."""
+"""Modules that register further experiments on import."""
 
 
 @shows("pxpbd-fig1")
@@ -106,8 +106,10 @@ def _budget(account: Account) -> float:
 
 
 def frames_within(account: Account, solver: Any, budget: float) -> Figures:
-    """60 frames in which only as many iterations are done as the budget [ms] has time for; as many as it
-    takes where it is infinite."""
+    """Largest speed over 60 frames whose iteration counts fit into `budget` [ms per frame].
+
+    With an infinite budget each frame is solved to convergence.
+    """
     model, x, v = start(15 if account.full else 6)
     problem = Problem(model, "float64")
     place(problem, 0.01, x, v, 0.0)
@@ -133,7 +135,7 @@ def frames_within(account: Account, solver: Any, budget: float) -> Figures:
 
 
 def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
-    """Both ends of a bar are pulled apart to 130 %, then pushed together to 60 %."""
+    """Bar stretched to 130 % and then compressed to 60 % of its length by both ends."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
     body = scene.add_solid(supple.bar(cells, (2.5, 1, 1)), material, density=10)
     times, fractions = (0, 0.003 * frames, 0.01 * frames), (0, 0.3, -0.4)

@@ -1,7 +1,6 @@
-"""PXPBD's scenes of contact on a grid: bodies that fall into a box, and muscles [PXPBD section 5.5, Fig.
-11, 12].
+"""Contact scenes of PXPBD on a grid: bodies falling into a box, and muscles [PXPBD section 5.5, Fig. 11, 12].
 
-The paper's dragons and musculature are not public: boxes, balls and tori, and two muscles, stand for them.
+The paper's dragons and musculature are not public; boxes, balls, tori and two muscles replace them.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from supple.public import BPXPBD
 
 SOLVER = BPXPBD(zeta=0.5, iterations=20)
 STRENGTH = 3e5
-"""Of the muscles [Pa], Blemker's."""
+"""Strength of the muscles [Pa], Blemker's value."""
 MEETING = 1e-3
-"""Overlap without contact [m] from which on contact has something to do."""
+"""Overlap without contact [m] above which the contact method is tested at all."""
 
 
 @shows("pxpbd-fig12")
@@ -111,8 +110,10 @@ def muscles(account: Account) -> str:
 
 
 def _bent(account: Account, contact: Any) -> Figures:
-    """Two muscles between thigh and shin, whose ends are moved by 0.16 m towards each other, and which are
-    activated meanwhile; light, so that their middles follow in 0.6 s."""
+    """Two activated muscles between thigh and shin whose ends approach each other by 0.16 m.
+
+    Their density is low, so that their middles follow the motion within 0.6 s.
+    """
     frames = 18
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, contact=contact)
     shape = supple.ball(resolution=6 if account.full else 3)

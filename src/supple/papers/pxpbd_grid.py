@@ -1,4 +1,4 @@
-"""PXPBD's figures of bodies that a grid carries [PXPBD section 5.5]."""
+"""Figures of PXPBD with bodies embedded in a grid [PXPBD section 5.5]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNTS = (10, 40, 100)
 
 @cache
 def objects_in_a_box(full: bool) -> supple.Scene:
-    """Boxes, balls and tori in turned positions above each other in a box; E = 1000, ν = 0.3, ρ = 10."""
+    """Boxes, balls and tori in random orientations, stacked in a box; E = 1000 Pa, ν = 0.3, ρ = 10 kg/m³."""
     fine, count = (3, 30) if full else (1, 6)
     shapes = [
         supple.block(cells=3 * fine, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
@@ -43,13 +43,13 @@ def objects_in_a_box(full: bool) -> supple.Scene:
 
 @cache
 def landed(full: bool) -> supple.Frame:
-    """The scene after its objects have met."""
+    """Frame after the objects have come into contact."""
     *_, frame = supple.simulate(objects_in_a_box(full), BPXPBD(zeta=0.5, iterations=20), frames=15)
     return frame
 
 
 def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
-    """What is left of the residual of the next step after iterations, and milliseconds of one of them."""
+    """Relative residual of the next step after several iteration counts, and time per iteration [ms]."""
     scene, frame = objects_in_a_box(account.full), landed(account.full)
     (after,) = supple.simulate(
         scene,

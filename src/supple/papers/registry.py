@@ -1,4 +1,4 @@
-"""Every figure and table of the papers, and the experiments that show them."""
+"""Registry of figures and tables of the papers with their experiments."""
 
 from __future__ import annotations
 
@@ -20,8 +20,17 @@ State = Literal["shown", "illustration", "impossible"]
 
 @dataclass(frozen=True)
 class Row:
-    """A figure or table. key: such as pbng-fig7; claim: what the paper says; shows: what is measured here;
-    needs: what it would take where nothing is."""
+    """Figure or table of a paper.
+
+    Attributes:
+        key: Key such as "pbng-fig7".
+        paper: Short name of the paper.
+        label: Label such as "Fig. 7".
+        claim: Claim of the paper.
+        state: Status of the reproduction.
+        shows: Measurement of the experiment.
+        needs: Missing requirement of an impossible experiment.
+    """
 
     key: str
     paper: str
@@ -33,13 +42,13 @@ class Row:
 
 
 Experiment = Callable[["Account"], str]
-"""Measures into an account, and returns the verdict in a sentence."""
+"""Stores measurements in an account and returns the verdict as a sentence."""
 
 _experiments: dict[str, Experiment] = {}
 
 
 def shows(key: str) -> Callable[[Experiment], Experiment]:
-    """Registers the experiment of a row."""
+    """Register the experiment of a row."""
 
     def register(measure: Experiment) -> Experiment:
         _experiments[key] = measure
@@ -54,13 +63,13 @@ def _papers() -> dict[str, dict[str, Any]]:
 
 
 def titles() -> dict[str, str]:
-    """The papers by their short names."""
+    """Titles of the papers by short name."""
     return {name: entry["title"] for name, entry in _papers().items()}
 
 
 @cache
 def rows() -> dict[str, Row]:
-    """All figures and tables by key, in the order of the papers."""
+    """All figures and tables by key, in paper order."""
     found = {}
     for paper, entries in _papers().items():
         for name, entry in entries.items():
@@ -75,18 +84,25 @@ def _texts(entry: dict[str, str]) -> dict[str, str]:
 
 
 def _label(name: str) -> str:
-    """Fig. 7 of fig7, Table 2 of table2."""
+    """Convert fig7 to Fig. 7 and table2 to Table 2."""
     return name.replace("fig", "Fig. ").replace("table", "Table ")
 
 
 def experiment(key: str) -> Experiment:
-    """What measures a row that is shown."""
+    """Return the experiment of a row with status "shown"."""
     import_module(f"supple.papers.{rows()[key].paper}")
     return _experiments[key]
 
 
 def find_rows(names: Iterable[str]) -> list[Row]:
-    """The rows of keys and of papers: "pbng-fig7", "bnh"; each once, in the order of the papers."""
+    """Return the rows with the given keys or papers, each once, in the order of the papers.
+
+    Args:
+        names: Keys such as "pbng-fig7", or papers such as "bnh".
+
+    Raises:
+        ValueError: Unknown key or paper.
+    """
     wanted = set()
     for name in names:
         chosen = [key for key, row in rows().items() if name in (key, row.paper)]

@@ -1,8 +1,8 @@
-"""Accelerations of sweeps, one file each: options that are checked, and the run that makes use of them.
+"""Accelerations of sweeps, one module each: validated options, and the run that applies them.
 
-They belong to methods whose sweep takes u to a better u and remembers nothing else: PBNG. Element-wise
-methods keep the forces of their elements beside u, which would no longer be those of a u that something else
-has moved."""
+They apply to methods whose sweep maps u to a better u without other state: PBNG. Element-wise methods also
+store the forces of their elements, which would be inconsistent with an accelerated u.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -18,12 +18,20 @@ from supple.solvers.acceleration.sor import SOR, PaperSOR
 ACCELERATIONS: dict[str, type[Acceleration]] = {
     kind.kind: kind for kind in (SOR, Chebyshev, Anderson, PaperSOR, PaperChebyshev)
 }
-"""Every acceleration by the name it has in scene files and on the command line; "none" is none of them."""
+"""Accelerations by their name in scene files and on the command line; "none" disables acceleration."""
 
 
 def acceleration_of(given: Any) -> Acceleration | None:
-    """An acceleration from itself, from its name, or from a table such as {"kind": "anderson", "window": 10};
-    None and "none" for none."""
+    """Return the acceleration for a value of the option `acceleration`.
+
+    Args:
+        given: An acceleration, its name, a table such as {"kind": "anderson", "window": 10}, or None or
+            "none" for no acceleration.
+
+    Raises:
+        TypeError: The value is an acceleration class instead of an instance.
+        ValueError: Unknown kind or option.
+    """
     if given is None or isinstance(given, Acceleration):
         return given
     if isinstance(given, Mapping):
@@ -46,7 +54,7 @@ def _of_table(table: Mapping[str, Any]) -> Acceleration | None:
 
 
 def begin_acceleration(acceleration: Acceleration | None, problem: Problem) -> AccelerationRun:
-    """Put an acceleration to work on a problem, from the problem's present u."""
+    """Begin the acceleration of sweeps at the problem's present u."""
     return Unaccelerated() if acceleration is None else acceleration.begin(problem)
 
 

@@ -1,4 +1,4 @@
-"""What every acceleration provides: what follows a sweep to make the next one start from a better place."""
+"""Interface of accelerations, which modify u after each sweep."""
 
 from __future__ import annotations
 
@@ -12,61 +12,74 @@ from supple.problem import Balance, Balances, Problem
 
 
 class Acceleration(ABC):
-    """An acceleration and its options, a frozen dataclass."""
+    """Options of an acceleration, as a frozen dataclass."""
 
     kind: ClassVar[str]
-    """Its name in scene files and on the command line."""
+    """Name in scene files and on the command line."""
 
     @property
     def relaxation(self) -> float:
-        """The part of each vertex's step that a sweep takes."""
+        """Relaxation factor of vertex steps within a sweep."""
         return 1.0
 
     @abstractmethod
     def begin(self, problem: Problem) -> AccelerationRun:
-        """Put it to work on a problem, from the problem's present u."""
+        """Begin a run at the problem's present u."""
 
     def memory(self, vertices: int, number: int) -> int:
-        """Bytes that a run keeps for each instance of the state, in numbers of so many bytes."""
+        """Return the memory of a run per batch member [bytes].
+
+        Args:
+            vertices: Number of vertices.
+            number: Size of a floating-point number [bytes].
+        """
         return 0
 
 
 class AccelerationRun(ABC):
-    """An acceleration at work."""
+    """Accelerated run on one problem."""
 
     guarded: bool = True
-    """Whether it must observe the residual to stay stable."""
+    """True if the run must observe the residual to stay stable."""
 
     @property
     def follows(self) -> tuple[np.ndarray, ...]:
-        """Records that are u, and must be where something else than sweeps has changed that."""
+        """Padded vectors equal to u that must be updated whenever u changes outside of sweeps."""
         return ()
 
     @property
     def caution(self) -> Any:
-        """How far a run with other stencils is to accelerate, for its `resume`."""
+        """State of the safeguard, passed to `resume` of the next run after an exchange of stencils."""
         return None
 
     def resume(self, caution: Any) -> None:  # noqa: B027
-        """Accelerate no further than a run before this one, whose stencils were exchanged, did last."""
+        """Continue with the safeguard state of an earlier run whose stencils were exchanged."""
 
     @abstractmethod
     def ahead(self, iterations: int) -> Any:
-        """What `accelerate` needs for the next sweeps, with `phases`: how many follow a sweep."""
+        """Return the data of `accelerate` for the next sweeps, with `phases` per sweep."""
 
     def notes(self, copy: int = 0) -> list[str]:
-        """Sentences for the report."""
+        """Return notes for the report."""
         return []
 
     def start_at(self, balances: Balances) -> None:  # noqa: B027
-        """Take note of the balances of all copies where a solve starts."""
+        """Record initial balances of all batch members."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """See how far the residual has come; True when that led to another u."""
+        """Record the residual of a batch member; return True if u was reset."""
         return False
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
-        """See how far the residuals of all active copies have come; (copies,) which have another u."""
+        """Record the residuals of all active batch members.
+
+        Args:
+            balances: Balances of the batch.
+            active: Active batch members.
+
+        Returns:
+            (copies,) True for members whose u was reset.
+        """
         moved = np.zeros(balances.residual.shape, bool)
         for copy in active.tolist():
             moved[copy] = self.observe(balances[copy], copy)
@@ -74,13 +87,13 @@ class AccelerationRun(ABC):
 
 
 class NoMemory(NamedTuple):
-    """Sweeps as they are. phases: how many phases follow a sweep."""
+    """Unaccelerated sweeps; `phases` is the number of phases after a sweep."""
 
     phases: Any
 
 
 class Unaccelerated(AccelerationRun):
-    """Nothing follows a sweep."""
+    """Run without acceleration."""
 
     guarded = False
 
@@ -90,7 +103,7 @@ class Unaccelerated(AccelerationRun):
 
 @generic
 def accelerate(acceleration, team, phase, iteration, u):
-    """Improve u after a sweep, in the phases from `phase` on; returns the one that follows."""
+    """Accelerate u after a sweep, from `phase` on; return the next phase."""
 
 
 @accelerate.of(NoMemory)

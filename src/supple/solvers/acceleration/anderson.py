@@ -1,8 +1,8 @@
-"""Anderson acceleration of a sweep [Walker and Ni 2011; Peng et al. 2018 for projective dynamics].
+"""Anderson acceleration of sweeps [Walker and Ni 2011; Peng et al. 2018 for projective dynamics].
 
-A sweep takes x to g(x), and f = g(x) - x vanishes in equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and
-Δgᵢ of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimises |f - Σ cᵢ Δfᵢ|. It needs no estimate of
-the convergence rate.
+A sweep maps x to g(x), and f = g(x) - x vanishes at equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and Δgᵢ
+of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimizes |f - Σ cᵢ Δfᵢ|. No estimate of the
+convergence rate is required.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMe
 from supple.words import counted
 
 LONGEST_WINDOW = 30
-"""One thread eliminates a system of this size after every sweep; longer windows have not been tried."""
+"""Largest window tested; one thread eliminates a system of this size after every sweep."""
 
 
 @dataclass(frozen=True)
 class Anderson(Acceleration):
-    """Combines the last `window` sweeps; needs no estimate of anything."""
+    """Anderson acceleration over the last `window` sweeps; requires no estimate of the convergence rate."""
 
     kind: ClassVar[str] = "anderson"
 
@@ -44,12 +44,12 @@ class Anderson(Acceleration):
 
 
 def _sizes(window: int) -> tuple[int, int]:
-    """m and m' of the memory."""
+    """Return the sizes m and m' of `AndersonMemory`."""
     return 4 * (window // 4 + 1), ROWS * (window // ROWS + 1)
 
 
 def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemory]:
-    """For the best u, and for earlier sweeps."""
+    """Allocate the best u and the memory of earlier sweeps."""
     copies, shape, (columns, rows) = problem.copies, problem.u.shape, _sizes(window)
     return problem.zeros(shape), AndersonMemory(
         phases=3,
@@ -67,13 +67,16 @@ def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemo
 
 
 RISEN = 2.0
-"""How many times its least the residual may be before earlier sweeps are forgotten, with friction."""
+"""With friction, growth of the residual over its minimum at which earlier sweeps are discarded."""
 
 
 class AndersonRun(AccelerationRun):
-    """Up to `window` earlier sweeps, and a safeguard: where the energy has risen since the last look,
-    u goes back to where it was least, and the window begins anew with half its length, which grows again.
-    Friction has no energy that must fall: there the residual is looked at, and u stays."""
+    """Anderson acceleration of one problem, with a safeguard.
+
+    If the energy has increased since the last check, u returns to the state of lowest energy, and the window
+    restarts at half its length and grows again. Frictional forces have no energy that must decrease: with
+    friction the residual is checked instead, and u is kept.
+    """
 
     def __init__(self, window: int, problem: Problem) -> None:
         self.problem, self._window = problem, window
@@ -123,8 +126,10 @@ class AndersonRun(AccelerationRun):
         return self._memory
 
     def _see_to_it(self) -> None:
-        """Do for all copies at once what looks at each have left to do, before they move on. Those that went
-        back are where they were best, and those that have ended stay where they are."""
+        """Apply the updates deferred by checks to all batch members at once, before the next sweep.
+
+        Members that were reset already are at their best state, and finished members do not move.
+        """
         if self._better:
             self.problem.device.assign(self._best, self.problem.u)
         if self._widened:
@@ -132,7 +137,7 @@ class AndersonRun(AccelerationRun):
         self._better = self._widened = False
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Remember the best u, or go back to it and start over; True when it went back."""
+        """Keep the best u, or return to it and restart the window; return True after a reset."""
         if self.problem.following.rough:
             return self._observe_friction(balance, copy)
         residual = np.array([balance.residual])
@@ -146,15 +151,24 @@ class AndersonRun(AccelerationRun):
         return moved
 
     def start_at(self, balances: Balances) -> None:
-        """Know the residuals where the solve starts, or where stencils were exchanged; without friction not
-        with barrier contact and followers, which change the energy on the way."""
+        """Record residuals at the start of a solve or after an exchange of stencils.
+
+        They are not used without friction if barrier contact or follower loads change the energy during the
+        solve.
+        """
         if not self.problem.room and not self.problem.model.followers:
             self._start_residual = balances.residual.copy()
         elif self._confined_friction:
             self._least[:] = balances.residual
 
     def _observe_energies(self, finite: np.ndarray, residual: np.ndarray, copies: np.ndarray) -> np.ndarray:
-        """(k,) which of these copies went back; finite (k,): whether their forces are; residual (k,) [N]."""
+        """Check the energies of batch members; return (k,) True for members that were reset.
+
+        Args:
+            finite: (k,) True if the forces are finite.
+            residual: (k,) residuals [N].
+            copies: (k,) batch members.
+        """
         measures, window = self.problem.measures, self._memory.window
         energy = measures.energies_seen()[copies]
         if self._start_residual is not None:
@@ -172,7 +186,7 @@ class AndersonRun(AccelerationRun):
         window[narrow] += 1
         self._better |= len(good) > 0
         self._widened |= len(narrow) > 0
-        if self.problem.copies == 1:  # others may move it
+        if self.problem.copies == 1:  # u may be moved by others
             self._see_to_it()
         for copy in copies[risen].tolist():
             for array in (self.problem.u, self._memory.x):
@@ -181,7 +195,7 @@ class AndersonRun(AccelerationRun):
         return risen
 
     def _start_energies(self) -> np.ndarray:
-        """(copies,) E(u) [J] where the solve started, infinite where it is not finite."""
+        """(copies,) E(u) [J] at the start of the solve, infinite if not finite."""
         p = self.problem
         here = p.zeros(p.u.shape)
         p.device.assign(here, p.u)
@@ -191,7 +205,7 @@ class AndersonRun(AccelerationRun):
         return np.where(np.isfinite(energies), energies, np.inf)
 
     def _start_over(self, copy: int) -> None:
-        """With half the window."""
+        """Discard earlier sweeps and halve the window."""
         known, window = self._memory.known, self._memory.window
         self.problem.device.pull(known)
         known[copy] = 0
@@ -201,8 +215,11 @@ class AndersonRun(AccelerationRun):
         self.restarts[copy] += 1
 
     def _observe_friction(self, balance: Balance, copy: int) -> bool:
-        """Start over where the residual has risen much; with barrier contact from the u where it was least,
-        with plain sweeps for a number of looks that doubles each time."""
+        """Restart if the residual has grown by `RISEN`; return True if u was reset.
+
+        With barrier contact, u returns to the state of the smallest residual, and unaccelerated sweeps follow
+        for a number of checks that doubles each time.
+        """
         window, confined = self._memory.window, self._confined_friction
         plain = confined and window[copy] == 0
         risen = not balance.residual <= RISEN * self._least[copy] and not plain

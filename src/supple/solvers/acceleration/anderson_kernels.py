@@ -1,8 +1,8 @@
-"""What follows a sweep with Anderson acceleration: three phases.
+"""Kernels of Anderson acceleration: three phases after each sweep.
 
-A sweep takes x to g(x), and f = g(x) - x vanishes in equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and
-Δgᵢ of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimises |f - Σ cᵢ Δfᵢ|. It needs no estimate of
-the convergence rate.
+A sweep maps x to g(x), and f = g(x) - x vanishes at equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and Δgᵢ
+of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimizes |f - Σ cᵢ Δfᵢ|. No estimate of the
+convergence rate is required.
 """
 
 from __future__ import annotations
@@ -31,23 +31,35 @@ from supple.kernels import (
 from supple.solvers.acceleration.acceleration import accelerate
 
 PARTS = 128
-"""Parts in which sums over all vertices are formed, so that their order never changes."""
+"""Number of blocks of sums over all vertices, fixed so that the summation order never changes."""
 
 GROWTH = 2.0
-"""How much |f| may grow from one sweep to the next before earlier ones are forgotten. A choice, not a
-measurement."""
+"""Growth of |f| between sweeps at which earlier sweeps are discarded. A choice, not a measurement."""
 
 REGULARISATION = 1e-10
-"""Added to the diagonal of ΔFᵀΔF, relative to its trace: well above the rounding of its sums, 1e-16."""
+"""Regularization ε relative to the trace of ΔFᵀΔF, added to its diagonal.
+
+It is well above the rounding of the sums, 1e-16.
+"""
 
 
 class AndersonMemory(NamedTuple):
-    """phases: how many follow a sweep; slot (copies,): where f and g of this sweep go; known (copies,): how
-    many earlier ones are remembered; window (copies,): how many of them may be used; x: records before
-    the sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
-    (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m', m):
-    ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4 and m' of ROWS,
-    both greater than the largest window."""
+    """Memory of Anderson acceleration in device memory.
+
+    m is a multiple of 4 and m' a multiple of ROWS; both are greater than the largest window.
+
+    Attributes:
+        phases: Number of phases after a sweep.
+        slot: (copies,) column of f and g of this sweep.
+        known: (copies,) number of stored earlier sweeps.
+        window: (copies,) number of earlier sweeps that may be used.
+        x: Padded vectors x before the sweep.
+        f, g: (m, records, 4) values of this sweep and, cyclically before it, of earlier ones.
+        parts: (copies, PARTS, m) partial sums of products.
+        products: (copies, m, m) products fᵢ · fⱼ.
+        system: (copies, m', m) matrix ΔFᵀΔF and right-hand side ΔFᵀf.
+        mix: (copies, m) weight of gᵢ in the next x.
+    """
 
     phases: Any
     slot: Any
@@ -64,13 +76,15 @@ class AndersonMemory(NamedTuple):
 
 @physics
 def _back(slot, steps, columns):
-    """The place of f and g that many sweeps before those at a slot; a division would take longer."""
+    """Return the column of f and g `steps` sweeps before `slot`; a division would be slower."""
     return slot - steps if slot >= steps else slot - steps + columns
 
 
 class Remember(NamedTuple):
-    """f and g of this sweep, and the parts of the products of f with itself and earlier ones; count: records
-    of a copy of the state."""
+    """Store f and g of this sweep, and partial products of f with itself and earlier ones.
+
+    `count` is the number of padded vectors of a batch member.
+    """
 
     memory: Any
     u: Any
@@ -82,7 +96,7 @@ def _remember(work, item):
     a, u, count = work.memory, work.u, work.count
     columns = len(a.f)
     size, stride = -(-count // PARTS), RECORD * len(a.x)
-    part = number(item) // columns  # those who read the same u and x are close together
+    part = number(item) // columns  # adjacent items read the same u and x
     column = number(item) - part * columns
     copy = copy_of(item)
     age = _back(a.slot[copy], column, columns)
@@ -109,8 +123,10 @@ def _remember(work, item):
 
 
 class Weigh(NamedTuple):
-    """c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf over the latest differences, by elimination; none after f has grown much,
-    after which earlier sweeps are forgotten."""
+    """Compute c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf over the latest differences by elimination.
+
+    If f has grown by `GROWTH`, c is 0 and earlier sweeps are discarded.
+    """
 
     memory: Any
 
@@ -160,7 +176,7 @@ def _four(parts, copy, part, k):
 
 @physics
 def _sixteen(parts, copy, part, k):
-    """The sum of sixteen parts; a thread of a device waits for all of them at once."""
+    """Sum sixteen blocks; a device thread loads all of them at once."""
     return (_four(parts, copy, part, k) + _four(parts, copy, part + 4, k)) + (
         _four(parts, copy, part + 8, k) + _four(parts, copy, part + 12, k)
     )
@@ -168,7 +184,7 @@ def _sixteen(parts, copy, part, k):
 
 @physics
 def _assemble(a, copy, now, used, first, step):
-    """ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; this thread's columns. Returns ε."""
+    """Assemble this thread's columns of ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; return ε."""
     columns, F = len(a.f), a.products
     trace, newer = 1e-200, now
     for i in range(used):
@@ -194,8 +210,10 @@ def _assemble(a, copy, now, used, first, step):
 
 @physics
 def _eliminate(a, item, copy, used, least, first, step):
-    """Turn the last column of a positive definite system into its solution [Gauss and Jordan]. No pivot is
-    below the least there is without rounding."""
+    """Replace the last column of a positive definite system by its solution [Gauss and Jordan].
+
+    Pivots are bounded below by `least`, their smallest value without rounding.
+    """
     M = a.system
     for pivot in range(used):
         together(item)
@@ -203,7 +221,7 @@ def _eliminate(a, item, copy, used, least, first, step):
         while j <= used:
             if j > pivot:
                 value = M[copy, pivot, j] / max(M[copy, pivot, pivot], least)
-                for i in range(0, used, ROWS):  # rows beyond the last may change, too
+                for i in range(0, used, ROWS):  # may also change rows beyond the last
                     p = _minus(_rows(M, copy, i, j), value, _rows(M, copy, i, pivot))
                     q = _minus(_rows(M, copy, i + 4, j), value, _rows(M, copy, i + 4, pivot))
                     r = _minus(_rows(M, copy, i + 8, j), value, _rows(M, copy, i + 8, pivot))
@@ -216,7 +234,7 @@ def _eliminate(a, item, copy, used, least, first, step):
 
 
 ROWS = 12
-"""Rows of a system that are read before one is written: a thread of a device waits for all at once."""
+"""Rows of a system that are read before one is written: a device thread loads all of them at once."""
 
 
 @physics
@@ -226,7 +244,7 @@ def _rows(M, copy, i, j):
 
 @physics
 def _minus(a, s, b):
-    """a - s b."""
+    """Return a - s b."""
     return a[0] - s * b[0], a[1] - s * b[1], a[2] - s * b[2], a[3] - s * b[3]
 
 
@@ -237,7 +255,7 @@ def _put_rows(M, copy, i, j, values):
 
 
 class Mix(NamedTuple):
-    """x = g - Σ cᵢ Δgᵢ = g + Σ mixᵢ (gᵢ - g) for `count` records in blocks of `size`."""
+    """x = g - Σ cᵢ Δgᵢ = g + Σ mixᵢ (gᵢ - g) for `count` padded vectors in blocks of `size`."""
 
     memory: Any
     u: Any
@@ -254,11 +272,11 @@ def _mix(work, block):
     start = RECORD * offset_of(block)
     i = start + RECORD * number(block) * size + first
     end = start + RECORD * min(count, (number(block) + 1) * size)
-    now = _back(a.slot[copy], 1, columns)  # which has moved on
+    now = _back(a.slot[copy], 1, columns)  # the slot has already advanced
     while i < end:
-        i = min(i, end - width)  # the last pack of all takes some numbers a second time
+        i = min(i, end - width)  # the last pack recomputes some numbers
         g = numbers_at(a.g, block, stride * now + i)
-        change = 0.0 * g  # summed up by itself, since it is small against g
+        change = 0.0 * g  # summed separately, since it is small compared to g
         for k in range(0, columns, 4):
             first_two = _pull(a, block, k, now, g, i) + _pull(a, block, k + 1, now, g, i)
             last_two = _pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)
@@ -271,7 +289,7 @@ def _mix(work, block):
 
 @physics
 def _pull(a, place, column, now, g, i):
-    """mixᵢ (gᵢ - g); where nothing of gᵢ is used it may hold NaN, and g stands for it."""
+    """Return mixᵢ (gᵢ - g); an unused gᵢ may contain NaN and is replaced by g."""
     share = a.mix[copy_of(place), column]
     source = column if share != 0.0 else now
     return share * (numbers_at(a.g, place, RECORD * len(a.x) * source + i) - g)

@@ -1,4 +1,4 @@
-"""Chebyshev semi-iterative acceleration of a sweep [PBNG section 7.3, Wang 2015]."""
+"""Chebyshev semi-iterative acceleration of sweeps [PBNG section 7.3, Wang 2015]."""
 
 from __future__ import annotations
 
@@ -16,15 +16,23 @@ from supple.solvers.acceleration.acceleration import Acceleration, AccelerationR
 from supple.words import counted
 
 GROWTH = 4.0
-"""How far the residual may rise above its lowest before the acceleration starts over. A choice."""
+"""Growth of the residual over its minimum at which the acceleration restarts. A choice."""
 
 AHEAD = 512
-"""For how many sweeps weights are computed at once."""
+"""Number of sweeps for which weights are computed at once."""
 
 
 class ChebyshevMemory(NamedTuple):
-    """phases: how many follow a sweep; weights (copies, AHEAD): ω of each sweep; first: the number of the
-    next among them; gamma (copies,); current xˡ and previous xˡ⁻¹ records."""
+    """Data of Chebyshev acceleration in device memory.
+
+    Attributes:
+        phases: Number of phases after a sweep.
+        weights: (copies, AHEAD) weight ω of each sweep.
+        first: Index of the next weight.
+        gamma: (copies,) relaxation γ.
+        current: Padded vectors xˡ.
+        previous: Padded vectors xˡ⁻¹.
+    """
 
     phases: Any
     weights: Any
@@ -35,7 +43,7 @@ class ChebyshevMemory(NamedTuple):
 
 
 class Extrapolate(NamedTuple):
-    """With the ω of a sweep, x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
+    """x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹ with the ω of a sweep, then xˡ⁻¹ ← xˡ and xˡ ← x."""
 
     memory: Any
     sweep: Any
@@ -63,9 +71,9 @@ def _chebyshev(acceleration, team, phase, iteration, u):
 
 @dataclass(frozen=True)
 class Chebyshev(Acceleration):
-    """Extrapolates with the estimated convergence rate rho and the relaxation gamma from sweep `start` on.
-    The paper has 0.95, 1.7 and 0; these reduce the residual of its twisted block a hundred times further
-    within 160 sweeps."""
+    """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `start` on.
+    The paper uses 0.95, 1.7 and 0; the defaults reduce the residual of its twisted block a hundred times
+    further within 160 sweeps."""
 
     kind: ClassVar[str] = "chebyshev"
 
@@ -87,8 +95,7 @@ class Chebyshev(Acceleration):
 
 @dataclass(frozen=True)
 class PaperChebyshev(Chebyshev):
-    """Chebyshev with the settings of the paper, ρ = 0.95 and γ = 1.7 from the first sweep on
-    [PBNG section 7.3]."""
+    """Chebyshev with the paper's ρ = 0.95 and γ = 1.7 from the first sweep on [PBNG section 7.3]."""
 
     kind: ClassVar[str] = "paper_chebyshev"
 
@@ -98,9 +105,12 @@ class PaperChebyshev(Chebyshev):
 
 
 class ChebyshevRun(AccelerationRun):
-    """The weights ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ) from sweep `start` on, and a safeguard:
-    when the residual rises, the weights start over with an estimate ρ further from 1; once ρ is 0, which is
-    no acceleration, it may rise as it does without one. Every copy of the state has its own."""
+    """Chebyshev acceleration of one problem, with a safeguard for each batch member.
+
+    The weights from sweep `start` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the residual is
+    not finite or grows by `GROWTH`, u returns to its best state and the weights restart with ρ further from
+    1. With ρ = 0, no acceleration, a finite residual may grow freely.
+    """
 
     called = "Chebyshev"
 
@@ -139,14 +149,14 @@ class ChebyshevRun(AccelerationRun):
         return memory
 
     def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
-        """ω of `count` sweeps from a sweep on."""
+        """Return ω of `count` sweeps from `sweep` on."""
         known = self._known.setdefault(rho, [1.0] * (self.start + 1) + [2 / (2 - rho * rho)])
         while len(known) < sweep + count:
             known.append(4 / (4 - rho * rho * known[-1]))
         return known[sweep : sweep + count]
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Remember the best u, or go back to it and start over; True when it went back."""
+        """Keep the best u, or return to it and restart the weights; return True after a reset."""
         if balance.finite and balance.residual < self._best_residual[copy]:
             self.problem.device.assign(self._best, self.problem.u, copy)
             self._best_residual[copy] = balance.residual
@@ -157,7 +167,7 @@ class ChebyshevRun(AccelerationRun):
         for array in (self.problem.u, self.current, self.previous):
             self.problem.device.assign(array, self._best, copy)
         self._sweep[copy] = 0
-        self._used = self._weights.shape[1]  # they are others from now on
+        self._used = self._weights.shape[1]  # weights must be recomputed
         self._calm(copy)
         self.restarts[copy] += 1
         return True

@@ -1,4 +1,4 @@
-"""Successive over-relaxation: within a sweep, and from sweep to sweep [PBNG section 7.3]."""
+"""Successive over-relaxation within sweeps, and between sweeps [PBNG section 7.3]."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from supple.solvers.acceleration.chebyshev import Chebyshev, ChebyshevRun
 
 @dataclass(frozen=True)
 class SOR(Acceleration):
-    """Every vertex goes omega times its step within the sweep, above 1 further than it would by itself: the
-    textbook's over-relaxation of Gauss-Seidel."""
+    """Textbook over-relaxation of Gauss-Seidel: scales each vertex step by omega within the sweep."""
 
     kind: ClassVar[str] = "sor"
 
@@ -33,8 +32,8 @@ class SOR(Acceleration):
 
 @dataclass(frozen=True)
 class PaperSOR(Acceleration):
-    """What the paper calls SOR: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹, from the sweep before the
-    last one [PBNG section 7.3]. That is Chebyshev's with a constant ω and γ = 1."""
+    """The paper's SOR [PBNG section 7.3]: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹.
+    xˡ⁻¹ is the state before the previous sweep. This equals Chebyshev with constant ω and γ = 1."""
 
     kind: ClassVar[str] = "paper_sor"
 
@@ -51,8 +50,10 @@ class PaperSOR(Acceleration):
 
 
 class TwoStepRun(ChebyshevRun):
-    """Chebyshev's run whose weights are ω from the second sweep on; where the residual rises much they start
-    over half as far from 1."""
+    """Chebyshev run with constant weight ω from the second sweep on.
+
+    If the residual grows by `GROWTH`, the weights restart with ω half as far from 1.
+    """
 
     called = "SOR"
 

@@ -1,2 +1,1 @@
-"""What Newton steps are made of: systems, directions, paths along which elements turn, line searches; and
-what one step says of a state: its certificate."""
+"""Building blocks of Newton's method: linear systems, rotation paths, line searches and error estimates."""

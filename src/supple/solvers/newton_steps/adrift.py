@@ -1,7 +1,7 @@
-"""Bodies that nothing holds: to move one as a whole takes no force.
+"""Rigid-body modes of bodies without Dirichlet conditions, and conjugate gradients deflated by them.
 
-Along such motions the curvature of the energy is 0 but for rounding and, since H (ω × x) = ω × g, for the
-forces -g that are left, so that its sign says nothing of whether an equilibrium is stable.
+The curvature of the energy along such a motion is 0 up to rounding and, since H (ω × x) = ω × g, up to the
+residual forces -g. Its sign therefore says nothing about the stability of an equilibrium.
 """
 
 from __future__ import annotations
@@ -14,20 +14,35 @@ from supple.linear import Matrix, NotPositive, Parts
 from supple.linear.solvers import rigid_motions
 
 FREE = 1e-9
-"""Part of the stiffness of vertices with which a motion may be resisted that counts as free."""
+"""A motion is free if its resistance is below this fraction of the stiffness of the vertices."""
 
 STILL = 1e-9
-"""Motions whose largest displacement is below this part of what a vertex may do are none: of a part that is a
-point, or a line, turning about itself."""
+"""Smallest displacement of a motion as a fraction of a unit displacement.
+
+Smaller ones are rotations of a component that is a point, or of a line about itself.
+"""
 
 
 class Drift:
-    """The motions of parts as a whole, translations, rotations and what they add up to, such as a rotation
-    about the one vertex at which a body is pinned, that are free. free (parts, 6): which of six motions of
-    each; motions (f, 3, 6), 0 where one is not free; grams (parts, 6, 6): the inverses of their products."""
+    """Free rigid motions of connected components: translations, rotations and their linear combinations.
+
+    A combination is, for instance, the rotation about the only pinned vertex of a body.
+
+    Attributes:
+        free: (parts, 6) True for the free ones among the six motions of each component.
+        motions: (f, 3, 6) motions of the free vertices, 0 for motions that are not free.
+        grams: (parts, 6, 6) pseudo-inverses of the Gram matrices of the motions.
+    """
 
     def __init__(self, H: Matrix, positions: np.ndarray, forces: np.ndarray, parts: Parts) -> None:
-        """Of H at free vertices at positions (f, 3) [m], on which net forces (f, 3) [N] act."""
+        """Find the free motions of each component.
+
+        Args:
+            H: Hessian of the free vertices.
+            positions: (f, 3) positions [m].
+            forces: (f, 3) net forces [N].
+            parts: Connected components.
+        """
         f, self.parts = len(positions), parts
         number, size = parts.number, np.bincount(parts.number, minlength=parts.count)
         offset = positions - (parts.sums(positions) / size[:, None])[number]
@@ -48,7 +63,7 @@ class Drift:
         self.grams = np.linalg.pinv(parts.sums(products), hermitian=True)
 
     def without(self, vector: np.ndarray) -> np.ndarray:
-        """A vector (3 f,) less its part along free motions."""
+        """Return a vector (3 f,) with its components along free motions projected out."""
         v = vector.reshape(-1, 3)
         along = self.parts.sums(np.einsum("fia,fi->fa", self.motions, v))
         motion = np.einsum("pab,pb->pa", self.grams, along)[self.parts.number]
@@ -56,8 +71,16 @@ class Drift:
 
 
 def _free(motions: np.ndarray, missing: np.ndarray, stiffness: float) -> tuple[np.ndarray, np.ndarray]:
-    """Six sums of motions (k, 3, 6) of one part, those first that meet the least of the forces missing
-    (k, 3, 6) [N/m], and which of them (6,) meet none."""
+    """Combine the motions of one component and test each combination for zero stiffness.
+
+    Args:
+        motions: (k, 3, 6) motions.
+        missing: (k, 3, 6) forces that resist the motions [N/m].
+        stiffness: Largest stiffness of the component [N/m].
+
+    Returns:
+        Six combinations (k, 3, 6) in order of increasing resistance, and (6,) True for the free ones.
+    """
     across = np.linalg.svd(np.linalg.qr(missing.reshape(-1, 6), mode="r"))[2][::-1].T
     mixed, resisted = motions @ across, np.abs(missing @ across).max(axis=(0, 1))
     most = np.abs(mixed).max(axis=(0, 1))
@@ -68,9 +91,25 @@ def solve_beside(
     drift: Drift, H: Matrix, M: Callable[[np.ndarray], np.ndarray], b: np.ndarray, accuracy: float,
     iterations: int,
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:  # fmt: skip
-    """x (3 f,) with H x = b beside free motions, by conjugate gradients that are preconditioned by M, to this
-    accuracy, with the b of each part scaled to the same √(b·Mb); a direction p without free motions along
-    which p · H p ≤ 0, if they meet one; and √(r·Mr) of each part, of what it was at x = 0."""
+    """Solve H x = b in the complement of the free motions by preconditioned, deflated conjugate gradients.
+
+    The right-hand side of each component is scaled to the same √(b·Mb).
+
+    Args:
+        drift: Free rigid motions.
+        H: Hessian of the free vertices.
+        M: Preconditioner.
+        b: (3 f,) right-hand side.
+        accuracy: Tolerance of √(r·Mr) relative to its value at x = 0.
+        iterations: Iteration limit.
+
+    Returns:
+        x (3 f,); a direction p in the complement with p · H p ≤ 0, or None if the iterations met none;
+        √(r·Mr) of each component relative to its value at x = 0.
+
+    Raises:
+        NotPositive: The preconditioner is not positive definite.
+    """
     parts, r = drift.parts, drift.without(b)
     z = drift.without(M(r))
 

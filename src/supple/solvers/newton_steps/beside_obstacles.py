@@ -1,11 +1,11 @@
-"""Newton steps where obstacles are touched: an active set of vertices that are held by what pushes them.
+"""Active-set Newton steps for problems in contact with obstacles.
 
-A step is made by another problem, in which vertices that obstacles push are held along the normals, and those
-that stick wholly, while friction acts on those that slide as it did before the step. Then vertices are put
-out of obstacles, and who is pushed is found anew. That ends where nothing changes any more, which is in
-balance. Where the residual did not fall, sweeps follow instead: they are what finds a far away active set.
-Descent sweeps twice as long after every further step in a row that is rejected, so that the linear systems of
-rejected steps never cost much more than the sweeps between them.
+Each step solves a second problem without obstacles. There, vertices in contact are constrained along the
+contact normals, sticking vertices are fully constrained, and friction on sliding vertices keeps its value
+from the start of the step. Then vertices are projected out of the obstacles and the active set is detected
+again. An unchanged active set means equilibrium. If the residual did not decrease, sweeps replace the step:
+they find an active set that is far away. After every further rejected step in a row, `Descent` runs twice as
+many sweeps, so that the linear systems of rejected steps never cost much more than the sweeps between them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from supple.solvers.solver import Run
 from supple.words import counted
 
 SWEEPS = 10
-"""In place of a step that leads nowhere."""
+"""Sweeps that replace a rejected step."""
 
 Stepping = Callable[[Problem], Callable[[], None]]
-"""Makes steps of a problem without obstacles."""
+"""Returns a step function for a problem without obstacles."""
 
 
 def step_beside_obstacles(problem: Problem, stepping: Stepping) -> bool:
-    """One step of a problem with obstacles, on the CPU; False where sweeps had to make it."""
+    """Make one active-set step on the CPU; return False if it was rejected and replaced by sweeps."""
     before, start = problem.balance().residual, present(problem)
     twin = touching_twin(problem)
     stepping(twin)()
@@ -50,14 +50,19 @@ def step_beside_obstacles(problem: Problem, stepping: Stepping) -> bool:
 
 
 class Stepper(Protocol):
-    """Makes one Newton step after the other."""
+    """Newton iteration, advanced step by step."""
 
     def step(self) -> None: ...
 
 
 class BesideObstacles:
-    """The second phase of descent on a problem with obstacles. make: what makes the steps of a problem
-    without any, to a tolerance."""
+    """Second phase of `Descent` on a problem with obstacles.
+
+    Args:
+        problem: Problem with obstacles.
+        make: Returns a stepper for a problem without obstacles and a tolerance.
+        tolerance: Imbalance to reach.
+    """
 
     def __init__(self, problem: Problem, make: Callable[[Problem, float], Stepper], tolerance: float) -> None:
         self.problem, self.tolerance, self._make = problem, tolerance, make
@@ -67,7 +72,7 @@ class BesideObstacles:
         self._sweeping: Run | None = None
 
     def step(self) -> None:
-        """A Newton step, or sweeps after rejected ones: those of 0, 2, 4, 8 ... further steps."""
+        """Make a Newton step, or sweeps: after rejections, the next 0, 2, 4, 8 ... steps are sweeps."""
         self._steps += 1
         if self._pause:
             self._sweep()
@@ -88,7 +93,7 @@ class BesideObstacles:
         self._swept += 1
 
     def observe(self, balance: Balance) -> bool:
-        """Show the residual to the sweeps between Newton steps; True where they start over from elsewhere."""
+        """Pass the residual to the sweeps between Newton steps; True if they restarted from another u."""
         return self._sweeping is not None and self._sweeping.observe(balance)
 
     def notes(self) -> list[str]:

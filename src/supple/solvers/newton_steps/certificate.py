@@ -1,7 +1,8 @@
-"""How far a state is from the equilibrium: one Newton step says it, beside what stiffness hides in forces.
+"""A-posteriori estimate of the distance to the equilibrium by one Newton step.
 
-With the net forces r and the Hessian H there, d with H d = r is how far the equilibrium is, and ½ d · r how
-much lower its energy: to second order, which near the equilibrium is all there is.
+With the net forces r and the Hessian H, the solution d of H d = r is the displacement to the equilibrium, and
+½ d · r is the energy above it, both to second order. Unlike residual norms, d is not dominated by the
+stiffest elements.
 """
 
 from __future__ import annotations
@@ -20,13 +21,20 @@ from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solvers.newton_steps.twin import exact_twin
 
 ACCURACY = 1e-2
-"""Of d, in the norm of the energy."""
+"""Relative accuracy of d in the energy norm."""
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Of one body to its equilibrium: position, the largest distance of a vertex [m]; energy, what is left to
-    be released [J]; size: its largest extent at rest [m]; displacement: the largest of its vertices [m]."""
+    """Estimated distance of one body to its equilibrium.
+
+    Attributes:
+        body: Name of the body.
+        position: Largest distance of a vertex [m].
+        energy: Energy above the equilibrium [J].
+        size: Largest extent at rest [m].
+        displacement: Largest displacement of a vertex [m].
+    """
 
     body: str
     position: float
@@ -36,12 +44,12 @@ class Distance:
 
     @property
     def of_size(self) -> float:
-        """position / size."""
+        """Ratio position / size."""
         return self.position / self.size if self.size else 0.0
 
     @property
     def of_displacement(self) -> float:
-        """position / displacement; infinite where only the equilibrium is displaced."""
+        """Ratio position / displacement; infinite if the body is undisplaced but its equilibrium is not."""
         return (
             self.position / self.displacement if self.displacement else float(np.inf if self.position else 0)
         )
@@ -49,9 +57,15 @@ class Distance:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The distance of every body, in the order of the scene. stable: whether the energy is convex there in
-    all directions that were looked at, beside motions of whole bodies that nothing holds. curvature: the
-    smallest that was seen, p · H p / |p|² [N/m], where that is known. seconds: what it took to find out."""
+    """Error estimate of a state: distances to the equilibrium, and stability.
+
+    Attributes:
+        bodies: Distances of the bodies in the order of the scene.
+        stable: True if the energy is convex along all directions that were examined, except rigid motions of
+            unconstrained bodies.
+        curvature: Smallest curvature met, p · H p / |p|² [N/m], if known.
+        seconds: Computing time.
+    """
 
     bodies: tuple[Distance, ...]
     stable: bool
@@ -60,12 +74,12 @@ class Certificate:
 
     @property
     def worst(self) -> Distance:
-        """Of the body that is farthest off for its size."""
+        """Distance of the body with the largest `of_size`."""
         return max(self.bodies, key=lambda body: body.of_size)
 
     @property
     def energy(self) -> float:
-        """What is left to be released [J]."""
+        """Total energy above the equilibrium [J]."""
         return sum(body.energy for body in self.bodies)
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,14 +105,20 @@ class Certificate:
 
 
 def prepare(problem: Problem) -> None:
-    """Find what does not depend on the state, so that it counts as set-up."""
+    """Compute the state-independent data of error estimates, so that its time counts as set-up."""
     twin = exact_twin(problem)
     twin.shared("linearisation", lambda: Linearisation(twin))
 
 
 def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Certificate:
-    """The certificate of a problem's u, of one copy of the state. exact: a problem in float64 with the state
-    of which u is the rounded one; how far rounding has moved vertices is then added to the distances."""
+    """Estimate the error of the problem's u.
+
+    Args:
+        problem: Problem with its u.
+        copy: Batch member.
+        exact: Problem in float64 whose rounded state is u. The distances then include the displacement by
+            rounding.
+    """
     began = perf_counter()
     twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
     balance = twin.balance()
@@ -111,7 +131,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     states = twin.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
     bodies = distances(twin.model, d, net, u)
-    if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
+    if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # no estimate
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
@@ -124,8 +144,11 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
 
 
 def _held_by_friction(problem: Problem, copy: int) -> bool:
-    """Whether the energy falls in no direction in which vertices with friction rest: any that slide cost work
-    of first order in their way, and a negative curvature gains work of second order."""
+    """True if the energy has no direction of decrease that keeps all frictional contacts at rest.
+
+    Sliding of such a vertex costs frictional work of first order in its path; negative curvature gains work
+    of second order only.
+    """
     twin = touching_twin(problem, copy, sliding=False)
     linear = twin.shared("linearisation", lambda: Linearisation(twin))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
@@ -133,18 +156,20 @@ def _held_by_friction(problem: Problem, copy: int) -> bool:
 
 
 FLAT = 1e-9
-"""Part of the stiffness of a vertex that a negative curvature must have to count beside obstacles, on which
-bodies may slide freely."""
+"""Smallest significant negative curvature with obstacles, as a fraction of the stiffness of a vertex.
+
+Bodies may slide freely on obstacles, with curvature 0 up to rounding.
+"""
 
 
 def _hardly(direction: Direction, linear: Linearisation) -> bool:
-    """Whether the curvature is 0 but for rounding."""
+    """True if negative curvature is rounding."""
     stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
 
 
 def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
-    """The largest of the vectors (n, 3) of the vertices of each body."""
+    """Largest length of the vectors (n, 3) in each body."""
     return [float(np.linalg.norm(vectors[own], axis=1).max(initial=0)) for _, own in model.body_vertices]
 
 
@@ -153,16 +178,31 @@ def _farther(body: Distance, by: float) -> Distance:
 
 
 def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[Distance, ...]:
-    """What a Newton direction d (n, 3) [m] at displacements u says of every body, on which net forces (n, 3)
-    [N] act."""
+    """Return the distance of every body to its equilibrium.
+
+    Args:
+        model: The model.
+        d: (n, 3) Newton direction [m].
+        forces: (n, 3) net forces [N].
+        u: (n, 3) displacements [m].
+    """
     return distances_of_copies(model, d[None], forces[None], u[None])[0]
 
 
 def distances_of_copies(
     model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
 ) -> list[tuple[Distance, ...]]:
-    """What Newton directions d (copies, n, 3) [m] of several copies of the state say of every body of each,
-    at displacements u, where net forces [N] act, both of the same shape."""
+    """Return the distances of the bodies of several batch members.
+
+    Args:
+        model: The model.
+        d: (copies, n, 3) Newton directions [m].
+        forces: (copies, n, 3) net forces [N].
+        u: (copies, n, 3) displacements [m].
+
+    Returns:
+        For each batch member the distances of all bodies.
+    """
     work = np.where(model.free, 0.5 * np.einsum("cni,cni->cn", d, forces), 0)
     length, moved = (np.sqrt(np.einsum("cni,cni->cn", vectors, vectors)) for vectors in (d, u))
     bodies = []

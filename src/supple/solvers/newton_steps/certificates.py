@@ -1,4 +1,4 @@
-"""The certificates of several copies of a state, as bodies of one problem where that can be."""
+"""Error estimates of several batch members, solved as bodies of one block-diagonal problem where possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from supple.solvers.newton_steps.linearisation import Linearisation
 
 
 def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, Certificate]:
-    """Of the copies that have these balances."""
+    """Estimate the errors of the batch members that have balances.
+
+    Args:
+        problem: Problem with its batch.
+        balances: Balance of each batch member.
+
+    Returns:
+        Error estimate of each batch member.
+    """
     found: dict[int, Certificate] = {}
     room = room_for(problem)
     moving = [copy for copy, balance in balances.items() if not balance.at_rest and balance.residual > 0]
@@ -26,9 +34,15 @@ def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[in
 
 
 def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Certificate]:
-    """By one linear solve; where that meets negative curvature, of the others than those that have it. Those
-    for which it is less accurate than one of their own would be are solved for once more, without the others.
-    What there is room for beyond these copies repeats the last."""
+    """Estimate errors by one linear solve of several batch members.
+
+    If the solve meets negative curvature, it is repeated without the members that caused it. Members whose
+    accuracy is below that of a solve of their own are solved again without the others. Unused slots of the
+    gathered problem repeat the last member.
+
+    Returns:
+        Error estimates of the members that could be solved; the others are left out.
+    """
     began, model, room = perf_counter(), problem.model, size_for(problem, len(copies))
     gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
     if not gathered.balance().finite:
@@ -51,7 +65,7 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Cert
 
 
 def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
-    """(room,) the most that is left of a part of each copy, of what is left of each part."""
+    """(room,) largest remaining error of each batch member over its components."""
     copy = linear.free // (linear.problem.model.vertices // room)
     most = np.zeros(room)
     np.maximum.at(most, copy, left[linear.parts.number])
@@ -59,13 +73,21 @@ def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
 
 
 def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, Certificate]:
-    """Of some of these copies, if they are fewer: what one alone is to do, or all again, is left."""
+    """Estimate errors of a smaller group together; other groups are left to the caller."""
     return _certify_together(problem, some) if 1 < len(some) < len(copies) else {}
 
 
 def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:
-    """Copies without those along whose part of the direction the energy is concave: shares, see `Direction`;
-    none where nothing is known of it."""
+    """Drop the batch members along whose part of the direction the energy is concave.
+
+    Args:
+        copies: Batch members.
+        shares: Contributions of the vertices to p · H p, see `Direction`.
+        room: Size of the gathered problem.
+
+    Returns:
+        The remaining members; none if the contributions are unknown or no member is concave.
+    """
     if shares is None:
         return []
     bent = shares.reshape(room, -1).sum(axis=1) < 0
@@ -74,12 +96,12 @@ def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int
 
 
 def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[Certificate]:
-    """Of stable copies."""
+    """Error estimates of stable batch members."""
     slopes, squares = (np.einsum("cni,cni->c", d, other).tolist() for other in (forces, d))
     found: list[Certificate] = []
     known = distances_of_copies(problem.model, d, forces, u)
     for bodies, slope, square in zip(known, slopes, squares, strict=True):
-        if not slope > 0:  # nothing is known
+        if not slope > 0:  # no estimate
             bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
         found.append(Certificate(bodies, True, slope / square if square else None, 0.0))
     return found

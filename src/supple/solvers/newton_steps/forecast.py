@@ -1,4 +1,4 @@
-"""How many further iterations a linearly converging method will need."""
+"""Convergence-rate extrapolation, and the time budget of a solve."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ import numpy as np
 from supple.kernels import compilation
 
 LOOKS = 4
-"""Looks at the imbalance from which its rate is fitted, at most."""
+"""Largest number of imbalances from which the rate is fitted."""
 
 FEWEST = 2
-"""Looks from which there is a rate. Short waves vanish first, so that early rates promise too much, if
-anything."""
+"""Smallest number of imbalances that gives a rate.
+
+Short waves vanish first, so early rates are optimistic, if anything.
+"""
 
 
 NEWTON_SWEEPS = 100
-"""Sweeps in the time of the first Newton step, about."""
+"""Approximate cost of the first Newton step in sweeps."""
 
 ON_DEVICES = 4
-"""How many times as many sweeps a Newton step takes the time of on a device."""
+"""Factor on `Descent.ahead` on a device, where a Newton step takes the time of so many times more sweeps."""
 
 
 class Forecast:
-    """The rate of log(imbalance) over the latest looks, carried on to an aim."""
+    """Extrapolation of log(imbalance) from its latest values to a target."""
 
     def __init__(self, aim: float) -> None:
         self.aim = aim
@@ -36,20 +38,23 @@ class Forecast:
         self._logarithms: list[float] = []
 
     def see(self, iteration: int, imbalance: float) -> None:
-        """An imbalance that is not finite, or that was not kept, is no progress: the last one stays."""
+        """Record the imbalance of an iteration.
+
+        A non-finite imbalance (also passed for a state that was not kept) counts as no progress: the last
+        value is repeated.
+        """
         last = self._logarithms[-1] if self._logarithms else 0.0
         self._iterations.append(iteration)
         self._logarithms.append(math.log(max(imbalance, 1e-300)) if math.isfinite(imbalance) else last)
 
     @property
     def known(self) -> bool:
-        """Whether enough was seen."""
+        """True if a rate can be fitted."""
         return len(self._iterations) >= FEWEST
 
     @property
     def remaining(self) -> float:
-        """Iterations until the imbalance is at the aim; 0 while too little was seen, infinite without
-        progress."""
+        """Predicted iterations to the target: 0 as long as no rate is known, infinite without progress."""
         if not self.known:
             return 0.0
         x, y = self._iterations[-LOOKS:], self._logarithms[-LOOKS:]
@@ -59,7 +64,7 @@ class Forecast:
 
 
 class Forecasts:
-    """Rates of log(imbalance) of many states that are looked at together, carried on to aims (copies,)."""
+    """Extrapolations of log(imbalance) of all batch members, each to its target `aim` (copies,)."""
 
     def __init__(self, copies: int) -> None:
         self.aim = np.full(copies, 1e-4)
@@ -67,7 +72,7 @@ class Forecasts:
         self._logarithms: list[np.ndarray] = []
 
     def see(self, iteration: int, imbalance: np.ndarray) -> None:
-        """(copies,); what is not finite is no progress."""
+        """Record the imbalances (copies,) of an iteration; a non-finite one counts as no progress."""
         last = self._logarithms[-1] if self._logarithms else np.zeros_like(imbalance)
         known = np.isfinite(imbalance)
         self._iterations.append(iteration)
@@ -76,8 +81,11 @@ class Forecasts:
 
     @property
     def remaining(self) -> np.ndarray:
-        """(copies,) as of one `Forecast`, from as many looks as there may be on: in the first sweeps the
-        imbalance of fine meshes may rise, and to leave the others is dear."""
+        """(copies,) predicted iterations like `Forecast.remaining`, but 0 before `LOOKS` values are recorded.
+
+        In the first sweeps the imbalance of fine meshes may rise, and separating a member from the batch is
+        expensive.
+        """
         if len(self._iterations) < LOOKS:
             return np.zeros_like(self.aim)
         rate = np.minimum(_slope(self._iterations, self._logarithms), 0.0)
@@ -87,16 +95,23 @@ class Forecasts:
 
 
 def _slope(x: list[int], y: Sequence[Any]) -> Any:
-    """Of the line that fits points best; 0 where all have the same x. For so few, NumPy takes longer to begin
-    than this to end; y: numbers, or arrays for as many lines."""
+    """Return the slope of the least-squares line through points, 0 if all x are equal.
+
+    y contains numbers, or arrays for several lines. For such short lists, plain Python is faster than NumPy.
+    """
     mean = sum(x) / len(x)
     square = sum((a - mean) ** 2 for a in x)
     return sum((a - mean) * b for a, b in zip(x, y, strict=True)) / square if square else 0.0
 
 
 class Allowance:
-    """What is left of a time budget [s], and what a sweep takes where it is fastest, and the last Newton
-    step."""
+    """Remaining time budget of a solve.
+
+    Attributes:
+        left: Remaining time [s], infinite without a budget.
+        sweep: Shortest time of a sweep so far [s].
+        step: Time of the last Newton step [s].
+    """
 
     def __init__(self, budget: float | None) -> None:
         self.left = math.inf if budget is None else budget
@@ -104,7 +119,7 @@ class Allowance:
 
     @contextmanager
     def sweeping(self, count: int) -> Iterator[None]:
-        """Count the time of so many sweeps."""
+        """Charge the enclosed time, without compilation, for `count` sweeps."""
         before = self.left
         with self._spending():
             yield
@@ -113,7 +128,7 @@ class Allowance:
 
     @contextmanager
     def stepping(self, count: int) -> Iterator[None]:
-        """Count the time of so many Newton steps."""
+        """Charge the enclosed time, without compilation, for `count` Newton steps."""
         before = self.left
         with self._spending():
             yield
@@ -129,10 +144,10 @@ class Allowance:
 
     @property
     def allows_newton(self) -> bool:
-        """Whether there is time for a first Newton step, as far as sweeps can tell."""
+        """True if the budget leaves time for a first Newton step, estimated from the time of sweeps."""
         return math.isinf(self.left) or NEWTON_SWEEPS * self.sweep <= self.left
 
     @property
     def allows_step(self) -> bool:
-        """Whether there is time for another Newton step, if it takes as long as the last."""
+        """True if the budget leaves time for another Newton step as long as the last one."""
         return self.step <= self.left

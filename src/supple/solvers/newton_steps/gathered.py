@@ -1,5 +1,7 @@
-"""Several copies of a problem's state as one problem in float64: bodies that have nothing to do with each
-other, whose linear systems are solved at once."""
+"""Several batch members as one block-diagonal problem in float64.
+
+Each member becomes a set of disconnected bodies, so that one linear solve serves all of them.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +18,35 @@ from supple.problem.materials import are_alike, with_materials
 from supple.problem.states import vectors_of
 
 MOST_VERTICES, MOST_COPIES = 65_536, 64
-"""Of one gathered problem: more would take longer to prepare than they gain."""
+"""Limits of one gathered problem; larger ones take longer to prepare than they save."""
 
 
 class Gathered(NamedTuple):
-    """A body of one of the copies: its name, and which vertices it has."""
+    """Body of one batch member.
+
+    Attributes:
+        name: Name of the body.
+        vertices: Vertex range of the body in the gathered problem.
+    """
 
     name: str
     vertices: slice
 
 
 FEW = 8
-"""Up to so many copies have a smaller problem of their own."""
+"""Up to this number of batch members, a smaller gathered problem is used."""
 
 
 def room_for(problem: Problem) -> int:
-    """How many copies of a problem's state are gathered at a time; 1 where it has terms for which that is not
-    known, or contacts."""
+    """Return the number of batch members gathered at a time.
+
+    It is 1 for problems with contacts, or with terms that cannot be gathered.
+    """
     return min(problem.copies, most_gathered(problem))
 
 
 def most_gathered(problem: Problem) -> int:
-    """As `room_for`, however many copies there are."""
+    """Return the largest number of batch members that can be gathered, whatever the batch size."""
     model = problem.model
     able = all(term.fills for term in model.terms)
     if not able or problem.contacts or problem.room or model.followers:
@@ -46,14 +55,16 @@ def most_gathered(problem: Problem) -> int:
 
 
 def size_for(problem: Problem, copies: int) -> int:
-    """For how many copies the problem is made in which so many are gathered."""
+    """Return the size of the gathered problem used for a number of batch members."""
     room = room_for(problem)
     return FEW if copies <= FEW < room else room
 
 
 def gather(problem: Problem, copies: Sequence[int]) -> Problem:
-    """A problem of one copy, whose state is that of these copies one after the other; it serves the next ones
-    of the same number, too."""
+    """Return a problem with batch size 1 whose state contains the states of several batch members in a row.
+
+    The problem is kept and reused for later calls with the same number of members.
+    """
     materials = problem.layout.materials
     varied = problem.layout.varied
     together = joined([materials[copy if varied else 0] for copy in copies], problem.model, varied)
@@ -72,7 +83,7 @@ def gather(problem: Problem, copies: Sequence[int]) -> Problem:
 
 
 def _load(gathered: Problem, problem: Problem, copies: Sequence[int]) -> None:
-    """Let the forces and the inertia of copies act, if those that do are others."""
+    """Update external forces and inertia of the gathered problem if those of the members differ."""
     force, inertia = problem.loads.force, np.tile(problem.loads.inertia, len(copies))
     forces = (force[list(copies)] if force.ndim == 3 else np.stack([force] * len(copies))).reshape(-1, 3)
     if np.array_equal(inertia, gathered.loads.inertia):
@@ -82,7 +93,7 @@ def _load(gathered: Problem, problem: Problem, copies: Sequence[int]) -> None:
 
 
 def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
-    """The gathered problem that is there, with these materials, or a new one where it does not suit."""
+    """Return the cached gathered problem with these materials, or a new one if incompatible."""
 
     def make() -> Problem:
         model = with_materials(repeated(problem.model, copies), materials)
@@ -100,7 +111,7 @@ def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
 
 
 def repeated(model: Model, copies: int) -> Model:
-    """The model so many times, with the bodies of each."""
+    """Return a model with `copies` repetitions of all bodies."""
     n, every = model.vertices, np.arange(copies)
 
     def shifted(ids: np.ndarray) -> np.ndarray:
@@ -139,15 +150,23 @@ def repeated(model: Model, copies: int) -> Model:
 
 
 def joined(materials: Sequence[tuple], model: Model, varied: bool) -> tuple:
-    """One material of each term for the elements of all copies; varied: these may have others next time."""
+    """Concatenate the materials of all batch members, one result per term.
+
+    Args:
+        materials: Materials of each batch member, one for each term that has a material.
+        model: Model of one batch member.
+        varied: True if materials differ between batch members and may change.
+    """
     sizes = [len(term.vertices) for term in model.terms if term.material is not None]
     each = zip(zip(*materials, strict=True), sizes, strict=True)
     return tuple(_many(same, count, varied) for same, count in each)
 
 
 def _many(materials: Sequence[Any], count: int, varied: bool = False) -> Any:
-    """The materials of so many elements each, one after the other; what is the same for all and stays so
-    stays a number."""
+    """Concatenate materials of `count` elements each into one per-element material.
+
+    Unless `varied`, parameters that are not given per element stay numbers.
+    """
 
     def join(values: tuple) -> Any:
         if not varied and not is_per_element(values[0]):

@@ -1,5 +1,8 @@
-"""Scalar Laplace problems L Y = B of three right-hand sides, by conjugate gradients with the cycles of
-`linear`, whose aggregates here move as one. L does not change, so that its levels are made once."""
+"""Scalar Laplace problems L Y = B with three right-hand sides, solved by multigrid-preconditioned CG.
+
+The cycles are those of `linear` with piecewise constant aggregates. L is constant, so its levels are built
+once.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,23 @@ from supple.linear.radius import POWER_PHASES, raise_powers
 from supple.problem import Device
 
 SHIFT = 1e-9
-"""Part of the diagonal that is added to it: a body that nothing holds may be anywhere."""
+"""Fraction of the diagonal that is added to it, since L is singular for unconstrained bodies."""
 
 DEGREE, OVER = 3, 1.5
-"""Of smoothing, and how far to go along the correction of a coarse level, as for `Multilevel`."""
+"""Degree of the smoother and over-correction factor of the coarse levels, as in `Multilevel`."""
 
 MOST_DENSE = 400
-"""Rows of a last level whose matrix is inverted."""
+"""Largest number of rows of the last level for which its matrix is inverted."""
 
 
 class Laplace:
-    """Solves with one symmetric positive semi-definite L, where kernels see the vectors. levels: of its
-    pattern, if they are known."""
+    """Solver for one symmetric positive semi-definite matrix L, with vectors in device memory.
+
+    Args:
+        L: The matrix.
+        device: Device of the vectors.
+        levels: Multigrid levels of the pattern of L, if known.
+    """
 
     def __init__(self, L: csr_array, device: Device, levels: Levels | None = None) -> None:
         self._device = device
@@ -61,15 +69,23 @@ class Laplace:
         return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVER)
 
     def solve(self, B: np.ndarray, accuracy: float, most: int = 100) -> np.ndarray:
-        """Y (n, 4) with |B - L Y| about accuracy |B|, or what so many iterations give; B (n, 4) and Y are
-        records, the second of which the next solution overwrites."""
+        """Solve L Y = B approximately.
+
+        Args:
+            B: (n, 4) right-hand sides, padded vectors in device memory.
+            accuracy: Approximate bound of |B - L Y| / |B|.
+            most: Iteration limit.
+
+        Returns:
+            Y (n, 4), padded vectors in device memory that the next solve overwrites.
+        """
         self._device.assign(self._vectors.r, B)
         iterate(self._device, self._A, self._cycle, self._vectors, accuracy, 0.0, most)
         return self._vectors.x
 
 
 def _products(levels: Levels, fine: np.ndarray) -> np.ndarray:
-    """The numbers of all coarse matrices: sums over what their aggregates have."""
+    """Return the entries of all coarse matrices: sums of the fine entries over the aggregates."""
     blocks = np.bincount(levels.fine_slots, fine, len(levels.indices))
     ends = levels.indptr[levels.start]
     for first, last in pairwise(ends[:-1]):
@@ -78,7 +94,7 @@ def _products(levels: Levels, fine: np.ndarray) -> np.ndarray:
 
 
 def _dense(levels: Levels, blocks: np.ndarray) -> np.ndarray:
-    """The inverse of the last level's matrix, empty where that is large."""
+    """Return the inverse of the last level's matrix, or an empty array if the level is large."""
     first, last = levels.start[-2:]
     m, inside = int(last - first), slice(levels.indptr[first], levels.indptr[last])
     if m > MOST_DENSE:

@@ -1,4 +1,4 @@
-"""How far to go along a path that begins downhill."""
+"""Line searches along descent paths."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from typing import NamedTuple
 from supple.problem import Problem
 
 ARMIJO = 1e-4
-"""Part of the decrease that the slope promises which a step must have."""
+"""Required fraction of the decrease that the slope predicts."""
 
 SMALLEST_STEP = 1e-6
-"""Part of the first step below which none is tried."""
+"""Smallest step as a fraction of the first one tried."""
 
 WORTHWHILE = 1.3
-"""A step is doubled where that gains so many times as much."""
+"""A step is doubled if the decrease of the energy grows by at least this factor."""
 
 LONGEST = 64.0
-"""Largest t of a step that is doubled."""
+"""Largest t of a doubled step."""
 
 QUARTERINGS = 8
-"""Steps that are tried along a direction of negative curvature, each a quarter of the last."""
+"""Number of steps tried along a direction of negative curvature, each a quarter of the last."""
 
 Move = Callable[[float], None]
-"""Takes the problem's u to t on a path."""
+"""Sets the problem's u to the point t of a path."""
 
 
 class Start(NamedTuple):
-    """Where a path begins: energy E [J], what rounding may have changed in it [J], residual |r| [N]."""
+    """Start of a path.
+
+    Attributes:
+        energy: Energy E [J].
+        rounding: Bound of the rounding error of E [J].
+        residual: Residual |r| [N].
+    """
 
     energy: float
     rounding: float
@@ -35,13 +41,13 @@ class Start(NamedTuple):
 
     @staticmethod
     def of(problem: Problem, residual: float) -> Start:
-        """At the problem's u."""
+        """Evaluate the energy at the problem's u."""
         energy = problem.energy()
         return Start(energy, problem.measures.energy_rounding(), residual)
 
 
 class Reached(NamedTuple):
-    """How far a step went and the energy [J] there."""
+    """Step length t and the energy [J] there."""
 
     t: float
     energy: float
@@ -51,10 +57,24 @@ def backtrack(
     problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = SMALLEST_STEP,
     nearer: Callable[[], bool] | None = None,
 ) -> Reached | None:  # fmt: skip
-    """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966], slope = r · x'(0) [J]; where the decrease drowns
-    in rounding, until the residual decreases instead, or, at the first t, u is nearer the minimum by other
-    means, with net forces known. u is then at t; None where no t will do. Energies that are infinite or NaN
-    are no decrease."""
+    """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966].
+
+    If the decrease is below the rounding error of the energy, a step is accepted when the residual decreases
+    or, at the first t, when `nearer` returns True. Infinite and NaN energies are no decrease.
+
+    Args:
+        problem: Problem whose u moves.
+        move: Sets u to a point of the path.
+        start: Start of the path.
+        slope: r · x'(0) [J].
+        t: First step.
+        smallest: Smallest step as a fraction of the first one.
+        nearer: Another test of progress toward the minimum. It is called after net forces were evaluated at
+            u.
+
+    Returns:
+        The accepted step, with u there, or None if no t is acceptable.
+    """
     first, least = t, smallest * t
     while t >= least:
         move(t)
@@ -71,7 +91,11 @@ def backtrack(
 
 
 def first_lower(problem: Problem, move: Move, start: Start, below: float, t: float) -> Reached | None:
-    """Quarter t until the energy is lower than `below` [J]; u is then at t. None where no t will do."""
+    """Quarter t until the energy is below `below` [J].
+
+    Returns:
+        The accepted step, with u there, or None if no t is acceptable.
+    """
     for _ in range(QUARTERINGS):
         move(t)
         energy = problem.energy()
@@ -82,8 +106,11 @@ def first_lower(problem: Problem, move: Move, start: Start, below: float, t: flo
 
 
 def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | None) -> bool:
-    """Whether u, at the energy of `swept`, is lower than what was reached, or, as far as rounding lets one
-    tell, at the same with smaller forces than at the start."""
+    """True if u, with the energy of `swept`, is lower than the state reached.
+
+    Energies that are equal up to rounding count as lower if the residual is smaller than at the start. If
+    nothing was reached, the start is compared.
+    """
     change = swept.energy - (start.energy if reached is None else reached.energy)
     if change < -start.rounding:
         return True
@@ -91,7 +118,11 @@ def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | Non
 
 
 def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reached:
-    """Double t while that gains much more: the quadratic model was too stiff. u is then at t."""
+    """Double t while the decrease grows by the factor `WORTHWHILE`: the quadratic model was too stiff.
+
+    Returns:
+        The longest accepted step, with u there.
+    """
     while reached.t < LONGEST:
         move(2 * reached.t)
         further = Reached(2 * reached.t, problem.energy())

@@ -1,4 +1,4 @@
-"""The system H d = r of a problem at its present u, solved as far as H allows."""
+"""Newton system H d = r at the problem's present u, with treatment of indefinite H."""
 
 from __future__ import annotations
 
@@ -28,27 +28,38 @@ from supple.solvers.newton_steps.adrift import Drift, solve_beside
 from supple.terms import Term
 
 LINEAR_ITERATIONS = 1000
-"""Allowed to one linear solve."""
+"""Iteration limit of one linear solve."""
 
 LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
-"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
+"""Bounds of the relative accuracy of a linear solve, and the accuracy for constant H.
+
+With constant H one step is sufficient.
+"""
 
 MANY = 20
-"""Iterations of a linear solve after which the next one gets a preconditioner of its own."""
+"""Iterations of a linear solve after which the next solve builds a new preconditioner."""
 
 PROBED = 1e-2
-"""How far a random right-hand side is followed to find negative curvature."""
+"""Relative accuracy of the solve with a random right-hand side that searches for negative curvature."""
 
 
 class Direction(NamedTuple):
-    """d, records (n + 1, 4) [m] where kernels see them, with H d = r; filtered: whether H had directions
-    along which the energy is concave, so that the positive part of every element stands for it; concave, the
-    same kind of records: such a direction p where one was seen; slope = r · d [J]; curvature: the smallest
-    seen, p · H p / |p|² [N/m] of p or d, where that was asked for; None where H was refused for what it has
-    on its diagonal or on a coarse level; shares (n,): what each vertex has of p · H p [J], where a
-    probe saw p; adrift: whether a probe has seen that H is concave only along motions of whole bodies
-    that nothing holds, see adrift.py; left (parts,): how accurate d and the probe are for each part of those
-    that have nothing to do with each other, if there are several."""
+    """Newton direction and the curvature met while solving for it.
+
+    Attributes:
+        d: (n + 1, 4) solution of H d = r [m], padded vectors in device memory.
+        filtered: True if H was not positive definite and was replaced by the sum of the positive
+            semi-definite parts of the element matrices.
+        concave: (n + 1, 4) direction p of negative curvature, padded vectors like d, or None.
+        slope: r · d [J].
+        curvature: Smallest curvature met, p · H p / |p|² of p or d [N/m], if a probe was requested. None if H
+            was rejected for its diagonal or a coarse level.
+        shares: (n,) contributions of the vertices to p · H p [J], if a probe found p.
+        adrift: True if a probe showed that H is concave along rigid motions of unconstrained bodies only, see
+            adrift.py.
+        left: (parts,) remaining relative error of d and of the probe for each connected component, if there
+            are several.
+    """
 
     d: np.ndarray
     filtered: bool
@@ -61,15 +72,24 @@ class Direction(NamedTuple):
 
 
 def _constant(term: Term) -> bool:
-    """Whether the Hessian of a term without a material stays as it is, as that of ties does; contacts, which
-    come and go, only push."""
+    """True if a term without a material has a constant Hessian, like ties; contacts come and go."""
     return term.ties and term.capacity is None
 
 
 class Linearisation:
-    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of; parts: what of
-    them hangs together. What has nothing to do with each other is solved for as if it were alone, each of it
-    to the accuracy that is asked for, or, without `each`, as `Direction.left` tells."""
+    """Newton directions of a problem in float64.
+
+    Disconnected components are solved as if each were alone.
+
+    Args:
+        problem: Problem in float64.
+        each: Iterate until every component has the requested accuracy. Otherwise `Direction.left` contains
+            the accuracy of each.
+
+    Attributes:
+        free: (f,) free vertices.
+        parts: Connected components of the free vertices.
+    """
 
     def __init__(self, problem: Problem, each: bool = True) -> None:
         self.problem, self._each = problem, each
@@ -79,7 +99,7 @@ class Linearisation:
         self.free = self.assembly.free
         terms = problem.model.terms
         self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
-        """Whether H is the same everywhere, so that one step is all there is to do."""
+        """True if H is constant, so that one step reaches the minimum."""
         self.iterations = self.filtered = 0
         self._last: Preconditioner | None = None
         self._lasts = problem.keeps_prepared and self._hierarchy.lasts
@@ -87,8 +107,13 @@ class Linearisation:
         self._drift: tuple[Matrix, Drift] | None = None
 
     def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
-        """Of a linear solve, to suit how fast the forces vanish, from `before` to `residual` in the last step
-        [N] [Eisenstat and Walker 1996]."""
+        """Return the forcing term of a linear solve [Eisenstat and Walker 1996].
+
+        Args:
+            residual: Present residual [N].
+            before: Residual before the last step [N], or None at the first step.
+            tolerance: Imbalance to reach.
+        """
         if self.quadratic:
             return min(WHOLE, tolerance)
         if before is None:
@@ -96,11 +121,16 @@ class Linearisation:
         return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
 
     def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
-        """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
-        definite as far as can be seen, else with its filtered one. accuracy: relative, in the norm of the
-        energy; floor [N]: a residual that is small enough in any case. probe: look for negative curvature
-        also where r does not lead. What a probe has found for the same system is taken where it is accurate
-        enough."""
+        """Return the Newton direction at the problem's u, whose net forces must have been evaluated.
+
+        Uses the exact H if it is positive definite as far as detected, otherwise the filtered one. The
+        direction of the last probe is returned if it belongs to the same system and is accurate enough.
+
+        Args:
+            accuracy: Relative accuracy in the energy norm.
+            floor: Residual that is sufficient in any case [N].
+            probe: Search for negative curvature also along a random right-hand side.
+        """
         system = self._system()
         if self._known is not None and not probe:
             known, closeness, direction = self._known
@@ -111,8 +141,7 @@ class Linearisation:
         return direction
 
     def _system(self) -> tuple:
-        """What tells one H and r from others: the figures of the forces, summed up over all vertices, and
-        inertia."""
+        """Return a key of H and r: diagnostics of the forces summed over all vertices, and the inertia."""
         p = self.problem
         return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
 
@@ -135,8 +164,10 @@ class Linearisation:
         return self.convex(accuracy, floor)._replace(**seen)
 
     def _concave(self) -> dict[str, Any]:
-        """What `Direction` tells of a p along which the energy is concave, where no preconditioner of H is to
-        be had: found with that of its positive part."""
+        """Find negative curvature of an H without preconditioner; return the fields of `Direction` for it.
+
+        The preconditioner of the positive part of H is used.
+        """
         M = self._convex_preconditioner()
         if M is None:
             return {}
@@ -145,8 +176,8 @@ class Linearisation:
         return {} if p is None else self._told(H, p, M)
 
     def _convex_preconditioner(self) -> Preconditioner | None:
-        """Of the positive part of H, or of the bound that sweeps have."""
-        self._last = None  # whose memory the next one takes
+        """Return the preconditioner of the positive part of H, or else of the upper bound used by sweeps."""
+        self._last = None  # the next one reuses its memory
         for kind in ("projected", "bound"):
             try:
                 return self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
@@ -155,8 +186,10 @@ class Linearisation:
         return None
 
     def _drifting(self, exact: Threes) -> tuple[Matrix, Drift] | None:
-        """The exact H, and what whole bodies may do under the net forces; None where that is nothing, or
-        where H is not finite."""
+        """Return the exact H and the free rigid motions under the net forces.
+
+        None if there are no such motions, or if H is not finite.
+        """
         assembly, p = self.assembly, self.problem
         if not self.parts.loose.any() or p.loads.inertia.any():
             return None
@@ -168,16 +201,18 @@ class Linearisation:
         return (H, drift) if drift.free.any() else None
 
     def _without_drift(self, records: np.ndarray) -> np.ndarray:
-        """Records (f, 4) less motions of whole bodies that nothing holds, in memory of their own where there
-        are such."""
+        """Return padded vectors (f, 4) without free rigid motions, as a copy if there are such motions."""
         if self._drift is None:
             return records
         self.problem.device.pull(records)
         return as_records(self._drift[1].without(records[:, :3].ravel()))
 
     def _beside_drift(self, accuracy: float) -> Direction | None:
-        """Beside motions of whole bodies that nothing holds: d where H is convex there as far as can be seen,
-        or a direction in which it is concave; None where there are no such bodies."""
+        """Return the Newton direction in the complement of free rigid motions.
+
+        It has `adrift` set if H is convex there as far as detected; otherwise it contains a direction of
+        negative curvature. None without free rigid motions.
+        """
         M = self._convex_preconditioner() if self._drift is not None else None
         if M is None or self._drift is None:
             return None
@@ -200,7 +235,7 @@ class Linearisation:
         return found if p is None else found._replace(concave=spread(as_records(p)), shares=shares)
 
     def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
-        """Of a direction p, records (f, 4), that conjugate gradients have just ended on."""
+        """Return the fields of `Direction` for a direction p (f, 4) that ended conjugate gradients."""
         shares = np.zeros(self.problem.model.vertices)
         shares[self.free] = shares_along(M)
         return {
@@ -208,9 +243,11 @@ class Linearisation:
         }  # fmt: skip
 
     def convex(self, accuracy: float, floor: float) -> Direction:
-        """d with the positive semi-definite part of every element; that may be singular, and then with the
-        bound that sweeps have; 0, with the slope 0, where not even that is positive definite, or is not
-        finite."""
+        """Return d for the positive semi-definite part of every element.
+
+        That matrix may be singular; then the upper bound used by sweeps replaces it. The direction is 0 with
+        slope 0 if the bound is not positive definite or not finite either.
+        """
         for kind in ("projected", "bound"):
             try:
                 found = self._solve(kind, accuracy, floor)
@@ -247,7 +284,7 @@ class Linearisation:
         return direction._replace(**self._told(H, concave, M))
 
     def _solve_enclosed(self, kind: str, accuracy: float, floor: float, probe: bool) -> Direction:
-        """Newton direction of bodies with sealed gas."""
+        """Return the Newton direction of bodies with sealed gas."""
         assembly, spread, net = self.assembly, self.assembly.spread, self.problem.states.net
         matrix = assembly.matrix(kind)
         if kind == "exact":
@@ -270,8 +307,10 @@ class Linearisation:
         return direction if p is None else direction._replace(concave=spread(as_records(p)))
 
     def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
-        """That of H, or that of an earlier state of the same solve while it does as well: where many solves
-        follow each other from near their ends, to make it takes as long as to use it."""
+        """Return the preconditioner of H, or that of an earlier state while it is equally effective.
+
+        In a sequence of solves that start close to their solutions, set-up takes as long as use.
+        """
         if kind != "exact" or self._last is None:
             M = self._hierarchy.at(H, self.assembly.positions)
             self._last = M if self._lasts and kind == "exact" else None
@@ -281,20 +320,27 @@ class Linearisation:
     def _solved(
         self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, floor: float
     ) -> tuple[Solution, float, np.ndarray]:
-        """x, b · x, and what is left of each part; floor: where there is one, for all together."""
+        """Return the solution x, b · x, and the remaining error of each component.
+
+        A positive floor applies to all components together.
+        """
         if self.parts.count < 2 or floor > 0:
             return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(self.parts.count)
         found, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
         return found, float(np.vdot(b[:, :3], found.x[:, :3])), left
 
     def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
-        """A direction of negative curvature, records (f, 4), if one shows; and what is left of each part."""
+        """Search for a direction of negative curvature with a random right-hand side.
+
+        Returns:
+            Direction (f, 4) or None, and the remaining error of each component.
+        """
         found, _, left = self._solved(H, self._without_drift(self._noise), M, PROBED, 0.0)
         return found.negative, left
 
     @property
     def _noise(self) -> np.ndarray:
-        """A right-hand side (f, 4) that has something of every direction, always the same."""
+        """(f, 4) random right-hand side with components along every direction, always the same."""
         size = 3 * len(self.free)
         noise: np.ndarray = self.problem.shared(
             "noise", lambda: as_records(np.random.default_rng(0).normal(size=size))

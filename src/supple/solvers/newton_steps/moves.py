@@ -1,4 +1,4 @@
-"""Moves of a problem's u, where kernels see it."""
+"""Moves of a problem's u in device memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from supple.problem.records import Follow
 
 
 def present(problem: Problem) -> np.ndarray:
-    """A copy of u, where kernels see it."""
+    """Return a copy of u in device memory."""
     copy = problem.zeros(problem.u.shape)
     problem.device.assign(copy, problem.u)
     return copy
 
 
 def line(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
-    """The straight path from the problem's u along records d (n + 1, 4) [m]."""
+    """Return the straight path from the problem's u along padded vectors d (n + 1, 4) [m]."""
     start, nothing = present(problem), problem.zeros(problem.u.shape)
 
     def go(t: float) -> None:

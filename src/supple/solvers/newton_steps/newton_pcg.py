@@ -1,12 +1,12 @@
-"""The second phase of `Descent`: Newton's method with a multilevel solver, in steps that turn elements.
+"""Second phase of `Descent`: Newton's method with multigrid-preconditioned CG along rotation paths.
 
     H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
-    negative curvature p  →  H = the positive part of every element, M and d anew
-    x(t) from x along d, turning elements;  t: Armijo on E, doubled where the model was too stiff
-    no good t: the positive part instead, then sweeps, kept where E falls
-    p known: go down along x(t) from x along ±p, too
+    negative curvature p  →  H = sum of the positive semi-definite element parts, new M and d
+    x(t) from x along d, rotating elements;  t: Armijo on E, doubled if the model was too stiff
+    no acceptable t: the positive part instead, then sweeps, accepted if E decreases
+    p found: also descend along x(t) from x along ±p
 
-H, M and d are made in linearisation.py. E never rises, but for its rounding.
+H, M and d are computed in linearisation.py. E never increases, except by rounding.
 """
 
 from __future__ import annotations
@@ -36,28 +36,35 @@ if TYPE_CHECKING:
     from supple.solvers.descent import Descent
 
 STIFF_MODEL = 1.4, 4.0
-"""Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
+"""Ratios of actual to predicted decrease between which the model is too stiff and longer steps are tried."""
 
 NEARBY = 1e-3
-"""Of the first linear solve where a run begins with Newton steps, as one does that starts near its end: what
-it leaves undone would take a step of its own."""
+"""Relative accuracy of the first linear solve of a run that begins with Newton steps.
+
+Such a run starts near its end; a less accurate solve would cost an additional step.
+"""
 
 POOR = 0.1
-"""A step below this part of the first one tried calls for rescue."""
+"""Accepted steps below this fraction of the first one tried trigger a rescue."""
 
 RESCUE_SWEEPS = 10
-"""Of PBNG: as many as it does between two looks."""
+"""PBNG sweeps of a rescue: the number between two of its convergence checks."""
 
 LEFT, LESS = 1e-2, 0.5
-"""Accuracy of the linear solve that tells how much is left to gain, and which part of what was left before
-counts as less."""
+"""Accuracy of the linear solve in `NewtonPCG._less_left`, and the ratio of slopes that counts as progress."""
 
 CURVATURE_TURN = 1.0
-"""How far the element that turns most does so [rad] in the first step tried along negative curvature."""
+"""Largest rotation of an element [rad] in the first step along negative curvature."""
 
 
 class NewtonPCG:
-    """The second phase, on a problem in float64. tolerance: the imbalance to reach."""
+    """Second phase of `Descent` on a problem in float64.
+
+    Args:
+        options: Options of the solver.
+        problem: Problem in float64.
+        tolerance: Imbalance to reach.
+    """
 
     def __init__(self, options: Descent, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
@@ -67,7 +74,7 @@ class NewtonPCG:
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
         self._edge = problem.measures.edge or 1.0
         self._farthest = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
-        """How far a vertex may go along negative curvature [m]: what hardly turns moves as a whole."""
+        """Largest displacement of a vertex along negative curvature [m], for bodies that hardly rotate."""
         self._steps = self._rescues = 0
         self._before = self.linear.iterations, self.linear.filtered
         self._residual: float | None = None
@@ -84,7 +91,7 @@ class NewtonPCG:
         return notes
 
     def step(self) -> None:
-        """From x to a state of lower energy, unless there is none to be found."""
+        """Make one Newton step to lower energy; after a failed step, do nothing."""
         balance = self.problem.balance()
         if self.at_saddle:
             return self._leave_balance(balance)
@@ -108,15 +115,26 @@ class NewtonPCG:
         self.problem.device.assign(self.problem.u, u)
 
     def _path(self, d: np.ndarray, gain: float = math.inf) -> tuple[Move, float, float]:
-        """Moves along d from the problem's u, which would gain so much [J]; how far nearly all elements, and
-        any, turn by t = 1 [rad]."""
+        """Return the path along d from the problem's u.
+
+        Args:
+            d: Direction, padded vectors [m].
+            gain: Expected decrease of the energy [J].
+
+        Returns:
+            The move along the path, and the rotations at t = 1 [rad] of nearly all elements and of the
+            element that rotates most.
+        """
         if self._paths is None:
             return line(self.problem, d), 0.0, 0.0
         path = self._paths.along(d, gain)
         return path.go, path.turn, path.most
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
-        """As far along d as the energy falls well, or back to where it began; and the first t tried."""
+        """Search along d; return the accepted step and the first t tried.
+
+        If no step is acceptable, u returns to the start.
+        """
         begin, slope = present(self.problem), direction.slope
         move, turn, _ = self._path(direction.d, slope)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
@@ -133,9 +151,11 @@ class NewtonPCG:
         return reached, whole
 
     def _less_left(self, slope: float) -> bool:
-        """Whether the next step would gain much less than this one, by its slope [J]: r · H⁻¹ r tells that to
-        far fewer digits than rounding leaves of energies, and |r|, where stiff elements have most of it, not
-        at all."""
+        """True if the predicted gain of the next step [J] is much smaller than that of this step.
+
+        r · H⁻¹ r resolves far smaller differences than rounding leaves of energies. |r| is useless for this
+        purpose if stiff elements dominate it.
+        """
         found = self.linear.direction(LEFT, 0.0)
         return not found.filtered and 0 <= found.slope < LESS * slope
 
@@ -143,7 +163,7 @@ class NewtonPCG:
         self, direction: Direction, begin: np.ndarray, start: Start, reached: Reached | None,
         accuracy: float, floor: float,
     ) -> Reached | None:  # fmt: skip
-        """Along the convex part's d from where the step began, if that goes deeper; then sweeps."""
+        """Search along the direction of the convex part, keep it if it reaches lower energy, then sweep."""
         self._rescues += 1
         here = present(self.problem)
         if not direction.filtered:
@@ -161,14 +181,14 @@ class NewtonPCG:
         return reached
 
     def _leave_balance(self, balance: Balance) -> None:
-        """Down along negative curvature, where nothing else moves the vertices."""
+        """Descend along negative curvature from an unstable equilibrium."""
         p = self.linear.direction(PROBED, 0.0, probe=True).concave
         if p is not None:
             self._leave_saddle(p, Start.of(self.problem, balance.residual), None)
         self.at_saddle, self._stuck, self._residual = False, False, None
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
-        """Also down along ±p, from where the step has led; p = 0 leads nowhere."""
+        """Descend also along ±p after the step; p = 0 has no effect."""
         here, energy = present(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
         states = self.problem.states

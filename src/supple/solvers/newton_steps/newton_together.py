@@ -1,10 +1,11 @@
-"""Newton steps of several copies of a state at once, as parts of one problem, each as far as its E falls.
+"""Newton steps of several batch members as bodies of one problem, each with its own line search.
 
-    d = PCG(H, r, M) of all copies, each to the same accuracy of its own
-    t = 1 of each, halved where its own energy does not fall by Armijo's rule
-    x = x(t) along the path that turns elements, made of the d of each times its t
+    d = PCG(H, r, M) of all members, each to the same relative accuracy
+    t = 1 of each, halved until its own energy decreases by Armijo's rule
+    x = x(t) along the rotation path of the members' d, each scaled by its t
 
-Those that do not arrive so, at saddles or behind barriers, are for `NewtonPCG`, one by one.
+Members that do not converge this way, at saddles or behind energy barriers, are left to `NewtonPCG`, one by
+one.
 """
 
 from __future__ import annotations
@@ -23,23 +24,36 @@ from supple.solvers.newton_steps.moves import present
 from supple.solvers.newton_steps.rotation_path import RotationPath
 
 STEPS = 30
-"""After which copies that have not arrived are left to steps of their own; most take 3 to 15."""
+"""Step limit; members that have not converged by then are solved separately. Most take 3 to 15 steps."""
 
 CONCAVE = 3
-"""Steps that meet negative curvature, after which the same: all copies then go as slowly as one of them."""
+"""Limit of steps with negative curvature, which slow all members down to the speed of a single one."""
 
 HALVINGS = 12
-"""Of the step of a copy, after which it is left where it is."""
+"""Limit of step halvings of a member, after which its step is 0."""
 
 CLOSER = 0.3
-"""Part of the imbalance and of the distance that are asked for at which a copy is left alone: what tells the
-distance is less accurate than a certificate, and either may be larger once rounded."""
+"""Fraction of the required imbalance and distance at which a member counts as converged.
+
+This estimate of the distance is less accurate than an error estimate proper, and either value may increase
+when the state is rounded.
+"""
 
 
 class NewtonTogether:
-    """Copies of a problem's state on their way to an imbalance of at most the tolerance, and to a distance of
-    the equilibrium that is relative to their size, in float64. turn: how far nearly all elements may turn in
-    one step [rad]; steps: how many were made."""
+    """Newton iteration in float64 for several batch members.
+
+    Args:
+        problem: Problem with its batch.
+        copies: Batch members to solve.
+        tolerance: Imbalance to reach.
+        distance: Distance to the equilibrium to reach, relative to the size of a body, or None.
+        turn: Largest rotation of nearly all elements in one step [rad].
+
+    Attributes:
+        gathered: Block-diagonal problem of the members.
+        steps: Number of steps made.
+    """
 
     def __init__(
         self, problem: Problem, copies: Sequence[int], tolerance: float, distance: float | None, turn: float
@@ -62,18 +76,17 @@ class NewtonTogether:
 
     @property
     def arrived(self) -> list[int]:
-        """Those of the problem's copies that have the imbalance and the distance, as far as can be told."""
+        """Batch members that have reached the imbalance and, as estimated, the distance."""
         return [copy for copy, there in zip(self._copies, self._arrived, strict=False) if there]
 
     def run(self) -> None:
-        """Until all have arrived, or those are left that steps of their own will bring there sooner; the
-        problem's copies are then where these are."""
+        """Iterate until all members have converged or separate solves are faster; write their states back."""
         while self.steps < STEPS and self._concave < CONCAVE and self._step():
             self.steps += 1
         self._bring_back()
 
     def _step(self) -> bool:
-        """Whether any copy was moved."""
+        """Make one Newton step; return True if any member moved."""
         gathered, linear, states = self.gathered, self._linear, self.gathered.states
         balance = gathered.balance()
         if not balance.finite:
@@ -95,7 +108,7 @@ class NewtonTogether:
         return bool(goes.any()) and self._go(direction.d, slope, goes, residual)
 
     def _go(self, d: np.ndarray, slope: np.ndarray, goes: np.ndarray, residual: np.ndarray) -> bool:
-        """Each copy that goes as far along its part of d as its energy falls; whether any did."""
+        """Search along d for each member separately; return True if any member moved."""
         start = present(self.gathered)
         energy, rounding = self._energies()
         whole = min(1.0, self._turn / max(self._paths.along(d).turn, 1e-9))
@@ -118,7 +131,7 @@ class NewtonTogether:
         return bool(t.any())
 
     def _put(self, start: np.ndarray, d: np.ndarray, t: np.ndarray) -> None:
-        """Each copy at its t on the path from u = start along d."""
+        """Move each member to its t on the path from u = start along d."""
         device = self.gathered.device
         device.assign(self.gathered.u, start)
         device.pull(d)
@@ -127,21 +140,21 @@ class NewtonTogether:
         self._paths.along(part).go(1.0)
 
     def _each(self, vectors: np.ndarray) -> np.ndarray:
-        """(copies, n, 3) of vectors of all vertices."""
+        """Reshape vectors of all vertices to (copies, n, 3)."""
         return vectors.reshape(self._room, self._problem.model.vertices, 3)
 
     def _imbalance(self) -> np.ndarray:
-        """(copies,) of the worst body of each."""
+        """(copies,) largest imbalance of a body of each member."""
         bodies = self.gathered.balance().bodies
         return np.array([body.imbalance for body in bodies]).reshape(self._room, -1).max(axis=1)
 
     def _residual(self) -> np.ndarray:
-        """(copies,) |r| [N]."""
+        """(copies,) residual |r| [N]."""
         bodies = self.gathered.balance().bodies
         return np.sqrt(np.square([body.residual for body in bodies]).reshape(self._room, -1).sum(axis=1))
 
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
-        """(copies,) E [J], and what rounding may have changed in each."""
+        """(copies,) energies E [J], and bounds of their rounding errors [J]."""
         gathered, measures = self.gathered, self.gathered.measures
         by_term = (measures.element_energies(k) for k in range(len(gathered.model.terms)))
         stored = [energies.reshape(self._room, -1).sum(axis=1) for energies in by_term]

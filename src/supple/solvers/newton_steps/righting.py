@@ -1,10 +1,9 @@
-"""Bodies of a material with a barrier that start inverted, where their energy is infinite: how they get to
-where it is finite.
+"""Recovery from initially inverted elements whose barrier energy is infinite.
 
-Another energy that has its minimum at the same rest shape and is finite everywhere, stable neo-Hookean,
-stands for each material with a barrier, and goes down without loads and inertia: what is inverted costs
-energy, and rights itself. Where pins leave little room and elements stay inverted, volumes are made to resist
-more, step by step. Then the material itself goes on from there.
+Stable neo-Hookean elasticity has the same rest shape and is finite everywhere. It replaces each material with
+a barrier and is minimized without loads and inertia, which restores inverted elements. If pins leave little
+room and elements stay inverted, Poisson's ratio is increased step by step to strengthen the volume term. The
+solve then continues with the original material.
 """
 
 from __future__ import annotations
@@ -21,35 +20,40 @@ from supple.solvers.newton_steps.twin import follow
 from supple.words import counted
 
 RESISTANCES = 0.4, 0.49, 0.4995
-"""Poisson's ratios with which righting is tried, one after the other."""
+"""Poisson's ratios of the surrogate, tried in this order."""
 
 ROUGHLY, MOST_STEPS = 1e-2, 200
-"""The imbalance to which a surrogate is solved, and the steps that it may take."""
+"""Imbalance to which the surrogate is solved, and its step limit."""
 
 COLLAPSED = 1e-9
-"""det F from which on forces are more than rounding."""
+"""Smallest det F for which forces are not dominated by rounding."""
 
 NOISE = 1e-3
-"""How far vertices are moved at random first, in edges: all at one point, or mirrored, they may be in
-balance."""
+"""Amplitude of the initial random displacement relative to the mean edge length.
+
+Elements that are mirrored or collapsed to a point may otherwise be in equilibrium.
+"""
 
 Stepping = Callable[[Problem], Callable[[], None]]
-"""Makes steps of a problem down to a minimum of its energy."""
+"""Returns a step function that minimizes the energy of a problem."""
 
 
 class Righting:
-    """Of one problem; notes: what is to be said of it, once it was tried."""
+    """Recovery of inverted elements in one problem.
+
+    Attributes:
+        notes: Notes for the report after an attempt.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._barred = [material for material in materials_of(problem.model) if material.barrier]
         self.notes: list[str] = []
         self.open = bool(self._barred) and not problem.room and not problem.contacts
-        """Whether it may be of use, and was not tried yet."""
+        """True if the recovery is applicable and has not been tried yet."""
 
     def right(self, stepping: Stepping) -> None:
-        """Leave u where the problem's energy and forces are finite, which is where it is, if they are; or as
-        it was where no such place is found."""
+        """Move u to a state of finite energy and forces, if necessary; restore u if none is found."""
         self.open = False
         if self._sound():
             return
@@ -73,11 +77,11 @@ class Righting:
         ]
 
     def _sound(self) -> bool:
-        """Whether forces are finite, and more than rounding."""
+        """True if forces are finite and no barrier element is inverted or collapsed."""
         return self.problem.balance().finite and bool((_volume_ratios(self.problem) > COLLAPSED).all())
 
     def _surrogate(self, poisson: float) -> Problem:
-        """The problem without forces and inertia, with an energy that is finite everywhere."""
+        """Return the problem with finite energies, without external forces and inertia."""
         model = self.problem.model
         materials = tuple(_finite_one(material, poisson) for material in materials_of(model))
         device = self.problem.device.alike(np.dtype(float))
@@ -88,7 +92,7 @@ class Righting:
 
 
 def _volume_ratios(problem: Problem) -> np.ndarray:
-    """det F of all tetrahedra with a barrier."""
+    """Return det F of all tetrahedra with a barrier energy."""
     u, ratios = problem.states.vectors(problem.u)[0].astype(float), [np.empty(0)]
     terms: Any = problem.model.terms
     for term in terms:
@@ -98,7 +102,7 @@ def _volume_ratios(problem: Problem) -> np.ndarray:
 
 
 def _descend(problem: Problem, step: Callable[[], None]) -> None:
-    """To a minimum, roughly."""
+    """Minimize the energy approximately from a randomly perturbed state."""
     model = problem.model
     noise = np.random.default_rng(0).normal(0, NOISE * model.mean_edge, model.rest.shape)
     problem.positions = problem.positions + model.unheld(noise)
@@ -109,7 +113,7 @@ def _descend(problem: Problem, step: Callable[[], None]) -> None:
 
 
 def _finite_one(material: Any, poisson: float) -> Any:
-    """A stable neo-Hookean material of the same shear modulus where one has a barrier; as it is where not."""
+    """Replace a barrier material by stable neo-Hookean with the same shear modulus; keep other materials."""
     if not material.barrier:
         return material
     mu = np.asarray(getattr(material, "mu", 1.0), float)

@@ -1,10 +1,10 @@
-"""Paths along which elements turn: where a step d would only shear what it means to turn.
+"""Curved search paths that rotate elements where the straight step d would shear them.
 
-With the gradient F of an element, its change D under d and a spin W, a skew matrix, F(t) = e^{tW} (F + t (D -
-W F)) turns and stretches at constant rates. The path is x(t) = x + t d + y(t), where y makes the gradients of
-all elements F(t) in the sense of least squares, weighted by volume and stiffness: one Laplace problem with a
-constant matrix for each t. Since F'(0) = D whatever W is, x'(0) = d, and what is known of descent along d
-holds for the path. A rigid rotation is followed exactly.
+With the deformation gradient F of an element, its change D under d and a spin W (a skew matrix), F(t) =
+e^{tW} (F + t (D - W F)) rotates and stretches at constant rates. The path is x(t) = x + t d + y(t). The
+correction y fits the gradients of all elements to F(t) in the least-squares sense, weighted by volume and
+stiffness: one Laplace problem with a constant matrix for each t. F'(0) = D for any W, hence x'(0) = d, and
+descent along d implies descent along the path. A rigid rotation is followed exactly.
 """
 
 from __future__ import annotations
@@ -35,26 +35,44 @@ from supple.terms.elastic import Elastic
 from supple.terms.term import Elements, Term
 
 STRAIGHT = 3e-3
-"""Turns [rad] below which a straight line does as well: it stretches elements by half the square of that."""
+"""Rotations [rad] below which the path is a straight line.
+
+A straight line stretches elements by half the square of the angle.
+"""
 
 HARDLY, LITTLE = 1e-6, 1e-2
-"""Part of what a step would gain that stretching elements on a straight line may cost, and on a path that is
-not quite followed: in a stiff body that hardly strains, and turns about a soft or thin part, even small turns
-cost more than that."""
+"""Cost of stretching on a straight line, and on an inexact path, as a fraction of the gain of a step.
+
+In a stiff body that hardly strains and rotates about a soft or thin region, even small rotations would cost
+more.
+"""
 
 ACCURACY, FINEST = 1e-2, 1e-6
-"""Of y, relative to what it should even out; and the best that is asked for. Both this and what counts as
-straight are finer by the root of the contrast of stiffnesses: stretched as much as soft elements may be,
-stiff ones would outweigh all that these gain."""
+"""Relative accuracy of y, and the tightest accuracy requested.
+
+The accuracy of y and the bound `STRAIGHT` are divided by the square root of the stiffness contrast: stiff
+elements stretched as much as soft ones may be would outweigh the gain of the soft ones.
+"""
 
 SAMPLE = 16_384
-"""Elements, about, that tell how far nearly all of them turn."""
+"""Approximate number of elements sampled for the rotation of nearly all elements."""
 
 
 class Turning(NamedTuple):
-    """What there is of one term of elements: itself, and by elements; weights (rows, 1, lanes) [J]; memory of
-    spins and pulls; which numbers of the pulls add up at the free vertices; how many elements there are; a
-    sample of their turns, every step-th, and the largest of each part."""
+    """Data of one elastic term for rotation paths.
+
+    Attributes:
+        term: The term.
+        elements: The term packed by elements.
+        weights: (rows, 1, lanes) volume times shear modulus [J].
+        spins: (rows, 3, lanes) work array of the spins.
+        pulls: (rows, 3 k, lanes) work array of the corner forces.
+        start, which: Incidence of free vertices and entries of `pulls`, compressed by rows.
+        size: Number of elements.
+        step: Stride of the sampled elements.
+        sample: Rotations of the sampled elements [rad].
+        most: (PARTS,) largest rotation in each block of elements [rad].
+    """
 
     term: Elastic
     elements: Elements
@@ -70,10 +88,11 @@ class Turning(NamedTuple):
 
 
 class RotationPath:
-    """Makes paths for the free vertices of a problem in float64.
+    """Rotation paths of the free vertices of a problem in float64.
 
-    Elements with a deformation gradient turn, unless turning costs energy or a grid carries them, whose steps
-    are short; other terms hold what they tie together, by their stiffness at rest, and so does inertia.
+    Elements with a deformation gradient rotate, except those of materials whose energy is not objective and
+    those embedded in a grid, whose steps are short. All other terms resist by their stiffness at rest, as
+    does inertia.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -98,8 +117,12 @@ class RotationPath:
         self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
 
     def along(self, d: np.ndarray, gain: float = math.inf) -> Path:
-        """The path from the problem's u in a direction d, records (n + 1, 4) [m] where kernels see them;
-        gain: what a step of that length would gain [J], if it is known."""
+        """Return the path from the problem's u along d.
+
+        Args:
+            d: (n + 1, 4) direction [m], padded vectors in device memory.
+            gain: Expected decrease of the energy for the step d [J], if known.
+        """
         start = present(self.problem)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
@@ -119,8 +142,10 @@ class RotationPath:
         return Path(self, start, d, usual, most, min(self._straight, straight), paid)
 
     def bend(self, path: Path, t: float) -> np.ndarray:
-        """y(t), records (n + 1, 4) [m], of the path that was made last. Followed to an accuracy ε, it costs
-        what a straight line does for a turn of √ε θ."""
+        """Return the correction y(t) of the latest path, padded vectors (n + 1, 4) [m].
+
+        Computed to an accuracy ε, y costs as much energy as a straight line does for a rotation of √ε θ.
+        """
         self._device.clear(self._pull)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
@@ -133,7 +158,7 @@ class RotationPath:
 
     @cached_property
     def _stiffness(self) -> np.ndarray:
-        """(blocks,) [N/m] of all terms, in the pattern of the assembly."""
+        """(blocks,) scalar stiffness of all terms [N/m] in the pattern of the assembly."""
         p, pattern = self.problem, self.assembly.pattern
         total = np.zeros(len(pattern.indices))
         terms: Any = p.model.terms
@@ -164,10 +189,16 @@ class RotationPath:
 
 
 class Path:
-    """x(t) from displacements `start` along d, both records (n + 1, 4) [m]. turn: how far nearly all elements
-    turn at most, by t = 1, most: how far any does, straight: how far they may on a straight line [rad], which
-    costs Σ V μ (θ²/2)² [J], since it stretches elements by θ²/2; paid: the turn for which that would still be
-    little of what the step gains."""
+    """Path x(t) from displacements `start` along d, both padded vectors (n + 1, 4) [m].
+
+    Up to the angle `straight` [rad] of the element that rotates most, the path is a straight line. A rotation
+    by θ then stretches elements by θ²/2, which costs Σ V μ (θ²/2)² [J].
+
+    Attributes:
+        turn: Rotation of nearly all elements at t = 1 [rad].
+        most: Largest rotation of an element at t = 1 [rad].
+        paid: Rotation [rad] whose cost on a straight line is a small fraction of the gain of the step.
+    """
 
     def __init__(
         self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float,
@@ -177,7 +208,7 @@ class Path:
         self.turn, self.most, self._straight, self.paid = turn, most, straight, paid
 
     def go(self, t: float) -> None:
-        """Take the problem's u to x(t)."""
+        """Move the problem's u to x(t)."""
         problem = self._maker.problem
         straight = not t * self.most > self._straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
@@ -186,7 +217,7 @@ class Path:
 
 
 def _mean_stiffness(term: Elastic) -> np.ndarray:
-    """(m,) [Pa] what resists shear."""
+    """(m,) shear modulus of each element [Pa]."""
     return np.broadcast_to(np.asarray(getattr(term.material, "mu", 1.0), float), len(term.volume))
 
 
@@ -212,7 +243,7 @@ def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Pro
 
 @kernel
 def _add_laplacian(slots, gradients, weight, total):
-    """V μ gₐ·g_b of elements to the blocks slots (m, k, k), negative ones being none."""
+    """Add V μ gₐ·g_b of the elements to the entries `slots` (m, k, k); negative slots are skipped."""
     for e in range(len(slots)):
         for a in range(slots.shape[1]):
             for b in range(slots.shape[2]):
@@ -224,7 +255,7 @@ def _add_laplacian(slots, gradients, weight, total):
 
 
 def _mean_blocks(term: Term, problem: Problem, index: int) -> np.ndarray:
-    """(m, k, k) [N/m] a third of the traces of a term's blocks at rest."""
+    """(m, k, k) one third of the traces of a term's blocks at rest [N/m]."""
     at_rest = np.zeros_like(problem.u)
     elements = host_elements(problem, index)
     full = term.hessian_blocks(elements, at_rest, "projected", problem.device.threads)

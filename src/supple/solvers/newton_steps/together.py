@@ -1,4 +1,4 @@
-"""Sweeps over several states at once, each for as long as they pay."""
+"""Batched sweeps with convergence extrapolation per batch member."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from supple.solvers.pbng import PBNG, PBNGRun
 
 
 class SweptTogether(PBNGRun):
-    """States whose imbalance does not promise to arrive within so many further sweeps are left to solves of
-    their own, unless a number of iterations or a time is all that there is. Those that balance far from the
-    equilibrium go on to the smaller imbalance that would be near it; those at saddles do not."""
+    """PBNG run over a batch that leaves slowly converging members to separate solves.
+
+    A member leaves if more than `ahead` further sweeps are predicted and the solve has no iteration limit or
+    time budget. Members with a small imbalance but far from the equilibrium continue to the smaller imbalance
+    that the distance requires. Members at saddles leave.
+    """
 
     def __init__(self, problem: Problem, ahead: int, turn: float | None) -> None:
-        """turn: how far nearly all elements may turn in one Newton step [rad], None for no such steps."""
+        """Begin a run.
+
+        Args:
+            problem: Problem with its batch.
+            ahead: Largest number of predicted sweeps of members that stay.
+            turn: Largest rotation of nearly all elements in one Newton step [rad], or None for no such steps.
+        """
         super().__init__(PBNG(), problem)
         self._ahead, self._turn, self._sweeps = ahead, turn, 0
         self._tolerance: float | None = None

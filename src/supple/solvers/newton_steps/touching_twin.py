@@ -1,4 +1,4 @@
-"""A step with everything that touches an obstacle held there: what Newton's method sees of contact."""
+"""Active-set problem of contact with obstacles: vertices in contact become Dirichlet conditions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ from supple.problem.materials import with_materials
 from supple.problem.states import vectors_of
 
 STICKS = 1 - 1e-6
-"""Part of what friction can hold below which a vertex does not slide."""
+"""Fraction of the friction limit below which a vertex sticks."""
 
 
 def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Problem:
-    """Another problem in float64 on the CPU, at the u of a copy: vertices that obstacles push are held along
-    the normals, and those that stick wholly; there are no obstacles, but their forces act. sliding: False
-    holds vertices that slide with friction wholly, too."""
+    """Return the active-set problem in float64 on the CPU at the u of a batch member.
+
+    Vertices in contact with obstacles are constrained along the contact normals, sticking vertices fully.
+    Obstacles are absent, but their forces act.
+
+    Args:
+        problem: Problem with obstacles.
+        copy: Batch member.
+        sliding: False to constrain sliding vertices with friction fully, too.
+    """
     problem.measures.balances()
     model, layout = problem.model, problem.layout
     if layout.varied:
@@ -40,7 +47,7 @@ def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Prob
     pinned = np.flatnonzero((values > 1e-9).any(axis=1))
     twin = _holding(problem, model, pinned, held[pinned])
     twin.loads.copy(problem.loads, copy)
-    twin.loads.set(twin.loads.force + forces.sum(axis=0))  # of which friction counts where vertices slide
+    twin.loads.set(twin.loads.force + forces.sum(axis=0))  # friction matters for sliding vertices only
     for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
         of_twin[:-1, :3] = vectors_of(problem.states, array, [copy])[0]
     there = np.einsum("kij,kj->ki", held[pinned], twin.u[pinned, :3])
@@ -49,8 +56,14 @@ def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Prob
 
 
 def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarray) -> Problem:
-    """A problem of a model whose pinned vertices (k,) are held by (k, 3, 3), without obstacles: the last one
-    where that held the same, for which much is prepared already."""
+    """Return a problem without obstacles with constrained vertices; reuse the last one if unchanged.
+
+    Args:
+        problem: Problem with obstacles.
+        model: Its model.
+        pinned: (k,) constrained vertices.
+        held: (k, 3, 3) projections onto the constrained directions.
+    """
     known: list = problem.shared("touching twin", list)
     if known:
         of, last, twin = known

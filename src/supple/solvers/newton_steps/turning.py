@@ -1,4 +1,4 @@
-"""Kernels of turning elements: how they turn in a direction, and what that pulls their corners by."""
+"""Kernels of rotation paths: spins of elements, and the corner forces of the least-squares fit."""
 
 from __future__ import annotations
 
@@ -40,20 +40,25 @@ from supple.terms.elastic import (
 from supple.terms.straining import rest_gradient
 
 COLLAPSED = 0.1
-"""|F|² below which an element has hardly a direction left, and turns less."""
+"""Elements with |F|² below this value have hardly any orientation; their spin is reduced."""
 
 DOUBLINGS = 5
-"""Of the angle: for a turn of π the series is left with |v| ≤ π/64, where its first missing term, s⁴/8!, is
-about the rounding of float64."""
+"""Number of doublings of the angle.
+
+For a rotation by π the series is evaluated at |v| ≤ π/64, where its first omitted term, s⁴/8!, is about the
+rounding of float64.
+"""
 
 PARTS = 512
-"""Parts of all elements, of each of which the largest turn is found."""
+"""Number of blocks of elements; the largest rotation is computed for each."""
 
 
 @physics
 def spin_of(F, D):
-    """The angular velocity ω [rad] with which [ω]× F is closest to D: (tr(B) I - B) ω = axial(D Fᵀ),
-    B = F Fᵀ."""
+    """Return the angular velocity ω [rad] for which [ω]× F is closest to D.
+
+    It solves (tr(B) I - B) ω = axial(D Fᵀ) with B = F Fᵀ.
+    """
     B, N = matmul(F, transpose(F)), matmul(D, transpose(F))
     trace = B[0] + B[4] + B[8]
     t = (1.0 + 1e-12) * trace + max(COLLAPSED - trace, 0.0 * trace)
@@ -63,14 +68,14 @@ def spin_of(F, D):
 
 @physics
 def skew(w):
-    """[w]×."""
+    """Return [w]×."""
     zero = 0.0 * w[0]
     return (zero, -w[2], w[1], w[2], zero, -w[0], -w[1], w[0], zero)
 
 
 @physics
 def turned_by(w):
-    """e^{[w]×}, from the quaternion of a small part of the angle, doubled several times."""
+    """Return e^{[w]×} from the quaternion of a small fraction of the angle, doubled several times."""
     v = scale(0.5 / 2.0**DOUBLINGS, w)
     s = dot(v, v)
     c = 1.0 - s * (0.5 - s * (1.0 / 24.0 - s / 720.0))
@@ -85,7 +90,7 @@ def turned_by(w):
 
 @physics
 def motion_at(rows, row, own, u, d):
-    """(F, D, g) of the elements in a row."""
+    """Return (F, D, g) of the elements in a row."""
     g = shape_gradients(rows, row)
     x = corners(rows, row, u, gather(u, own, row, 0))
     change = corner_vectors(rows, row, d, gather(d, own, row, 0))
@@ -95,7 +100,7 @@ def motion_at(rows, row, own, u, d):
 
 @physics
 def _put(records, row, k, a):
-    """Store a vector as the k-th of a row."""
+    """Store vector k of a row."""
     store(records, row, 3 * k, a[0])
     store(records, row, 3 * k + 1, a[1])
     store(records, row, 3 * k + 2, a[2])
@@ -107,7 +112,7 @@ _pull_corners = each("pulls, row, M, g", "_put(pulls, row, i, matvec(M, g[i]))",
 
 
 class Spins(NamedTuple):
-    """Angular velocities of the elements in a row under d into spins (rows, 3, lanes) [rad]."""
+    """Compute the angular velocities of the elements in a row under d: spins (rows, 3, lanes) [rad]."""
 
     rows: Any
     own: Any
@@ -123,8 +128,7 @@ def _spins(work, row):
 
 
 class Pulls(NamedTuple):
-    """weight (F(t) - F - t D) gₐ for each corner a of the elements in a row, into pulls (rows, 3 k,
-    lanes)."""
+    """Compute weight (F(t) - F - t D) gₐ for each corner a of a row of elements: pulls (rows, 3 k, lanes)."""
 
     motion: Any
     weights: Any
@@ -145,18 +149,18 @@ def _pulls(work, row):
 
 @kernel
 def measure_spins(team, rows, own, u, d, spins):
-    """Angular velocities of all elements."""
+    """Compute the angular velocities of all elements."""
     each_item(team, 0, 0, len(own), Spins(rows, own, u, d, spins))
 
 
 @kernel
 def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
-    """What the turning of all elements pulls their corners by."""
+    """Compute the corner forces of all elements at t."""
     each_item(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
 
 
 class SampleTurns(NamedTuple):
-    """How far the elements of a sample turn [rad], every step-th of all."""
+    """Rotation angles [rad] of every step-th element."""
 
     spins: Any
     step: Any
@@ -177,7 +181,7 @@ def _sample_turn(work, k):
 
 
 class MostTurned(NamedTuple):
-    """The largest turn of the elements in a part."""
+    """Largest rotation angle [rad] in a block of elements."""
 
     spins: Any
     count: Any
@@ -200,13 +204,16 @@ def _most_turned(work, place):
 
 @kernel
 def measure_turns(team, spins, count, step, sample, most):
-    """How far elements turn: a sample of them, and the most in every part."""
+    """Compute rotation angles of a sample of elements, and the largest angle in each block."""
     each_row(team, 0, 0, len(sample), SampleTurns(spins, step, sample))
     each_item(team, 1, 0, PARTS, MostTurned(spins, count, most))
 
 
 class GatherPulls(NamedTuple):
-    """What pulls a row of the matrix: numbers of pulls (rows, 3 k, lanes) from which[start[row]] on."""
+    """Sum the corner forces of a row of the matrix.
+
+    The entries of pulls (rows, 3 k, lanes) are which[start[row]] to which[start[row + 1] - 1].
+    """
 
     start: Any
     which: Any
@@ -226,5 +233,5 @@ def _gather_pulls(work, row):
 
 @kernel
 def gather_pulls(team, start, which, pulls, out):
-    """out (f, 4) += the pulls at the corners of elements, summed up at the free vertices."""
+    """Add the corner forces of elements to out (f, 4) at the free vertices."""
     each_row(team, 0, 0, len(out), GatherPulls(start, which, pulls, out))

@@ -1,5 +1,4 @@
-"""A problem again in float64, at the same step of the same model: for methods that need differences of
-energies."""
+"""Shadow problem in float64 at the same step, for methods that need energy differences."""
 
 from __future__ import annotations
 
@@ -10,8 +9,11 @@ from supple.problem.materials import are_alike, with_materials
 
 
 def exact_twin(problem: Problem, copy: int = 0) -> Problem:
-    """The problem itself where it is in float64 and has one copy of the state; else another one of one copy,
-    on a device of the same kind, at the same u, under the same forces and with the same inertia."""
+    """Return the problem in float64 with batch size 1 at the state of a batch member.
+
+    A problem with these properties is returned itself. Otherwise the copy is on a device of the same kind and
+    has the same u, forces and inertia.
+    """
     if problem.copies == 1 and problem.dtype == np.float64:
         return problem
     twin = _made_of(problem, problem.layout.materials[copy if problem.layout.varied else 0])
@@ -21,7 +23,7 @@ def exact_twin(problem: Problem, copy: int = 0) -> Problem:
 
 
 def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
-    """Put a problem of the same vertices where a copy of another one's state is, held at the same places."""
+    """Copy the state and the prescribed positions of a batch member to a problem with the same vertices."""
     own, other = twin.states, problem.states
     pairs = [(own.u, other.u), (own.anchor, other.anchor)]
     if problem.model.held is not None:
@@ -35,7 +37,7 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
 
 
 def _made_of(problem: Problem, materials: tuple) -> Problem:
-    """The twin that is there, with other values of its materials, or a new one where these do not suit."""
+    """Return the cached shadow problem with these materials, or a new one if incompatible."""
 
     def make() -> Problem:
         model = with_materials(problem.model, materials) if problem.layout.varied else problem.model
@@ -52,7 +54,7 @@ def _made_of(problem: Problem, materials: tuple) -> Problem:
 
 
 def bring_back(twin: Problem, problem: Problem, copy: int = 0) -> None:
-    """Give a copy of the problem's state the u of its twin, rounded."""
+    """Write the u of the shadow problem to a batch member of the problem, rounded."""
     if twin is not problem:
         states = problem.states
         states.vectors(states.u)[copy] = twin.states.vectors(twin.u)[0]

@@ -1,1 +1,1 @@
-"""What sweeps over vertices are made of: moves, links of what is tied together, layers of cloth."""
+"""Building blocks of sweeps over vertices: bounded moves, groups of tied vertices, coarse layers of cloth."""

@@ -1,8 +1,8 @@
-"""Exact diagonal blocks ∂²E/∂xᵢ² for sweeps over vertices, in place of their positive definite bounds: vertex
-block descent [Chen et al. 2024], which GPBD Fig. 8 compares with.
+"""Exact diagonal blocks ∂²E/∂xᵢ² for sweeps over vertices, instead of positive definite upper bounds.
 
-They are not positive definite everywhere: in compressed elements of nearly incompressible materials steps
-then lead uphill, which is what the bounds are for.
+This is vertex block descent [Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive
+definite everywhere: in compressed elements of nearly incompressible materials, steps then increase the
+energy. The bounds prevent that.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from supple.terms.tet import TetRows
 
 
 class ExactTets(TetRows):
-    """Tetrahedra that give vertices their exact blocks."""
+    """Tetrahedra with exact diagonal blocks."""
 
     __slots__ = ()
 
 
 EXACT: dict[Any, Any] = {TetRows: ExactTets}
-"""What has exact blocks, by what has bounds."""
+"""Exact counterpart of each packed element type."""
 
 
 def exact_blocks(terms: tuple) -> tuple[Any, ...]:
-    """Terms with exact blocks in place of bounds where they are tetrahedra; others keep their bounds."""
+    """Replace the bounds of tetrahedra by exact blocks; other terms keep their bounds."""
     return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
 
 

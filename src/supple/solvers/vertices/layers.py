@@ -1,9 +1,9 @@
-"""Layers of cloth, each with about a quarter of the vertices of the one before, bound to each other.
+"""Coarse layers of cloth, each with about a quarter of the vertices of the next finer one.
 
-The vertices of all layers are one model: first those of the model itself, then those of the first coarser
-surface, and so on, each of which stands for one vertex of the model. A layer has the membranes of the cloth,
-but nothing else, and the masses and forces of the layer before, spread over its corners. Every vertex of a
-layer is bound to its place on the next by a weak constraint [PBNG section 8.2, eq. 19].
+A single model contains the vertices of all layers: first the original vertices, then the first coarse
+surface, and so on. Each coarse vertex stands for one original vertex. A layer has the membranes of the cloth
+and no other terms; its masses and forces are those of the finer layer, distributed to its corners. Weak
+constraints tie every vertex of a layer to a point of the next coarser layer [PBNG section 8.2, eq. 19].
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ from supple.ordering import batch_elements
 from supple.terms import Term, WeakConstraints
 
 FEWEST = 40
-"""Vertices that a layer has at least."""
+"""Smallest number of vertices of a layer."""
 
 VERTICES_OF_ONE = 4
-"""How many vertices are bound to one of the next layer, about."""
+"""Approximate number of vertices tied to one vertex of the next coarser layer."""
 
 
 class Layer(NamedTuple):
-    """A coarser surface: kept (k,): vertices of the layer before that its vertices stand for; terms: its
-    membranes, whose corners are numbered among all vertices; spread (k, vertices of the layer before): how
-    much of what acts on one there acts on each here."""
+    """Coarse surface.
+
+    Attributes:
+        kept: (k,) vertex of the finer layer for which each vertex stands.
+        terms: Membranes of the layer, with corners numbered among all vertices.
+        spread: (k, vertices of the finer layer) distribution of forces and masses from the finer layer.
+    """
 
     kept: np.ndarray
     terms: tuple[Term, ...]
@@ -38,9 +42,15 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """first (layers + 2,): the first vertex of the model, of each layer, and how many there are in all;
-    stands (N,): the vertex of the model for which each stands; model: that of all vertices; binding: its weak
-    constraints."""
+    """A model with its coarse layers.
+
+    Attributes:
+        layers: Coarse layers, from fine to coarse.
+        first: (layers + 2,) first vertex of the original model and of each layer, and the total number.
+        stands: (N,) original vertex for which each vertex stands.
+        model: Model with the vertices of all layers.
+        binding: Weak constraints between the layers.
+    """
 
     layers: tuple[Layer, ...]
     first: np.ndarray
@@ -50,17 +60,17 @@ class Layers:
 
     @property
     def counts(self) -> list[int]:
-        """Vertices of the model that are in cloth, and of each layer."""
+        """Vertex counts of the original model and of each layer."""
         return np.diff(self.first).tolist()
 
     def member(self, number: int) -> np.ndarray:
-        """(N,) bool: the vertices of the model (0), or of a layer, that may move."""
+        """(N,) True for the free vertices of the original model (0) or of a layer."""
         own = np.zeros(self.model.vertices, bool)
         own[self.first[number] : self.first[number + 1]] = True
         return own & self.model.free
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """(N, ...): forces or masses (n, ...) of the model, and what the layers have of them."""
+        """Extend forces or masses (n, ...) of the original model to all layers: (N, ...)."""
         found = [values]
         for layer in self.layers:
             found.append(layer.spread @ found[-1])
@@ -68,7 +78,16 @@ class Layers:
 
 
 def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
-    """As many layers as have enough vertices, at most so many; None where a model has no cloth for one."""
+    """Build coarse layers of the cloth in a model.
+
+    Args:
+        model: The model.
+        most: Largest number of layers; None for as many as have `FEWEST` vertices.
+        threads: Threads of the evaluation of stiffness.
+
+    Returns:
+        The layers, or None if the model has no cloth fine enough for one.
+    """
     surfaces = [(k, term.vertices[:, :3]) for k, term in enumerate(model.terms) if is_sheet(term)]
     if not surfaces:
         return None
@@ -79,7 +98,7 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
     stands, points, first = np.arange(model.vertices), model.rest, [0, model.vertices]
     layers: list[Layer] = []
     constraints: list[tuple[np.ndarray, np.ndarray]] = []
-    before = 0  # where the vertices of the layer before begin
+    before = 0  # first vertex of the next finer layer
     while most is None or len(layers) < most:
         found = coarser(points[before:], triangles - before, held[stands[before:]])
         if len(found.vertices) < FEWEST:
@@ -102,14 +121,22 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
 
 
 def is_sheet(term: Term) -> bool:
-    """Whether a term is a membrane, which other triangles can be, too."""
+    """True for membranes, which can be transferred to other triangles."""
     return term.sheet
 
 
 def _membranes(
     model: Model, owner: np.ndarray, element: np.ndarray, triangles: np.ndarray, points: np.ndarray
 ) -> tuple[Term, ...]:
-    """Those of a layer, as those of the model in whose elements its triangles lie."""
+    """Transfer the model's membranes to the triangles of a layer.
+
+    Args:
+        model: The original model.
+        owner: Term of the model from which each triangle takes its properties.
+        element: Element of that term.
+        triangles: Triangles of the layer.
+        points: Rest positions of all vertices.
+    """
     made = []
     for k in np.unique(owner):
         sheet: Any = model.terms[k]
@@ -118,19 +145,22 @@ def _membranes(
 
 
 def _spreading(found: Coarser, before: int) -> csr_array:
-    """(k, before): weights of the corners to which each vertex is bound."""
+    """(k, before) interpolation weights of the ties, transposed."""
     rows, columns = found.corners.ravel(), np.repeat(found.bound, 3)
     return csr_array((found.weights.ravel(), (rows, columns)), shape=(len(found.vertices), before))
 
 
 def _constraints(found: Coarser, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (b, 4) and weights (b, 4) that tie those of one layer to the next."""
+    """Vertices (b, 4) and weights (b, 4) of the ties between a layer and the next coarser one."""
     vertices = np.column_stack([before + found.bound, first + found.corners])
     return vertices, np.column_stack([np.ones(len(found.bound)), -found.weights])
 
 
 def _with_layers(model: Model, stands: np.ndarray, terms: tuple[Term, ...]) -> Model:
-    """All vertices, held as those for which they stand, with the terms of the layers only."""
+    """Return a model with all vertices, their Dirichlet conditions, and the terms of the layers only.
+
+    A coarse vertex takes the Dirichlet condition of the vertex it stands for.
+    """
     place = np.full(model.vertices, -1)
     place[model.pinned] = np.arange(len(model.pinned))
     pinned = np.flatnonzero(place[stands] >= 0)
@@ -155,8 +185,10 @@ def _with_layers(model: Model, stands: np.ndarray, terms: tuple[Term, ...]) -> M
 def _binding(
     model: Model, constraints: list[tuple[np.ndarray, np.ndarray]], layers: list[Layer], threads: int
 ) -> WeakConstraints:
-    """As stiff as the vertices of the coarser layer are, divided by how many of the finer are bound to one,
-    and at rest where these begin."""
+    """Return the weak constraints between layers, satisfied at the initial positions.
+
+    Their stiffness is the mean stiffness of the coarse vertices divided by `VERTICES_OF_ONE`.
+    """
     stiffness = np.zeros(model.vertices)
     u = np.zeros((model.vertices + 1, 4))
     for layer in layers:

@@ -1,5 +1,4 @@
-"""Moving vertices with those that they carry: the part of PBNG's sweep that follows the visits to single
-vertices."""
+"""Moves of groups of tied vertices: the part of a PBNG sweep after the updates of single vertices."""
 
 from __future__ import annotations
 
@@ -28,15 +27,21 @@ from supple.terms import add_group_forces, limit_group_step
 
 
 class NoLinks(NamedTuple):
-    """A model without weak constraints between moving points; no colours."""
+    """Model without weak constraints between moving points; it has no colors."""
 
     colour_start: Any
 
 
 class LinkRows(NamedTuple):
-    """colour_start, members, weight, width, terms, own and share as in `Links`; force (batches, 3, lanes):
-    external forces on all members with their weights [N]; inertia (batches, k, lanes) of each member [N/m];
-    held (batches, 6, lanes): the projection N onto the directions along which some member is held, or ()."""
+    """Groups of tied vertices, packed for kernels.
+
+    Attributes:
+        colour_start, members, weight, width, terms, own, share: As in `Links`.
+        force: (batches, 3, lanes) weighted sum of the external forces on the members [N].
+        inertia: (batches, k, lanes) inertia of each member [N/m].
+        held: (batches, 6, lanes) projection N onto the directions along which any member is constrained, or
+            ().
+    """
 
     colour_start: Any
     members: Any
@@ -55,7 +60,7 @@ def no_links() -> NoLinks:
 
 
 def rows_of_links(problem: Problem) -> LinkRows | NoLinks:
-    """The links of a problem for kernels: those of an earlier run, if it had the same loads and inertia."""
+    """Return packed groups of tied vertices, cached while loads and inertia are unchanged."""
     links = problem.shared("links", problem.layout.links)
     if links is None:
         return problem.shared("no links", no_links)
@@ -84,8 +89,11 @@ def _link_rows(problem: Problem, links: Links) -> LinkRows:
 
 
 class GroupVisit(NamedTuple):
-    """Move the members of each group of a batch by w ω A⁻¹ f, f and A summed over them with their weights w
-    and what bounds the step."""
+    """Move the members of each group in a batch by w ω A⁻¹ f.
+
+    f and A are weighted sums over the members, with weights w, of forces and of upper bounds of the Hessian
+    blocks. The terms bound the step.
+    """
 
     links: Any
     u: Any
@@ -129,8 +137,7 @@ def _visit_group(visit, place):
 
 @generic
 def sweep_links(links, team, phase, u, anchor, omega):
-    """Move every group once, colour by colour, in the phases from `phase` on; returns the one that
-    follows."""
+    """Move every group once, color by color, from `phase` on; return the next phase."""
 
 
 @sweep_links.of(NoLinks)

@@ -1,4 +1,4 @@
-"""Moves of vertices that are made only where they lead somewhere."""
+"""Bounded moves of vertices; non-finite moves are rejected."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from supple.problem.balls import in_ball
 from supple.problem.held import put_back
 
 FARTHEST = 1e30
-"""|u|² [m²] beyond which a vertex is lost: a thousand times the longest length, which is 1e12 m."""
+"""Largest |u|² [m²] of an accepted move: a thousand times the largest length, 1e12 m."""
 
 
 @physics
 def move(vertices, batch, u, before, after, rejected):
-    """Displacements of the vertices of a batch: after, as far as their balls allow, and before where that is
-    not finite, which is counted in rejected (copies, batches, 1, lanes). Coordinates that are held stay."""
+    """Move the vertices of a batch from `before` to `after` within their trust region.
+
+    A non-finite move is replaced by `before` and counted in rejected (copies, batches, 1, lanes). Constrained
+    coordinates do not change.
+    """
     after = in_ball(vertices.balls, vertices.own, batch, after)
     finite = dot(after, after) < FARTHEST
     kept = select3(finite, after, before)

@@ -1,4 +1,4 @@
-"""Layers of cloth where kernels see them, and the two ways in which they lead the cloth."""
+"""Coarse layers of cloth in device memory, and two methods that couple them to the cloth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from supple.terms import Term
 
 
 class Stand(NamedTuple):
-    """u = other[stands]: records of vertices that stand for those of another."""
+    """Copy u = other[stands]: padded vectors of vertices that stand for others."""
 
     u: Any
     other: Any
@@ -38,12 +38,12 @@ def _stand(operation, place, i):
 
 @kernel
 def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
-    """Net forces of the vertices of all batches into the records `net`."""
+    """Write net forces of all vertices to `net`."""
     each_item(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
 
 
 class Group:
-    """The vertices of one layer, or those of the model: their batches, and what acts on them."""
+    """Original vertices, or vertices of one layer: batches and loads."""
 
     def __init__(
         self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, part: slice
@@ -56,14 +56,18 @@ class Group:
         self._place = np.minimum(self.batches.own[:, 0] - part.start, part.stop - part.start)
 
     def push(self, force: np.ndarray) -> None:
-        """Let forces (k, 3) [N] act on its vertices, of which there are k."""
+        """Set the external forces (k, 3) [N] of the k vertices of the group."""
         rows = self.loads.rows.force
         rows[:] = np.swapaxes(padded(force)[self._place], -1, -2)
         self.device.push(rows)
 
 
 class Multiresolution(ABC):
-    """The layers of a problem; seconds: what it took to make them."""
+    """Cloth with coarse layers.
+
+    Attributes:
+        seconds: Time of the construction of the layers [s].
+    """
 
     def __init__(self, problem: Problem, layers: Layers, share: float, *binding: Term) -> None:
         self.problem, self.layers, self.share = problem, layers, share
@@ -83,13 +87,13 @@ class Multiresolution(ABC):
             group.loads.hold_at(self.held_at)
 
     def _thinner(self, term: Any) -> Any:
-        """A membrane that has a share of its stiffness; other terms as they are."""
+        """Return a membrane with the stiffness fraction `share`; other terms are unchanged."""
         if self.share == 1 or not is_sheet(term):
             return term
         return term.thinner(self.share)
 
     def begin(self) -> None:
-        """Where the problem is, under its forces and with its inertia."""
+        """Initialize all layers from the problem's state, forces and inertia."""
         loads = self.problem.loads
         self.force, self.inertia = (
             self.share * self.layers.spread(found) for found in (loads.force, loads.inertia)
@@ -104,20 +108,25 @@ class Multiresolution(ABC):
             self._copy(Stand(own, other, self.stands))
 
     def bring_back(self) -> None:
-        """Let the problem be where the first of the vertices are."""
+        """Copy the displacements of the original vertices to the problem."""
         self._copy(Stand(self.problem.u, self.u, self._same), but_last=True)
 
     def _copy(self, operation: Stand, but_last: bool = False) -> None:
+        """Execute a copy operation on the device."""
         count = len(operation.stands) - but_last
         self.problem.device.run(on_records, 1, (count,), (operation,))
 
     @abstractmethod
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
-        """Sweeps over the coarsest layer, then one over every other, from coarse to fine; κ of what layers
-        add to the cloth."""
+        """Sweep over the coarsest layer, then once over each finer layer and the original model.
+
+        Args:
+            coarse_sweeps: Number of sweeps over the coarsest layer.
+            kappa: Factor κ of the effect of the layers on the cloth.
+        """
 
     def sweep(self, number: int, count: int) -> None:
-        """So many times over the vertices of a layer, or of the model, which is number 0."""
+        """Sweep `count` times over layer `number`; number 0 is the original model."""
         p, group = self.problem, self.groups[number]
         batches, colours = group.batches, group.batches.colour_start
         visit = Visit(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
@@ -127,7 +136,7 @@ class Multiresolution(ABC):
         p.device.step(iterations, phases, sweep, count, widest=widest)
 
     def rejected(self) -> int:
-        """Moves that were not finite and therefore not made, since this was last asked."""
+        """Return the number of rejected non-finite moves since the last call."""
         device, count = self.problem.device, 0
         for group in self.groups:
             device.pull(group.rejected)
@@ -137,7 +146,14 @@ class Multiresolution(ABC):
 
 
 class Bound(Multiresolution):
-    """Layers that pull the cloth by weak constraints, as the paper's; divided: as printed."""
+    """Layers coupled to the cloth by weak constraints, as in the paper.
+
+    Args:
+        problem: Problem with cloth.
+        layers: Coarse layers.
+        divided: True for the paper's printed method, which divides stiffness and loads between layers.
+        binding: Factor of the stiffness of the weak constraints.
+    """
 
     def __init__(self, problem: Problem, layers: Layers, divided: bool, binding: float) -> None:
         share = 1 / len(layers.counts) if divided else 1.0
@@ -153,7 +169,7 @@ class Bound(Multiresolution):
             self.sweep(number, 1)
 
     def _fade(self, kappa: float) -> None:
-        """What bindings add to the cloth; as printed all of them, and masses of layers."""
+        """Scale weak constraints of the cloth by κ; if `divided`, scale those and the loads of all layers."""
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
         for group, whole in zip(groups, self._stiffness, strict=False):
             now = group.batches.terms[-1].stiffness
@@ -165,10 +181,11 @@ class Bound(Multiresolution):
 
 
 class Carrying(Multiresolution):
-    """Layers that carry the cloth with them: what is bound to one moves as it does.
+    """Layers whose displacements are prolonged to the next finer layer.
 
-    A layer starts where the finer one is, under the forces that are left there, spread over its corners, and
-    those that keep it where it is: so it moves by what is still to be done, and not at all in the end.
+    A layer starts at the state of the finer layer. Its load is the residual of the finer layer, distributed
+    to its corners, minus its own internal forces at that state. It moves by the remaining correction only,
+    which vanishes at convergence.
     """
 
     def __init__(self, problem: Problem, layers: Layers) -> None:
@@ -206,7 +223,7 @@ class Carrying(Multiresolution):
         return self.net[self._parts[number], :3].astype(float)
 
     def _carry(self, number: int, kappa: float) -> None:
-        """Move a layer as the next one has moved."""
+        """Prolong the displacement of the next coarser layer to a layer."""
         device, here, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
         device.pull(self.u)
         moved = (self.u[next_one, :3] - self.anchor[next_one, :3]).astype(float)
