@@ -1,4 +1,4 @@
-"""The tables of a scene file, one module for each kind of them; `scene.schema` has the whole.
+"""Tables of a scene file, one module per subject; the complete scene is in `scene.schema`.
 
-Field names, defaults and descriptions in them are the format's definition.
+Field names, defaults and descriptions define the file format.
 """

@@ -1,4 +1,4 @@
-"""Tables of loads, and of parameters of materials that vary in time."""
+"""Tables of loads, and of material parameters that vary in time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Load(OnBody):
 
 
 class Force(Load):
-    """A force."""
+    """A force on vertices."""
 
     force: Vector = Field(description="The total force [N], shared equally by the vertices.")
 
@@ -50,7 +50,7 @@ class BodyForce(OfBody):
 
 
 class Traction(Load):
-    """A traction on the surface triangles whose vertices are all chosen."""
+    """A traction on the surface triangles whose vertices are all selected."""
 
     traction: NumberOrVector = Field(
         description="Force per area [Pa], of which a number is that along the outer normals."
@@ -61,13 +61,13 @@ class Traction(Load):
 
 
 class Pressure(Load):
-    """A pressure inside a closed surface, or one that is pinned along its edges."""
+    """A pressure inside a closed surface, or inside a surface that is pinned along its edges."""
 
     pressure: Number = Field(description="Outwards on the surface [Pa], wherever it turns.")
 
 
 class Cavity(Load):
-    """A closed chamber with air inside."""
+    """A closed chamber filled with gas."""
 
     pressure: Number = Field(0.0, description="Of the air inside above that outside [Pa].")
     sealed: StrictBool = Field(
@@ -78,7 +78,7 @@ class Cavity(Load):
 
 
 class Cable(Load):
-    """A cable through points of a body, at a tension or of a length."""
+    """A cable through points of a body, with a tension or a length."""
 
     points: Annotated[list[Point], Field(min_length=2)] = Field(
         description="Where it leads [m]: through the nearest vertices, in this order."
@@ -91,7 +91,7 @@ class Cable(Load):
 
 
 class Wind(Table):
-    """Air that moves past bodies of a dynamic scene."""
+    """Wind on the bodies of a dynamic scene."""
 
     velocity: Vector = Field(description="Of the air [m/s].")
     bodies: list[StrictStr] = Field([], description="Names of what it blows on; everything unless given.")
@@ -102,7 +102,7 @@ class Wind(Table):
 
 
 class Vary(OfBody):
-    """A parameter of a body's material that varies in time."""
+    """A material parameter of a body that varies in time."""
 
     parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
     region: StrictStr | None = Field(None, description="The region of a solid whose material it is.")

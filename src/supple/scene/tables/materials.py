@@ -1,4 +1,4 @@
-"""Tables of materials in scene files, made from what the materials declare."""
+"""Tables of materials in scene files, generated from the parameters that material classes declare."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FromField(Table):
 
 
 class OrSide:
-    """Lets a selection of vertices be the name of a side, too."""
+    """Pydantic annotation that also accepts the name of a side in place of a vertex selection."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -55,7 +55,7 @@ class Between(Table):
     )
 
     def directions(self, mesh: Any, name: str) -> Any:
-        """(m, 3) of the parameter of this name."""
+        """Solve for the directions (m, 3) of the parameter with this name."""
         ends = [end.selection() for end in self.between]
         for number, end in enumerate(ends):
             if not (np.any(end(mesh.points)) if callable(end) else len(end)):
@@ -66,8 +66,10 @@ class Between(Table):
 
 
 class OrField:
-    """Lets a parameter be `{ field = "name" }`, too, and, where it is solved for, a direction, `{ between =
-    ["x-", "x+"] }`."""
+    """Pydantic annotation that also accepts `{ field = "name" }` for a parameter.
+
+    If `solved` is set, a direction may also be `{ between = ["x-", "x+"] }`.
+    """
 
     table = FromField
 
@@ -96,7 +98,7 @@ KINDS: dict[str, Any] = {
     "tensor": Annotated[list[Row], Field(min_length=3, max_length=3)],
     "symmetric": Annotated[list[Row], Field(min_length=3, max_length=3)],
 }
-"""What stands in a file for parameters that are no scalars."""
+"""Types of non-scalar parameters in scene files."""
 
 
 def _annotation(parameter: Parameter) -> Any:
@@ -110,7 +112,7 @@ def _annotation(parameter: Parameter) -> Any:
 
 
 Ways = list[tuple[set[str], list[str]]]
-"""The sets of parameters that a file may give: those that it must, and all."""
+"""Accepted sets of parameters, each as (required names, all names)."""
 
 
 def _ways(kind: type[Material]) -> Ways:
@@ -119,7 +121,7 @@ def _ways(kind: type[Material]) -> Ways:
 
 
 class Parameters(Table):
-    """The parameters of a material: those that it declares, or those that it stores instead."""
+    """Parameters of a material: the declared ones, or the stored ones instead."""
 
     kind: ClassVar[type[Material]]
 
@@ -133,7 +135,7 @@ class Parameters(Table):
         return self
 
     def make(self, mesh: Mesh | None) -> Material | None:
-        """The material for a mesh; None where it needs a field of one that could not be read."""
+        """Build the material for a mesh; None if it needs a mesh that could not be read."""
         given = self.given()
         if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
             return None
@@ -143,7 +145,7 @@ class Parameters(Table):
 
 
 def _on(mesh: Any, value: Any, name: str) -> Any:
-    """What the parameter of this name is in a mesh."""
+    """Evaluate a parameter on a mesh: read its field, or solve for its directions."""
     if isinstance(value, FromField):
         return mesh.field(value.field)
     if isinstance(value, Between):
@@ -152,14 +154,14 @@ def _on(mesh: Any, value: Any, name: str) -> Any:
 
 
 def _as_floats(value: Any) -> Any:
-    """Numbers, and lists of them, as those have them that declare what they are."""
+    """Convert integers to floats, also in nested lists; other values are unchanged."""
     if isinstance(value, list | tuple):
         return [_as_floats(v) for v in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class MeasuredTable(Table):
-    """A material that somebody has measured; further keys are parameters to change, such as its fibre."""
+    """A measured material by name; further keys override its parameters, such as the fiber direction."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
@@ -175,8 +177,11 @@ class MeasuredTable(Table):
         return MEASURED[self.name].kind
 
     def given(self) -> dict[str, Any]:
-        """All parameters, numbers as floats: those of the file, else as they were measured, else the defaults
-        of the material."""
+        """Return all parameters, with numbers as floats.
+
+        Values in the file take precedence over measured values, and these over the defaults of the
+        material.
+        """
         found = {p.name: p.default for p in self.kind.parameters if p.default is not None}
         found |= MEASURED[self.name].parameters | (self.model_extra or {})
         return {name: _as_floats(value) for name, value in found.items()}
@@ -199,21 +204,21 @@ class MeasuredTable(Table):
 
 
 class MaterialChoice(Choice):
-    """What a body is made of: an energy and its parameters."""
+    """Material of a body: an energy density and its parameters."""
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
 
     @property
     def density(self) -> float | None:
-        """Of one that was measured [kg/m³]."""
+        """Mass density [kg/m³] of a measured material, None for others."""
         return getattr(self.chosen[1], "density", None)
 
 
 def material_choice(
     materials: Iterable[tuple[str, type[Material]]], name: str = "Material"
 ) -> type[MaterialChoice]:
-    """The table with one key for each of these materials, so that a new one needs no change here."""
+    """Return the table with one key per material, so that a new material needs no change here."""
     keys: Any = {
         name: (_table(kind) | None, Field(None, description=(kind.__doc__ or name).strip().split("\n")[0]))
         for name, kind in materials

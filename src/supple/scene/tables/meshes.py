@@ -1,4 +1,4 @@
-"""Tables of rest shapes of solids, and of surfaces that are shown in place of a body's own."""
+"""Tables of rest shapes of solids, and of detailed surfaces that replace the boundary in pictures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Torus(Table):
 
 
 class Mesh(Choice):
-    """The rest shape of a solid: a generated one, or a file."""
+    """Rest shape of a solid: a generated mesh or a file."""
 
     further = ("edge_length", "without", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
@@ -90,7 +90,7 @@ class Mesh(Choice):
         return self._cut(mesh.translated(self.translate) if any(self.translate) else mesh)
 
     def _cut(self, mesh: meshes.TetMesh) -> meshes.TetMesh:
-        """Without what is cut out."""
+        """Remove tetrahedra whose centroids are in one of the boxes of `without`."""
         if not self.without:
             return mesh
         centres = mesh.points[mesh.tets].mean(axis=1)

@@ -1,4 +1,4 @@
-"""Tables of motions, and of what varies in time."""
+"""Tables of motions and ramps."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Keyframes(Table):
 
 
 class Motion(Choice):
-    """One motion of pinned vertices."""
+    """One motion of pinned vertices or an obstacle."""
 
     translate: Translate | None = Field(None, description="Move by an offset.")
     rotate: Rotate | None = Field(None, description="Turn about an axis.")
@@ -85,12 +85,12 @@ class Motion(Choice):
 
 
 def composed(tables: list[Motion]) -> motions.Motion:
-    """The motions of a list, done in its order."""
+    """Compose the motions of a list in its order."""
     return motions.Compose(tuple(table.make() for table in tables))
 
 
 class Ramp(Table):
-    """What part of a load or parameter there is at which time; linear in between."""
+    """Fraction of a load or parameter over time; linear in between."""
 
     times: Numbers = Field(description="Times [s], increasing.")
     fractions: Numbers = Field(
