@@ -1,4 +1,4 @@
-"""Scenes: what a user describes, from Python or from a TOML file, and the model it becomes."""
+"""Scenes, described in Python or in a TOML file, and the models built from them."""
 
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model

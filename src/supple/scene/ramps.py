@@ -1,4 +1,4 @@
-"""How loads and parameters vary in time."""
+"""Ramps: fractions of loads and parameters over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 
 AnyRamp = Callable[[float], float]
-"""The fraction of a load that acts at a time t [s]; t = inf is the end."""
+"""The fraction of a load that acts at a time t [s]; t = inf is the final state."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Ramp:
 
 
 def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Increasing times [s] with a fraction for each, or a sentence about `what` they belong to."""
+    """Check increasing times [s] with one fraction each; `what` names their owner in the message."""
     at, values = array(times, "times [s]"), array(fractions, "fractions")
     if at.ndim != 1 or len(at) == 0 or at.shape != values.shape:
         raise SceneError(
@@ -50,7 +50,7 @@ def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tup
 
 
 def check_ramp(ramp: Any) -> AnyRamp | None:
-    """A ramp, or any function of the time that gives a number; None for a load that does not vary."""
+    """Check a ramp: a function of the time that returns a number, or None for a constant load."""
     if ramp is not None and not callable(ramp):
         raise SceneError(
             f"A ramp must be for example supple.Ramp(times=(0, 1), fractions=(0, 1)), or a function of the "
@@ -73,7 +73,7 @@ class Fraction:
 
 
 def fraction_at(ramp: AnyRamp | None, t: float) -> float:
-    """The fraction of a load at a time [s]; t = inf is the end."""
+    """Return the fraction of a load at a time [s]; t = inf is the final state."""
     if ramp is None:
         return 1.0
     fraction = ramp(t)
