@@ -18,10 +18,15 @@ AnyRamp = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Ramp:
-    """A load in time: at `times` [s] the `fractions` of it act, linear in between.
+    """Fraction of a load over time, linear between given times.
 
-    Before the first and after the last time the first and last fraction hold. Fractions may go back, beyond 1
-    and below 0: `Ramp(times=(0, 1, 2), fractions=(0, 1, 0))` loads for a second and unloads for another.
+    Before the first time the first fraction applies, after the last time the last one. Fractions may
+    decrease, exceed 1 and be negative: `Ramp(times=(0, 1, 2), fractions=(0, 1, 0))` loads for a second and
+    unloads for another.
+
+    Args:
+        times: Increasing times [s].
+        fractions: Fraction of the load at each time.
     """
 
     times: Sequence[float]
@@ -61,7 +66,7 @@ def check_ramp(ramp: Any) -> AnyRamp | None:
 
 @dataclass(frozen=True)
 class Fraction:
-    """t -> the fraction of a load at a time [s], checked."""
+    """Fraction of a load as a function of time t [s], checked to be finite."""
 
     ramp: AnyRamp | None
 
