@@ -1,4 +1,4 @@
-"""Scenes, described in Python or in a TOML file, and the models built from them."""
+"""Scenes, described in Python or TOML files, and model construction."""
 
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model

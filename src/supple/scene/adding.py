@@ -1,4 +1,4 @@
-"""Validation of bodies before they enter a scene."""
+"""Validation of new scene bodies."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
 
 
 def check_parameters(material: Any, body: Any) -> None:
-    """Check that parameters are uniform or have one value per cell.
+    """Check array parameters for one value per cell.
 
     Args:
         material: Material of the body.
@@ -181,7 +181,7 @@ def _check_size(mesh: Mesh) -> None:
 
 
 def _place(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
-    """Return the name of a new body and the number of its first vertex."""
+    """Return name and first vertex number of a new body."""
     name = f"{kind}{len(bodies)}" if name is None else sound_name(name)
     if name in (body.name for body in bodies):
         raise SceneError(f"There is already a body named {name!r}; names must differ.")

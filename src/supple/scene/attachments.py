@@ -173,7 +173,7 @@ def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _points_of(body: Body, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Interpolate the points of a body that are closest to points (k, 3) [m] at rest.
+    """Interpolate closest body points of given points (k, 3) [m] at rest.
 
     Returns:
         Scene vertices (k, s), their weights (k, s), the largest first, and the closest points (k, 3) [m].

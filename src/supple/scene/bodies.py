@@ -1,4 +1,4 @@
-"""Bodies of a scene and sets of their vertices."""
+"""Scene bodies and vertex sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Predicate = Callable[[np.ndarray], Any]
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A solid in a scene: a mesh with a material and a density. `Scene.add_solid` makes it.
+    """Solid of a scene: mesh, material and density. Created by `Scene.add_solid`.
 
     The subclass `Cloth` is a surface body.
 
@@ -83,11 +83,11 @@ class Body:
 
     @cached_property
     def parts(self) -> tuple[Body | Portion, ...]:
-        """Sources of elasticity terms: the body itself, or its portions if there are several."""
+        """Sources of elasticity terms: the body, or its portions if materials differ."""
         return portions_of(self) if self.regions or self.viscosity else (self,)
 
     def region(self, name: str) -> Portion:
-        """Return a region by name, for example for `scene.vary(body.region("muscle"), ...)`.
+        """Return a named region, for example for `scene.vary(body.region("muscle"), ...)`.
 
         Args:
             name: Name of the region.
@@ -129,12 +129,12 @@ class Body:
 
     @property
     def vertices(self) -> slice:
-        """Slice of its vertices in arrays of the scene: `result.positions[body.vertices]`."""
+        """Vertex slice in scene arrays: `result.positions[body.vertices]`."""
         return slice(self.first, self.first + len(self.points))
 
     @property
     def moving(self) -> bool:
-        """True if the body has an initial velocity."""
+        """True for bodies with initial velocity."""
         return any(self.velocity) or any(self.angular_velocity)
 
     @property
@@ -150,7 +150,7 @@ class Body:
         return VertexSet(self, np.arange(len(self.points)))
 
     def is_like(self, other: Part) -> bool:
-        """True for the same body, or for a copy of it returned by another process."""
+        """True for the same body, including copies returned by other processes."""
         return self is other or (
             (self.name, self.vertices) == (other.name, other.vertices)
             and np.array_equal(self.mesh.points, other.mesh.points)
@@ -222,7 +222,7 @@ def cell_counts(bodies: Sequence[Body]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class VertexSet:
-    """A subset of the vertices of one body; `|` and `&` are union and intersection.
+    """Vertex subset of one body; `|` and `&` compute union and intersection.
 
     Attributes:
         body: The body.

@@ -1,4 +1,4 @@
-"""Conversion of a scene to a model: flat arrays over all bodies."""
+"""Conversion from scenes to models with flat arrays over all bodies."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Still:
 
 
 def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Model:
-    """Build the model of a scene: concatenated bodies, and one elasticity term per kind of material.
+    """Build a scene model: concatenated bodies, one elasticity term per material class.
 
     Args:
         scene: Scene, or result of `load_scene`.
@@ -97,7 +97,7 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
 
 
 def assembled(scene: Scene) -> Model:
-    """Build the model of a scene without checks for a solution.
+    """Build a scene model without checking solvability.
 
     Bodies may fall, and all vertices may be constrained.
     """
@@ -135,7 +135,7 @@ def assembled(scene: Scene) -> Model:
 
 
 def _duration(scene: Scene) -> float:
-    """Time [s] when all motions and ramps have ended; 1 if none of them has a known end."""
+    """End time [s] of all motions and ramps; 1 if no end is known."""
     varied = [*scene.loads, *_changing(scene), *scene.winds, *scene.varied]
     ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
     motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
@@ -145,18 +145,18 @@ def _duration(scene: Scene) -> float:
 
 
 def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
-    """List (index, updater) of terms that vary in time; their terms are numbered from `first`."""
+    """List (index, updater) of time-dependent terms, numbered from `first`."""
     found = [each.follower(first + k) for k, each in enumerate(_changing(scene))]
     return tuple(follower for follower in found if follower is not None)
 
 
 def _changing(scene: Scene) -> list[Any]:
-    """List loads with a term of their own that may vary in time."""
+    """List loads with separate, possibly time-dependent terms."""
     return [*scene.inflations, *scene.cables, *scene.turning]
 
 
 def _alone(scene: Scene) -> str:
-    """Return advice for scenes in which only rigid bodies could move, otherwise an empty text."""
+    """Return advice for scenes with movable rigid bodies only, otherwise empty text."""
     if all(obstacle.mass is None for obstacle in scene.obstacles):
         return ""
     return (
@@ -183,7 +183,7 @@ def _check(scene: Scene) -> None:
 
 
 def _some_times(scene: Scene) -> list[float]:
-    """Sample times [s]: five from 0 to the end of the scene, and infinity."""
+    """Sample times [s]: five over the scene duration, plus infinity."""
     return [*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf]
 
 
@@ -258,7 +258,7 @@ def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
 
 
 def _velocities(bodies: list[Body]) -> np.ndarray | None:
-    """Initial velocities (n, 3) [m/s], None if all bodies are at rest."""
+    """Initial velocities (n, 3) [m/s], None for bodies at rest."""
     moving = any(body.moving for body in bodies)
     return np.concatenate([body.velocities for body in bodies]) if moving else None
 
@@ -304,7 +304,7 @@ def part_of(pin: Pin) -> Part:
 
 
 def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:
-    """Refuse pins that disagree about a vertex along a shared direction, at sample times."""
+    """Refuse pins with contradicting positions along shared directions, at sample times."""
     if isinstance(prescribed, Prescribed) and prescribed.holding.overlapping:
         for time in _some_times(scene):
             prescribed(time)
@@ -313,7 +313,7 @@ def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarra
 def _elasticity(
     bodies: list[Body], rest: np.ndarray, changing: dict[int, VaryingMaterial]
 ) -> tuple[Term, ...]:
-    """Build one elasticity term per group of bodies, then all further terms of bodies.
+    """Build elasticity terms, one per body group, followed by further body terms.
 
     `Conditions` count materials in this order. Parameters that vary in time have their final values.
     """

@@ -1,4 +1,4 @@
-"""Cables of a scene: tendons that pull vertices of a body towards each other."""
+"""Cables (tendons) that pull body vertices towards each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from supple.terms.cable import MOST_POINTS
 
 @dataclass(frozen=True, eq=False)
 class Tendon:
-    """A cable through scene vertices, in order, with a tension or with a length and a stiffness.
+    """Cable through an ordered list of scene vertices with prescribed tension or length.
 
     Attributes:
         vertices: (k,) scene vertices.
@@ -62,7 +62,7 @@ class Tendon:
 
 @dataclass(frozen=True, eq=False)
 class Pulling:
-    """Updates the tension or length of a cable from its ramp at the start of each step."""
+    """Updates cable tension or length from a ramp at the start of each step."""
 
     index: int
     tendon: Tendon

@@ -1,4 +1,4 @@
-"""Chambers in bodies: gas at a prescribed pressure, or a sealed amount of gas."""
+"""Body chambers with prescribed gas pressure or a sealed amount of gas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ATMOSPHERE = 101325.0
 
 @dataclass(frozen=True, eq=False)
 class Cavity:
-    """A chamber with a gas pressure on its walls.
+    """Chamber with gas pressure on its walls.
 
     Attributes:
         body: Body with the chamber.
@@ -71,7 +71,7 @@ class Cavity:
         return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """Accept the walls: `cavity` has checked already that they are closed."""
+        """Accept all walls, since `cavity` refuses open walls already."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a cavity of {self.body.name!r}", "ramp")}
@@ -79,7 +79,7 @@ class Cavity:
 
 @dataclass(frozen=True, eq=False)
 class Gas:
-    """Updates the amount of gas in a chamber from its ramp at the start of each step."""
+    """Updates the amount of chamber gas from a ramp at the start of each step."""
 
     index: int
     cavity: Cavity
@@ -133,7 +133,7 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
 
 
 def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
-    """Refuse sealed gas in a chamber without volume: its pressure does not define an amount of gas."""
+    """Refuse sealed gas in flat chambers, since pressure without volume defines no amount of gas."""
     volume = abs(volume_within(body.points, triangles))
     ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
     if volume <= FLAT * ball:

@@ -85,7 +85,7 @@ def number(value: Any, what: str, *, above: float | None = None, at_least: float
 
 
 def count(value: Any, what: str) -> int:
-    """Convert input to an integer of at least 1."""
+    """Convert input to a positive integer."""
     try:
         return whole_number(what, value)
     except ValueError as error:
@@ -93,7 +93,7 @@ def count(value: Any, what: str) -> int:
 
 
 def chosen(value: Any, what: str, known: Iterable[str]) -> str:
-    """Check that a value is one of the known choices."""
+    """Check a value against known choices."""
     try:
         return one_of(what, value, known)
     except ValueError as error:
@@ -101,7 +101,7 @@ def chosen(value: Any, what: str, known: Iterable[str]) -> str:
 
 
 def sound_name(name: Any, what: str = "body") -> str:
-    """Check that a name is printable text that can be a file name."""
+    """Check for printable text usable as a file name."""
     if not isinstance(name, str) or not name.strip(" .") or not name.isprintable() or set(name) & set("/\\"):
         raise SceneError(
             f"The name of a {what} must be text that can also be the name of a file, without slashes, for "

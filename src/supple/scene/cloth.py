@@ -27,7 +27,7 @@ from supple.terms.bending import HingesOfMesh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cloth(Body):
-    """Cloth in a scene: triangles with a membrane material. `Scene.add_cloth` makes it.
+    """Cloth of a scene: triangle mesh with membrane material. Created by `Scene.add_cloth`.
 
     The mesh is the initial surface. The density has the unit [kg/m²].
 
@@ -126,12 +126,12 @@ class Cloth(Body):
 
 
 def _slot(triangles: np.ndarray, vertex: np.ndarray) -> np.ndarray:
-    """(h,) corner of the triangles (h, 3) at which the vertices (h,) are."""
+    """Return corner indices (h,) of vertices (h,) in triangles (h, 3)."""
     return (triangles == vertex[:, None]).argmax(axis=1)
 
 
 def _in_edge(a: np.ndarray, b: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates of points p (h, 3): along the edge from a to b, and distance from it, (h,) [m]."""
+    """Return coordinates along edges a to b, and distances from these edges, of points p (h, 3) [m]."""
     e = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
     along = np.einsum("hi,hi->h", p - a, e)
     return along, np.linalg.norm(p - a - along[:, None] * e, axis=1)

@@ -1,4 +1,4 @@
-"""Contact between the bodies of a scene."""
+"""Contact between scene bodies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPEN = 1.5
 
 @dataclass(frozen=True)
 class Rub:
-    """Friction of two bodies with each other, or of one body with itself.
+    """Friction coefficients of two bodies, or of self-contact.
 
     Args:
         bodies: Names of both bodies.
@@ -72,7 +72,7 @@ class Rub:
 
 
 def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]:
-    """Return the coefficients μ of sticking and of sliding contacts."""
+    """Return friction coefficients μ for sticking and sliding."""
     static = number(friction, f"friction {where}", at_least=0)
     if kinetic is None:
         return static, static
@@ -87,7 +87,7 @@ def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]
 
 @dataclass(frozen=True)
 class Contact:
-    """Contact of bodies with each other and with themselves.
+    """Contact between bodies, including self-contact.
 
     Three methods detect contact:
 
@@ -154,7 +154,7 @@ class Contact:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the method; `pairs` is the number of pairs."""
+        """Method options; `pairs` counts body pairs."""
         looked = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
         found = {name: getattr(self, name) for name in looked}
         if self.method not in ("weak", "barrier"):
@@ -162,7 +162,7 @@ class Contact:
         return found | {"friction": self.friction, "kinetic": self.kinetic, "pairs": len(self.pairs)}
 
     def _refuse_idle(self) -> None:
-        """Refuse changed options that the method does not use."""
+        """Refuse non-default options unused by the method."""
         for methods, names in OPTIONS.items():
             for name in names if self.method not in methods else ():
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
@@ -194,12 +194,12 @@ class Contact:
 
 
 def contact_of(given: Any) -> Contact:
-    """Return a `Contact`, built from the name of its method if necessary."""
+    """Return a `Contact`, converting method names."""
     return given if isinstance(given, Contact) else Contact(given)
 
 
 def with_contact(scene: Scene, model: Model) -> Model:
-    """Return the model with the contact of the scene."""
+    """Add scene contact to a model."""
     contact = contact_of(scene.contact)
     if contact.method == "none":
         return model
@@ -216,7 +216,7 @@ def with_contact(scene: Scene, model: Model) -> Model:
 
 
 def _grid(contact: Contact, model: Model) -> Grid:
-    """Return the grid that carries a model, or refuse a model that no grid can carry."""
+    """Build the background grid of a model, or refuse unsupported models."""
     obstacles = model.obstacles
     beside = [term.name for term in model.terms if not term.fills]
     evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
@@ -237,7 +237,7 @@ def _grid(contact: Contact, model: Model) -> Grid:
 
 
 def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
-    """Warn of bodies that others may pass through on a grid.
+    """Warn of bodies that other bodies may pass through on a grid.
 
     Args:
         bodies: Bodies of the scene.
@@ -294,7 +294,7 @@ def check_contact(scene: Scene) -> None:
 
 
 def _moduli(scene: Scene) -> np.ndarray:
-    """(bodies,) Young's modulus [Pa], the largest one of each body.
+    """Largest Young's modulus [Pa] per body, (bodies,).
 
     Bodies without a modulus have that of the softest other body; 1 if no body has one.
     """
@@ -306,13 +306,13 @@ def _moduli(scene: Scene) -> np.ndarray:
 
 
 def _young(scene: Scene) -> float:
-    """Largest Young's modulus of all bodies [Pa]; 1 if no material has one."""
+    """Largest Young's modulus [Pa] over all bodies; 1 if undefined."""
     moduli = [getattr(part.material, "young", None) for body in scene.bodies for part in body.parts]
     return max((float(np.max(young)) for young in moduli if young is not None), default=1.0)
 
 
 def _refuse_thick(scene: Scene, contact: Contact) -> None:
-    """Refuse a thickness above the shortest edge, with which neighboring triangles would repel each other."""
+    """Refuse thicknesses above the shortest edge, since neighboring triangles would repel each other."""
     for body in scene.bodies:
         shortest = edges_of(body).min()
         if contact.thickness is not None and contact.thickness > shortest:

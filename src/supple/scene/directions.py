@@ -13,7 +13,7 @@ AXES = "xyz"
 
 
 def held_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.ndarray | None:
-    """Return the directions that a pin constrains.
+    """Return constrained directions of a pin.
 
     Args:
         axes: Some of x, y and z.
@@ -84,7 +84,7 @@ def holds(directions: np.ndarray | None) -> Any:
 
 
 def _across(direction: np.ndarray) -> np.ndarray:
-    """Return two directions (..., 2, 3) normal to a unit vector (..., 3) and to each other.
+    """Return orthonormal directions (..., 2, 3) perpendicular to unit vectors (..., 3).
 
     For a coordinate axis these are axes too.
     """

@@ -1,4 +1,4 @@
-"""Errors of scenes, with messages a user can act on."""
+"""Scene errors with actionable messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class SceneError(ValueError):
-    """The description of a scene is wrong or incomplete.
+    """Invalid or incomplete scene description.
 
     Args:
         sentence: Message.
@@ -21,7 +21,7 @@ class SceneError(ValueError):
 
 @contextmanager
 def about(at: str) -> Iterator[None]:
-    """Assign errors raised in this context to an entry of the scene file."""
+    """Assign errors raised in this context to a scene file entry."""
     try:
         yield
     except SceneError as error:

@@ -32,7 +32,7 @@ from supple.solvers.solver import idle_options
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SceneFile:
-    """Content of a scene file: the scene, its solver, and settings of output.
+    """Scene file content: scene, solver, display and output settings.
 
     Attributes:
         path: Path of the file.
@@ -61,7 +61,7 @@ class SceneFile:
         return f"<SceneFile {str(self.path)!r}: {self.solver.method}, {self.scene!r}>"
 
     def start_positions(self, model: Model) -> np.ndarray | None:
-        """Return the initial guess (n, 3) [m] of the file, or None for the rest shape.
+        """Return initial positions (n, 3) [m], None for the rest shape.
 
         Args:
             model: Model of the scene.
@@ -69,7 +69,7 @@ class SceneFile:
         return None if self.start is None else self.start.positions(model, self.folder)
 
     def start_velocities(self, model: Model) -> np.ndarray | None:
-        """Return the initial velocities (n, 3) [m/s] of a motion, or None for rest.
+        """Return initial velocities (n, 3) [m/s], None for rest.
 
         Args:
             model: Model of the scene.
@@ -83,7 +83,7 @@ def file_without_path(scene: Scene) -> SceneFile:
 
 
 def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:
-    """Read a scene file. All errors in it are reported at once, in one `SceneFileError`.
+    """Read a scene file; one `SceneFileError` reports all its errors at once.
 
     Args:
         path: Path of the file.
@@ -139,7 +139,7 @@ def _check_scene(scene: Scene, mistakes: Mistakes) -> None:
 
 
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:
-    """Return the valid part of a file, and the original numbers of its valid [[entries]]."""
+    """Return valid tables, and original numbers of valid [[entries]]."""
     wrong: set[Location] = set()
     tables = scene_table()
     try:
@@ -158,7 +158,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kep
 
 
 def _entry(location: Location) -> Location:
-    """Return the smallest removable part at a location: one of the [[entries]], or a top-level key."""
+    """Return the smallest removable location: one of the [[entries]], or a top-level key."""
     is_entry = len(location) > 2 and isinstance(location[1], int)
     return location[:2] if is_entry else location[:1]
 
@@ -184,7 +184,7 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
 
 
 def _check_values(kind: Any, options: dict[str, Any], mistakes: Mistakes) -> None:
-    """Check options together, since they may depend on each other; if that fails, check each by itself."""
+    """Check options together, because some depend on others; after failure, check them individually."""
     try:
         kind(**options)
     except ValueError as error:
@@ -196,7 +196,7 @@ def _check_values(kind: Any, options: dict[str, Any], mistakes: Mistakes) -> Non
 
 
 def _unknown(kind: type[Method], name: str, value: Any) -> str:
-    """Describe an unknown option: the table or method that it belongs to, or the closest known name."""
+    """Describe an unknown option: its correct table or method, or the closest known name."""
     found = part_with(kind, name)
     owners = [owner for owner, other in SOLVERS.items() if name in option_names(other)]
     if found is None and owners:
@@ -209,7 +209,7 @@ def _unknown(kind: type[Method], name: str, value: Any) -> str:
 
 
 def _body_names(raw: dict[str, Any]) -> list[str]:
-    """List the names of all solids and cloth in a file, valid or not."""
+    """List names of all solids and cloth, including invalid ones."""
     return [name for kind in ("solid", "cloth") for name in _names(kind, raw.get(kind, []))]
 
 

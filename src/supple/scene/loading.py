@@ -67,7 +67,7 @@ class Loaded(ABC):
         self.loads.append(Load(chosen, newtons, check_ramp(ramp)))
 
     def add_body_force(self, body: Body | Portion, force: Any, ramp: AnyRamp | None = None) -> None:
-        """Add a force per rest volume of a solid or per rest area of cloth.
+        """Add a force per rest volume (solids) or rest area (cloth).
 
         This is a dead load: like weight, it does not change as the body deforms.
 
@@ -98,7 +98,7 @@ class Loaded(ABC):
         *,
         following: bool = False,
     ) -> None:
-        """Add a traction on all surface triangles whose three vertices are selected.
+        """Add a traction on surface triangles with three selected vertices.
 
         By default this is a dead load: its direction and its total, traction × rest area, do not change
         as the
@@ -128,7 +128,7 @@ class Loaded(ABC):
             self.loads.append(Load(chosen, tractions(chosen, pascals), acting))
 
     def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
-        """Add a pressure on all surface triangles whose three vertices are selected.
+        """Add a pressure on surface triangles with three selected vertices.
 
         The pressure acts outwards along the current normals, like air inside the surface; its energy is
         -p V.
@@ -184,7 +184,7 @@ class Loaded(ABC):
         density: float = 1.2,
         ramp: AnyRamp | None = None,
     ) -> None:
-        """Add wind: air with a uniform velocity that acts on the surfaces of bodies.
+        """Add wind: air with uniform velocity acting on body surfaces.
 
         The force on each triangle is f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n), with the wind w
         relative to

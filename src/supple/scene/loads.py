@@ -42,7 +42,7 @@ class Load:
 
 
 def surface_of(chosen: VertexSet) -> np.ndarray:
-    """Return the surface triangles (k, 3) of a body whose three vertices are all selected."""
+    """Return surface triangles (k, 3) with three selected vertices."""
     surface = chosen.body.mesh.surface
     triangles = surface[np.isin(surface, chosen.indices).all(axis=1)]
     if len(triangles) == 0:
@@ -79,7 +79,7 @@ def tractions(chosen: VertexSet, pascals: np.ndarray) -> np.ndarray:
 
 
 def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
-    """Return the force density (m, 3) at rest in every cell of a body, 0 outside a region.
+    """Return rest force densities (m, 3) of all body cells, 0 outside a region.
 
     Args:
         part: A body or one of its regions with k cells.
@@ -110,7 +110,7 @@ def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
 
 
 def body_forces(body: Body, per_volume: np.ndarray) -> np.ndarray:
-    """Return forces (n, 3) [N] on all vertices of a body for a force density (m, 3) [N/m³] of its cells."""
+    """Convert cell force densities (m, 3) [N/m³] to vertex forces (n, 3) [N] of a body."""
     corners = body.mesh.cells
     share = body.rest_measures[:, None] * per_volume / corners.shape[1]
     total = np.zeros((body.mesh.n_vertices, 3))
@@ -120,7 +120,7 @@ def body_forces(body: Body, per_volume: np.ndarray) -> np.ndarray:
 
 
 def volume_forces(loads: Sequence[Load]) -> tuple[tuple[str, Fraction, np.ndarray], ...]:
-    """List the loads per volume in the format of `Model.volume_forces`."""
+    """List loads per volume for `Model.volume_forces`."""
     return tuple(
         (load.on.body.name, Fraction(load.ramp), load.per_volume)
         for load in loads
@@ -160,7 +160,7 @@ class Inflation:
         return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """Refuse surfaces with free vertices on open edges, on which a pressure has no energy."""
+        """Refuse free vertices on open edges, since pressure energy requires a closed or pinned boundary."""
         edges = Edges(self.triangles)
         free = np.setdiff1d(edges.ends[edges.counts == 1] + self.body.first, pinned)
         if len(free):
@@ -178,7 +178,7 @@ class Inflation:
 
 @dataclass(frozen=True, eq=False)
 class Varying:
-    """Updates a pressure from its ramp at the start of each step."""
+    """Updates a pressure from a ramp at the start of each step."""
 
     index: int
     pressure: float
@@ -198,7 +198,7 @@ class Varying:
 
 @dataclass(frozen=True, eq=False)
 class Wind:
-    """Wind: air with a uniform velocity that acts on the surfaces of bodies [GPBD section 5.4].
+    """Wind: air with uniform velocity acting on body surfaces [GPBD section 5.4].
 
     The force on each triangle is f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n), a third on each of its
     vertices, with the wind w relative to the triangle and its normal n on the lee side. It has no energy:
@@ -269,7 +269,7 @@ def wind(bodies: Any, velocity: Any, drag: Any, lift: Any, density: Any, ramp: A
 
 
 def refuse_still(winds: list[Wind]) -> None:
-    """Refuse wind in quasistatic scenes: its force depends on velocities and has no energy."""
+    """Refuse wind in quasistatic scenes, since wind forces depend on velocity and have no energy."""
     if winds:
         names = listed(body.name for body in winds[0].bodies)
         raise SceneError(

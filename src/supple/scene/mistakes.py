@@ -1,4 +1,4 @@
-"""Collection of all errors in a scene file, as sentences that name the file and the field."""
+"""Collection of scene file errors as sentences with file and field names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mistakes:
         self.lines.append(f"{self.path}: {text}")
 
     def attempt(self, field: str, make: Callable[[], T]) -> T | None:
-        """Call `make`; if it raises, record the error for this field and return None."""
+        """Call `make`; on exceptions, record an error for this field and return None."""
         try:
             return make()
         except (ValueError, OSError) as error:
@@ -41,7 +41,7 @@ class Mistakes:
             return None
 
     def add_invalid(self, error: ValidationError, describe: Describe, at: Location = ()) -> None:
-        """Record the errors that pydantic found in a table at this location."""
+        """Record pydantic errors of a table at this location."""
         for details in error.errors():
             self.add(dotted((*at, *details["loc"])), _sentence(details, *describe(details["loc"])))
 
@@ -70,7 +70,7 @@ def _sentence(details: Any, known: Iterable[str], right: str) -> str:
 
 
 def _should(details: Any) -> str:
-    """Translate a message of pydantic to terms of TOML."""
+    """Translate pydantic messages to TOML terms."""
     match details["type"]:
         case "model_type":
             return "should be a table, { key = value }"
@@ -94,7 +94,7 @@ def _should(details: Any) -> str:
 
 
 def describe_in(table: type[BaseModel]) -> Describe:
-    """Return a function that describes the fields of a table and of nested tables."""
+    """Return a function that describes fields of a table, including nested tables."""
 
     def describe(location: Location) -> tuple[Iterable[str], str]:
         field, parent, meant = None, table, None

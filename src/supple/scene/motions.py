@@ -37,7 +37,7 @@ class Motion(ABC):
 
     @abstractmethod
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        """Return the positions after a fraction of the motion.
+        """Return positions after a fraction of the motion.
 
         Args:
             points: (k, 3) rest positions [m].
@@ -49,7 +49,7 @@ class Motion(ABC):
 
     @property
     def end(self) -> float:
-        """End of the motion [s]; 1 s for motions that do not define it."""
+        """End time [s]; 1 s unless a motion overrides it."""
         return 1.0
 
     def __add__(self, other: Motion) -> Compose:
@@ -171,7 +171,7 @@ class Rotate(_AboutAxis):
 
 @dataclass(frozen=True)
 class Twist(_AboutAxis):
-    """Rotation about an axis by angle × h, with the coordinate h [m] along the axis from `centre`.
+    """Twist about an axis: rotation by angle × h, h [m] the axial coordinate from `centre`.
 
     The plane through `centre` does not move; planes at h > 0 rotate right-handed.
 
@@ -219,7 +219,7 @@ class Scale(_Timed):
 
 @dataclass(frozen=True)
 class Keyframes(Motion):
-    """A motion driven by keyframes: fractions of it at given times, linear in between.
+    """Motion driven by keyframes: motion fractions at given times, linear in between.
 
     Before the first time the first fraction applies, after the last time the last one. Fractions may
     decrease

@@ -151,7 +151,7 @@ def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Bounding-box trees of all meshes as a function of time t [s]."""
+    """Bounding-box trees of all meshes as function of time t [s]."""
 
     shapes: tuple[Shape, ...]
 
@@ -161,7 +161,7 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """Meshes of shapes as a function of time t [s], by row.
+    """Meshes by shape row as function of time t [s].
 
     Attributes:
         shapes: Shapes of all obstacles.
@@ -178,7 +178,7 @@ class Surfaces:
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Frames (r, 12) of all shapes as a function of time t [s]: three axes and the origin."""
+    """Frames (r, 12) of all shapes as function of time t [s]: three axes, origin."""
 
     obstacles: tuple[Obstacle, ...]
 
@@ -206,7 +206,7 @@ class Poses:
 
 
 def obstacles_of(scene: Scene) -> Obstacles | None:
-    """Build the obstacles of a model; None for a scene without obstacles."""
+    """Build model obstacles; None if no obstacles exist."""
     if not scene.obstacles:
         return None
     rows, values, first = [], [], 0

@@ -10,7 +10,7 @@ from supple.scene.errors import SceneError
 
 
 def located(folder: Path, text: str) -> Path:
-    """Resolve a path relative to a folder.
+    """Resolve a path against a folder.
 
     `~` and environment variables, $NAME, are expanded.
 

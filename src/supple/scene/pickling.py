@@ -1,4 +1,4 @@
-"""Pickling of motions and ramps for other processes, including functions of the user."""
+"""Pickling of motions and ramps, including user functions, for other processes."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tup
 
 
 def check_ramp(ramp: Any) -> AnyRamp | None:
-    """Check a ramp: a function of the time that returns a number, or None for a constant load."""
+    """Check that a ramp is callable or None (constant load)."""
     if ramp is not None and not callable(ramp):
         raise SceneError(
             f"A ramp must be for example supple.Ramp(times=(0, 1), fractions=(0, 1)), or a function of the "
@@ -66,7 +66,7 @@ def check_ramp(ramp: Any) -> AnyRamp | None:
 
 @dataclass(frozen=True)
 class Fraction:
-    """Fraction of a load as a function of time t [s], checked to be finite."""
+    """Checked load fraction as function of time t [s]."""
 
     ramp: AnyRamp | None
 
@@ -78,7 +78,7 @@ class Fraction:
 
 
 def fraction_at(ramp: AnyRamp | None, t: float) -> float:
-    """Return the fraction of a load at a time [s]; t = inf is the final state."""
+    """Return the load fraction at time t [s]; t = inf is the final state."""
     if ramp is None:
         return 1.0
     fraction = ramp(t)

@@ -1,4 +1,4 @@
-"""Construction of a scene from the valid tables of a file."""
+"""Scene construction from valid file tables."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Reader:
             self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
 
     def _motions(self, field: str, tables: list[Motion]) -> tuple[motions.Motion, ...] | None:
-        """Build all motions of a list; None if one of them is invalid."""
+        """Build a list of motions; None if any motion is invalid."""
         attempts = [
             self.mistakes.attempt(f"{field}.motion[{i}]", table.make) for i, table in enumerate(tables)
         ]
@@ -254,7 +254,7 @@ class Reader:
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
     def _part(self, field: str, entry: BodyForce | Vary, add: Callable[..., None], value: Any) -> None:
-        """Add a load or variation that acts on a body or one of its regions."""
+        """Add a load or variation on a body or region."""
         body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
         if body is None or (ramp is None and entry.ramp is not None):
             return
@@ -269,7 +269,7 @@ class Reader:
         return self._vertices(field, to)
 
     def _vertices(self, field: str, entry: Any) -> VertexSet | None:
-        """Return the vertices selected by the body name and the `where` of an entry."""
+        """Return vertices selected by body name and `where`."""
         body, where = self._body(field, entry.body, entry.key), entry.where
         if body is None:
             return None
@@ -278,7 +278,7 @@ class Reader:
         return self.mistakes.attempt(f"{field}.where", lambda: body.where(where.selection()))
 
     def _body(self, field: str, name: str | None, key: str) -> Body | None:
-        """Return the body with this name, or the only body; `key` is the key that names it in the entry."""
+        """Return a named body, or the only body; `key` is the naming key in error messages."""
         if name is None and len(self.bodies) == 1:
             (name,) = self.bodies
         if name is None:
@@ -291,7 +291,7 @@ class Reader:
 
 
 def _made(mesh: Any, folder: Any, known: dict[str, Any] | None) -> Any:
-    """Build the mesh of a table, or return the cached mesh of an equal table."""
+    """Build the mesh of a table; equal tables share a cached mesh."""
     if known is None:
         return mesh.make(folder)
     key = mesh.model_dump_json()

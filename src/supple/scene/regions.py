@@ -1,4 +1,4 @@
-"""Several materials in one body: regions, and portions of bodies with one elasticity term each."""
+"""Regions with different materials, and body portions with separate elasticity terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Cells of a body with another material: tetrahedra of a solid or triangles of cloth.
+    """Body cells with a different material: tetrahedra of solids, triangles of cloth.
 
     Args:
         name: Name of the region.
@@ -41,7 +41,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Portion:
-    """Cells of a body with one material.
+    """Body cells with one material.
 
     Attributes:
         body: The body.
@@ -81,7 +81,7 @@ class Portion:
 
 
 def portions_of(body: Body) -> tuple[Portion, ...]:
-    """Split a body into portions: cells outside all regions, the regions, then viscous branches of each."""
+    """Split a body into portions: cells outside all regions, regions, then their viscous branches."""
     left = np.ones(body.mesh.n_cells, bool)
     for region in body.regions:
         left[region.where] = False
@@ -98,7 +98,7 @@ def portions_of(body: Body) -> tuple[Portion, ...]:
 
 
 def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
-    """Validate regions, and restrict their materials to their cells.
+    """Validate regions; restrict materials to region cells.
 
     Args:
         regions: Regions as the user gave them.
@@ -153,7 +153,7 @@ def densities(regions: Sequence[Region], density: float, count: int) -> Any:
 
 
 def region_named(body: Body, name: Any) -> Portion:
-    """Return the region of a body with this name."""
+    """Return a named body region."""
     parts = [part for part in body.parts if isinstance(part, Portion) and not part.branch]
     known = {part.name.removeprefix(f"{body.name}/"): part for part in parts if part.name != body.name}
     if name not in known:
@@ -192,7 +192,7 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
 
 
 def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
-    """Return a mask (m,) of the cells whose field has one of the values."""
+    """Return a cell mask (m,): True where field values match."""
     found, wanted = mesh.field(field), np.atleast_1d(np.asarray(values))
     if found.ndim > 1:
         raise SceneError(
@@ -209,12 +209,12 @@ def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
 
 
 def cells_of(mesh: Mesh) -> str:
-    """Name of the cells of a mesh in messages."""
+    """Name of mesh cells in messages."""
     return "tetrahedra" if mesh.corners == 4 else "triangles"
 
 
 def of_cells(material: Any, name: str, cells: np.ndarray, count: int, called: str = "tetrahedra") -> Any:
-    """Restrict the arrays of a material to the cells of a region.
+    """Restrict array parameters of a material to region cells.
 
     Args:
         material: Material with arrays for the cells of the region or for all cells of the body.
@@ -236,5 +236,5 @@ def of_cells(material: Any, name: str, cells: np.ndarray, count: int, called: st
 
 
 def _rows(material: Any, numbers: np.ndarray) -> Any:
-    """Restrict the arrays of a material to some of its cells."""
+    """Restrict array parameters of a material to selected cells."""
     return type(material)._make(value[numbers] if is_per_element(value) else value for value in material)

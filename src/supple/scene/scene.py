@@ -87,7 +87,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.check()
 
     def check(self) -> None:
-        """Validate all settings; repeated before each solve, since they may have changed."""
+        """Validate all settings; solves repeat this validation because settings may change."""
         self.gravity = vector(self.gravity, "gravity [m/s²]")
         self.dt = number(self.dt, "dt [s]", above=0)
         if not isinstance(self.quasistatic, bool):
@@ -173,7 +173,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         regions: Sequence[Region] = (),
     ) -> Cloth:
-        """Add cloth, a surface with a membrane material or a fabric.
+        """Add cloth: surface mesh with membrane material or fabric.
 
         Args:
             mesh: Initial surface, such as `sheet(...)`.
@@ -221,7 +221,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         normal: ArrayLike | None = None,
         name: str | None = None,
     ) -> None:
-        """Prescribe the positions of vertices (Dirichlet condition), in all directions or in some.
+        """Prescribe vertex positions (Dirichlet condition), optionally along selected directions only.
 
         A vertex may be in several pins, whose constraints combine. If two pins constrain a vertex along
         the same
@@ -263,7 +263,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.pins.append(Pin(chosen, motion, directions, name))
 
     def vary(self, body: Body | Portion, parameter: str, ramp: AnyRamp) -> None:
-        """Let a parameter of a material vary in time.
+        """Vary a material parameter in time.
 
         Equilibria use the final value.
 
@@ -312,7 +312,7 @@ class Scene(Loaded, WithObstacles, WithTies):
 
 
 def scene_of(given: Any) -> Scene:
-    """Return a scene, or the scene in the result of `load_scene`."""
+    """Return a scene, unwrapping results of `load_scene`."""
     scene = getattr(given, "scene", given)
     if isinstance(scene, Scene):
         return scene

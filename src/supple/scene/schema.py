@@ -1,4 +1,4 @@
-"""The table of a complete scene file, and its JSON Schema; `tables` has the parts.
+"""Table of complete scene files, and JSON Schema; `tables` has all parts.
 
 Field names, defaults and descriptions define the file format.
 """
@@ -76,7 +76,7 @@ class SceneTable(Table):
 
 
 class _TomlSchema(GenerateJsonSchema):
-    """JSON Schema for TOML, which has no null: optional keys are not required and keep their type."""
+    """JSON Schema for TOML without null: optional keys keep their type."""
 
     def nullable_schema(self, schema: Any) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -90,7 +90,7 @@ class _TomlSchema(GenerateJsonSchema):
 
 
 def scene_table() -> type[SceneTable]:
-    """Return the scene table with a key for each material that is registered now."""
+    """Return the scene table with one key per currently registered material."""
     return _scene_table(tuple(MATERIALS.items()), tuple(membrane_materials().items()))
 
 
@@ -112,7 +112,7 @@ def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]
 
 
 def _with_regions(table: type[Table], region: type[Table], key: str, materials: Materials) -> Any:
-    """Return the table of a body and its regions with one key per allowed material."""
+    """Return a body table with region tables and one key per allowed material."""
     body: Any = _with_materials(table, key, materials)
     part: Any = _with_materials(region, key, materials)
     fields: Any = {"region": (list[part], table.model_fields["region"])}
@@ -120,7 +120,7 @@ def _with_regions(table: type[Table], region: type[Table], key: str, materials: 
 
 
 def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
-    """Return the table of a body or region with one key per allowed material."""
+    """Return a body or region table with one key per allowed material."""
     choice: Any = material_choice(materials, key.capitalize())
     known = table.model_fields[key]
     fields: Any = {key: (choice if known.is_required() else choice | None, known)}

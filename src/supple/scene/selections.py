@@ -44,7 +44,7 @@ def sphere(centre: ArrayLike, radius: float) -> Mask:
 
 
 def side(name: str) -> Mask:
-    """Select the points with the lowest or highest coordinate along an axis.
+    """Select points with extreme coordinates along an axis.
 
     Args:
         name: Axis and sign: "x-" for the lowest x coordinate, "x+" for the highest.

@@ -24,7 +24,7 @@ class Shape(ABC):
 
     @property
     def values(self) -> np.ndarray:
-        """Bounding-box trees of its mesh as an array of numbers, empty for other shapes."""
+        """Bounding-box tree of a mesh as flat array, empty for other shapes."""
         return np.empty(0)
 
     def values_at(self, t: float) -> np.ndarray:
@@ -32,7 +32,7 @@ class Shape(ABC):
         return self.values
 
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the mesh at a time [s], None for shapes without a mesh.
+        """Return the mesh at time t [s], None for other shapes.
 
         Returns:
             Points (p, 3) [m] in the frame of its row, and triangles (t, 3), which are the same at all
@@ -154,12 +154,12 @@ class _Round(_Declared):
 
 @dataclass(frozen=True)
 class Capsule(_Round):
-    """Capsule: all points within a distance of a line segment.
+    """Capsule: cylinder with hemispherical ends.
 
     Args:
-        start: One end of the segment (3,) [m].
-        end: Other end of the segment (3,) [m].
-        radius: Distance [m].
+        start: One end of its axis (3,) [m].
+        end: Other end of its axis (3,) [m].
+        radius: Radius [m].
         hollow: True if bodies are inside.
     """
 
@@ -186,7 +186,7 @@ class Cylinder(_Round):
 
 @dataclass(frozen=True)
 class Box(_Declared):
-    """Box, which may be rotated about its center.
+    """Solid or hollow box with optional rotation.
 
     Args:
         size: Edge lengths (3,) [m].

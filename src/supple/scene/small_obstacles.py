@@ -1,4 +1,4 @@
-"""Obstacles that are small relative to the surface edges of bodies."""
+"""Obstacles that are small relative to surface edges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ on a wide plate, and additional springs would push them off.
 
 
 def with_faces_kept_out(scene: Scene, model: Model) -> Model:
-    """Return the model with face contact for obstacles that are small relative to the edges of a body.
+    """Add face contact for obstacles that are small relative to surface edges.
 
     Models on a grid are unchanged, since a grid detects vertices only.
     """
@@ -39,7 +39,7 @@ def with_faces_kept_out(scene: Scene, model: Model) -> Model:
 
 
 def small_obstacles(scene: Scene) -> list[str]:
-    """Describe each pair of an obstacle and a body through whose faces it may pass, one sentence each."""
+    """Describe obstacles that may pass through body faces, one sentence per pair."""
     obstacles = obstacles_of(scene)
     if obstacles is None:
         return []

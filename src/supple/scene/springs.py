@@ -1,4 +1,4 @@
-"""Springs of a scene, between vertices of bodies or between vertices and fixed points."""
+"""Springs between body vertices, or between vertices and fixed points."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _for_each(what: str, values: ArrayLike, count: int, least: float) -> np.ndar
 
 
 def spring_terms(springs: list[SpringSet], rest: np.ndarray) -> tuple[Term, ...]:
-    """Build one term of all springs between vertices, and one of all springs to fixed points.
+    """Merge springs between vertices into one term, and springs to fixed points into another.
 
     Args:
         springs: Springs of the scene.

@@ -12,7 +12,7 @@ from supple.scene.terms import further_terms
 
 
 class Support:
-    """Support of the connected parts of a scene, which can be checked for many forces.
+    """Support of connected scene parts, reusable for many load vectors.
 
     Args:
         scene: The scene.
@@ -30,7 +30,7 @@ class Support:
         self._loose = stiffness < 1e-9
 
     def refuse_falling(self, force: np.ndarray) -> None:
-        """Refuse forces that translate a part along a direction in which nothing supports it.
+        """Refuse forces that accelerate a part along unsupported directions.
 
         Args:
             force: (n, 3) forces on the vertices [N].
@@ -60,13 +60,13 @@ class Support:
 
 
 def _where_to(pull: np.ndarray, holds: np.ndarray) -> str:
-    """Describe the unsupported direction of a part; empty if nothing supports the part at all."""
+    """Name the unsupported direction of a part; empty for completely unsupported parts."""
     x, y, z = pull / np.linalg.norm(pull)
     return f" along ({x:.3g}, {y:.3g}, {z:.3g})" if holds.any() else ""
 
 
 def rigid_motions_left(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> int:
-    """Count the infinitesimal rigid motions that the supports leave to the parts of a scene.
+    """Count infinitesimal rigid motions permitted by supports, summed over connected parts.
 
     An unsupported part has six, x ↦ t + ω × x; a part that is pinned at one point has three.
     """
@@ -104,7 +104,7 @@ def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple
 
 
 def _connected_parts(scene: Scene) -> np.ndarray:
-    """Return the number of the connected part of each vertex, (n,).
+    """Label vertices (n,) by connected part.
 
     Cells, attachments, springs and user-defined terms connect vertices.
     """

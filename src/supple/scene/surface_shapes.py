@@ -1,4 +1,4 @@
-"""Obstacles that are closed surfaces, at rest or deforming."""
+"""Closed surfaces as obstacles, rigid or deforming."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SurfaceShape(Shape):
 
 
 class SurfaceSequence(Shape):
-    """Inside of a closed surface that deforms, such as the frames of a walking mannequin.
+    """Inside of a deforming closed surface, for example frames of a walking mannequin.
 
     If all meshes have the same triangles, vertices move linearly from each mesh to the next, and
     distances to
@@ -128,7 +128,7 @@ class SurfaceSequence(Shape):
         return numbers
 
     def _tree(self, k: int) -> TriangleTree:
-        """Return the tree of the triangles of mesh k.
+        """Return the triangle tree of mesh k.
 
         If all meshes have the same triangles, its order is that of the positions halfway to the next
         mesh, and
@@ -168,7 +168,7 @@ class SurfaceSequence(Shape):
 
     @cached_property
     def _vertices(self) -> list[np.ndarray] | None:
-        """Corresponding vertices of all meshes: (p,) vertex of each mesh for each vertex of the first one.
+        """Vertex correspondence: for every mesh, vertices (p,) that match vertices of the first mesh.
 
         Corners of the triangles determine them, since files are read with vertices sorted by position.
         None if
@@ -189,14 +189,14 @@ class SurfaceSequence(Shape):
         return found
 
     def _between(self, t: float) -> tuple[int, float]:
-        """Return the number of the mesh before a time [s], and the elapsed fraction of its interval."""
+        """Return the index of the preceding mesh at a time [s], and the elapsed fraction of its interval."""
         after = int(np.clip(np.searchsorted(self.times, t), 1, len(self.times) - 1))
         begin, end = self.times[after - 1], self.times[after]
         return after - 1, float(np.clip((t - begin) / (end - begin), 0, 1))
 
 
 def _remembered(known: dict[Key, Value], key: Key, make: Callable[[Key], Value]) -> Value:
-    """Return a cached value, computed if it is not among the most recent ones."""
+    """Return a cached value; missing values are computed and replace the oldest ones."""
     if key not in known:
         while len(known) >= KEPT:
             del known[next(iter(known))]
@@ -205,7 +205,7 @@ def _remembered(known: dict[Key, Value], key: Key, make: Callable[[Key], Value])
 
 
 def _checked_surface(mesh: TriMesh) -> TriMesh:
-    """Return the mesh if it is closed and consistently oriented outwards."""
+    """Return a valid mesh; refuse open or inverted surfaces."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(
             f"SurfaceShape needs a TriMesh, for example supple.load_surface('body.obj'); got {shown(mesh)}."
@@ -227,7 +227,7 @@ def _checked_surface(mesh: TriMesh) -> TriMesh:
 
 
 def _refuse_turned(mesh: TriMesh) -> None:
-    """Raise a `SceneError` if two triangles at an edge have opposite orientations."""
+    """Refuse surfaces with opposite triangle orientations at an edge."""
     start = mesh.triangles.astype(np.int64)
     end = np.roll(start, -1, axis=1)
     count = len(mesh.points)
@@ -244,7 +244,7 @@ def _refuse_turned(mesh: TriMesh) -> None:
 
 
 def _row(origin: np.ndarray, size: np.ndarray, thickness: tuple[float, float], creases: bool) -> np.ndarray:
-    """Return the row (1, FIELDS) of a mesh.
+    """Return a mesh row (1, FIELDS).
 
     Args:
         origin: Origin of its frame (3,) [m].

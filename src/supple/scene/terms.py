@@ -18,7 +18,7 @@ TermMaker = Callable[[np.ndarray], Term]
 
 
 def further_terms(scene: Scene) -> tuple[Term, ...]:
-    """Build and check the user-defined terms of a scene."""
+    """Build and check user-defined scene terms."""
     rest = np.concatenate([body.points for body in scene.bodies])
     made = tuple(make(rest) for make in scene.further)
     for term in made:

@@ -101,7 +101,7 @@ class WithTies(ABC):
         stiffness: float | None = None,
         ramp: AnyRamp | None = None,
     ) -> None:
-        """Add a cable (tendon) through points of a body.
+        """Add a cable (tendon) through body points.
 
         It slides through its points without friction and only pulls. A tension T has the energy T Σ ℓ,
         summed
@@ -123,7 +123,7 @@ class WithTies(ABC):
         self.cables.append(tendon(chosen, points, tension, length, stiffness, ramp))
 
     def add_term(self, make: TermMaker) -> None:
-        """Add a user-defined term with stencils between vertices of the scene.
+        """Add a user-defined term with stencils over scene vertices.
 
         Args:
             make: Function of the rest positions (n, 3) [m] of all vertices that returns the term.

@@ -13,7 +13,7 @@ from supple.input_files import InputFileError, read_text
 
 
 def read_toml(path: Path, what: str, refused: Callable[[list[str]], Exception]) -> dict[str, Any]:
-    """Read the tables of a TOML file.
+    """Read tables from a TOML file.
 
     Args:
         path: Path of the file.
@@ -37,7 +37,7 @@ def read_toml(path: Path, what: str, refused: Callable[[list[str]], Exception]) 
 
 
 def _too_long_number(path: Path) -> str:
-    """Describe the line with an integer that is too long for Python to convert."""
+    """Locate the line with an integer beyond Python's conversion limit."""
     most = sys.get_int_max_str_digits()
     number = re.compile(rf"(?:\d_?){{{most + 1},}}")
     lines = [k for k, line in enumerate(read_text(path).splitlines(), start=1) if number.search(line)]

@@ -1,4 +1,4 @@
-"""Follower loads: tractions that rotate with their surface and scale with its area.
+"""Follower loads: tractions that rotate with a surface and scale with its area.
 
 On an open surface these forces have no energy: their work depends on the path. During a solve they are
 constant, like dead loads, with an energy of their own. Whenever all forces balance, they are updated to the
@@ -33,7 +33,7 @@ WINDOW = 5
 
 @dataclass(frozen=True, eq=False)
 class FollowingTraction:
-    """Tractions that rotate with their triangles and act on the current area.
+    """Tractions that rotate with triangles and act on current areas.
 
     Attributes:
         body: Loaded body.
@@ -49,7 +49,7 @@ class FollowingTraction:
 
     @cached_property
     def vertices(self) -> np.ndarray:
-        """(m,) vertices of the triangles, as numbers within the body."""
+        """(m,) triangle vertices, numbered within the body."""
         return np.unique(self.triangles)
 
     def forces(self, x: np.ndarray) -> np.ndarray:
@@ -63,7 +63,7 @@ class FollowingTraction:
         return total[self.vertices]
 
     def term(self, positions: np.ndarray) -> Pull:
-        """Build a term of constant forces, those of the surface at rest."""
+        """Build a constant force term from rest tractions."""
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
         return Pull(ids, self.forces(self.body.points), len(ids))
 
@@ -121,7 +121,7 @@ def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) 
 
 
 def frames(x: np.ndarray, triangles: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
-    """Return rotations (k, 3, 3) whose columns are two directions in each triangle and its normal.
+    """Return triangle frames (k, 3, 3): columns are two tangents and the normal.
 
     Args:
         x: Positions of the points [m].

@@ -1,4 +1,4 @@
-"""Variations of a scene: other pins, loads, materials or initial positions for the same bodies."""
+"""Scene variations: changed pins, loads, materials or initial positions of the same bodies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Vertices = VertexSet | Body
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """One of many equilibria of a scene; omitted arguments have the values of the scene.
+    """Changes that define one of many equilibria; omitted arguments keep scene values.
 
     Args:
         time: Time [s] of the scene's own motions and loads. Default: their final state.
@@ -56,7 +56,7 @@ class Variation:
 def conditions(
     scene: Scene, model: Model, variation: Variation, support: Support | None = None
 ) -> Conditions:
-    """Convert a variation to conditions of the scene's model.
+    """Convert a variation to model conditions.
 
     Args:
         scene: The scene.
@@ -94,7 +94,7 @@ def conditions(
 
 
 def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float) -> Conditions:
-    """Return the conditions at a fraction of all loads and motions of a variation.
+    """Return conditions at a fraction of all variation loads and motions.
 
     Motions and ramps are at this fraction of their time. Constant loads, and pins with given positions,
     are at
@@ -126,7 +126,7 @@ def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float
 
 
 def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray | None = None) -> Conditions:
-    """Return conditions of a scene with the same bodies and constrained vertices as another one.
+    """Return conditions of a scene that shares bodies and constrained vertices with a model.
 
     These are final positions of pins, forces and materials.
 
@@ -179,7 +179,7 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
 
 
 def forces_on(scene: Scene, model: Model, forces: Mapping[Vertices, ArrayLike]) -> np.ndarray:
-    """Return forces (n, 3) [N] on all vertices, from forces on some: a total (3,) or (k, 3)."""
+    """Sum additional forces (n, 3) [N]; input: totals (3,) or (k, 3) per vertex."""
     loaded = replace(scene)
     loaded.bodies = scene.bodies
     for chosen, force in forces.items():
@@ -207,7 +207,7 @@ def _gravity(scene: Scene, variation: Variation) -> Gravity:
 
 
 def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:
-    """Materials of all terms that have one: those of bodies, then the unchanged ones of creases."""
+    """List term materials: first all bodies, then creases, which do not change."""
     if not variation.materials and not scene.varied:
         return None
     parts = [part for body in scene.bodies for part in (body, *body.parts)]
@@ -238,7 +238,7 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
 
 
 def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
-    """Return the material of a body or portion, whose arrays may be for all cells of the body."""
+    """Return the material of a body or portion, restricted to the cells of a portion."""
     material = changed.get(part.name)
     if material is None:
         return part.material

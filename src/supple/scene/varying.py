@@ -22,7 +22,7 @@ Part = Body | Portion
 
 @dataclass(frozen=True, eq=False)
 class Varied:
-    """A parameter of a material with a ramp of its value over time."""
+    """Material parameter with a ramp over time."""
 
     body: Part
     parameter: str
@@ -33,7 +33,7 @@ class Varied:
         return self.__dict__ | {"ramp": picklable(self.ramp, whose, "ramp")}
 
     def changed(self, material: Material, t: float) -> Material:
-        """Return the material at a time [s].
+        """Return the material at time t [s].
 
         Raises:
             SceneError: The parameter is out of its bounds at this time.
@@ -83,7 +83,7 @@ def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
 
 
 def check_varied(each: Varied, body: Part, times: list[float]) -> None:
-    """Refuse a ramp that takes a parameter out of its bounds.
+    """Refuse ramps that violate parameter bounds.
 
     Args:
         each: The parameter with its ramp.
@@ -96,13 +96,13 @@ def check_varied(each: Varied, body: Part, times: list[float]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class VaryingMaterial:
-    """Merged material of several bodies as a function of time t [s]."""
+    """Merged body material as function of time t [s]."""
 
     bodies: tuple[Part, ...]
     varied: tuple[Varied, ...]
 
     def fractions(self, t: float) -> tuple[float, ...]:
-        """Return the fraction of each varying parameter at a time [s]."""
+        """Return parameter fractions at time t [s]."""
         return tuple(fraction_at(each.ramp, t) for each in self.varied)
 
     def __call__(self, t: float) -> Material:
@@ -117,7 +117,7 @@ class VaryingMaterial:
 
 
 def merged_material(bodies: list[Part], apart: bool = False) -> Any:
-    """Merge the materials of several bodies to one.
+    """Merge materials of several bodies.
 
     A parameter is uniform if all bodies have the same value, otherwise it has one value per cell.
 
@@ -142,7 +142,7 @@ def merged_material(bodies: list[Part], apart: bool = False) -> Any:
 
 
 def varying_materials(groups: list[list[Part]], varied: list[Varied]) -> dict[int, VaryingMaterial]:
-    """Return the materials over time by group number, for groups with a varying parameter."""
+    """Return time-dependent materials by group number, for groups with varying parameters."""
     found = {}
     for number, group in enumerate(groups):
         own = tuple(each for each in varied if each.body.name in {body.name for body in group})

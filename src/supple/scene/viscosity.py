@@ -15,7 +15,7 @@ from supple.scene.errors import SceneError
 
 
 class Viscosity(ABC):
-    """Viscosity or damping of a solid, for `Scene.add_solid(viscosity=)`.
+    """Base class of viscosity and damping models, for `Scene.add_solid(viscosity=)`.
 
     Each is a potential of every time step, which residuals and error estimates include.
     """
@@ -25,7 +25,7 @@ class Viscosity(ABC):
 
     @abstractmethod
     def branch(self, material: Any, name: str) -> ViscousBranch | None:
-        """Build the viscous branch of a body; None if strain is not resisted.
+        """Build the viscous branch of a body, None without viscous stress.
 
         Args:
             material: Material of the body.
@@ -84,7 +84,7 @@ class Maxwell(Viscosity):
 
 @dataclass(frozen=True)
 class Rayleigh(Viscosity):
-    """Damping proportional to the stiffness at rest and to the mass.
+    """Damping proportional to rest stiffness and mass.
 
     An oscillation of ω [rad/s] has the damping ratio ζ = β ω/2 + α/(2 ω). The mass part also slows rigid
     motions, like a surrounding fluid.
@@ -134,7 +134,7 @@ def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
 
 
 def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
-    """Return one or several viscosities as a tuple."""
+    """Return viscosities as a tuple."""
     several = [given] if isinstance(given, Viscosity) else given
     if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
         raise SceneError(

@@ -1,4 +1,4 @@
-"""Tables of a scene file, one module per subject; the complete scene is in `scene.schema`.
+"""Tables of scene files, one module per subject; `scene.schema` has the complete table.
 
 Field names, defaults and descriptions define the file format.
 """

@@ -79,7 +79,7 @@ def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
 
 
 class Choice(Table):
-    """A table that names exactly one of several variants, `{ variant = ... }`, and may have further keys."""
+    """A table with exactly one of several variants, `{ variant = ... }`, plus optional further keys."""
 
     model_config = ConfigDict(json_schema_extra=_require_one)
     further: ClassVar[tuple[str, ...]] = ()

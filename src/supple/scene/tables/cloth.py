@@ -33,7 +33,7 @@ Plane = Literal["xy", "yz", "zx", "yx", "zy", "xz"]
 
 
 def _as_list(value: Any) -> Any:
-    """Wrap a single number of cells in a list."""
+    """Wrap a single cell count in a list."""
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -48,7 +48,7 @@ Cells = Annotated[
 
 class _Generated(Table):
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the mesh generator; a single number of cells stays a number."""
+        """Return mesh generator arguments; single cell counts stay numbers."""
         given = self.given()
         cells = given.get("cells", ())
         return given | ({"cells": cells[0]} if len(cells) == 1 else {})
@@ -95,7 +95,7 @@ class Pillow(Sheet):
 
 
 class Surface(Choice):
-    """Initial surface of cloth: a generated surface or a file."""
+    """Initial surface of cloth: generated surface or file."""
 
     further = ("scale", "translate", "weld")
     sheet: Sheet | None = Field(None, description="A rectangle.")
@@ -128,7 +128,7 @@ class Surface(Choice):
 
 
 class ClothRegion(Table):
-    """Triangles with another membrane than the rest of the cloth."""
+    """Triangles of cloth with a different membrane."""
 
     name: StrictStr = Field(description="How [[vary]] refers to it.")
     where: Triangles = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
@@ -146,7 +146,7 @@ class UV(Table):
 
 
 class Rest(Choice):
-    """Rest shape of cloth, if it differs from the initial surface."""
+    """Rest shape of cloth, if different from the initial surface."""
 
     further = ("scale",)
     uv: UV | None = Field(None, description="The uv coordinates of the surface, { uv = { scale = 1.2 } }.")

@@ -13,7 +13,7 @@ from supple.scene.tables.shapes import ShapeTable
 
 
 class RubTable(Table):
-    """Friction of one pair of bodies that differs from the friction of all others."""
+    """Friction coefficients of one body pair, which override those of [contact]."""
 
     bodies: list[StrictStr] = Field(min_length=2, max_length=2, description="Their names.")
     friction: NotNegative = Field(description="Coulomb's coefficient of what sticks.")
@@ -21,7 +21,7 @@ class RubTable(Table):
 
 
 class Contact(Table):
-    """Contact of bodies with each other and with themselves."""
+    """Contact between bodies, including self-contact."""
 
     method: Literal["weak", "barrier", "grid", "none"] = Field(
         "weak",

@@ -33,7 +33,7 @@ Axes = Annotated[
 
 
 class Pin(OnBody):
-    """Vertices with prescribed positions, in all directions or in some."""
+    """Vertices with prescribed positions, optionally along selected directions only."""
 
     axes: Axes | None = Field(
         None, description='The coordinates that are held, e.g. "x" or "yz"; all of them unless given.'
@@ -102,7 +102,7 @@ class SpringEnd(Naming, Choice):
 
 
 class Spring(OnBody):
-    """Springs from vertices to other vertices or fixed points."""
+    """Springs between vertices, or to fixed points."""
 
     to: SpringEnd = Field(description='The other ends, e.g. { solid = "lid", where = { side = "y-" } }.')
     stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")

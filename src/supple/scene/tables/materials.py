@@ -26,13 +26,13 @@ from supple.scene.tables.selections import Where
 
 
 class FromField(Table):
-    """A field of the mesh in place of a value."""
+    """Mesh field that replaces a value."""
 
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
 class OrSide:
-    """Pydantic annotation that also accepts the name of a side in place of a vertex selection."""
+    """Pydantic annotation that accepts side names as vertex selections."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -47,7 +47,7 @@ class OrSide:
 
 
 class Between(Table):
-    """Directions that run from one face of the body to another, solved for inside."""
+    """Direction field between two faces of a body, solved for inside."""
 
     between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
         description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
@@ -55,7 +55,7 @@ class Between(Table):
     )
 
     def directions(self, mesh: Any, name: str) -> Any:
-        """Solve for the directions (m, 3) of the parameter with this name."""
+        """Solve for directions (m, 3) of a named parameter."""
         ends = [end.selection() for end in self.between]
         for number, end in enumerate(ends):
             if not (np.any(end(mesh.points)) if callable(end) else len(end)):
@@ -66,7 +66,7 @@ class Between(Table):
 
 
 class OrField:
-    """Pydantic annotation that also accepts `{ field = "name" }` for a parameter.
+    """Pydantic annotation that additionally accepts mesh fields, `{ field = "name" }`.
 
     If `solved` is set, a direction may also be `{ between = ["x-", "x+"] }`.
     """
@@ -121,7 +121,7 @@ def _ways(kind: type[Material]) -> Ways:
 
 
 class Parameters(Table):
-    """Parameters of a material: the declared ones, or the stored ones instead."""
+    """Material parameters, either declared or stored ones."""
 
     kind: ClassVar[type[Material]]
 
@@ -135,7 +135,7 @@ class Parameters(Table):
         return self
 
     def make(self, mesh: Mesh | None) -> Material | None:
-        """Build the material for a mesh; None if it needs a mesh that could not be read."""
+        """Build the material; None if required mesh data could not be read."""
         given = self.given()
         if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
             return None
@@ -145,7 +145,7 @@ class Parameters(Table):
 
 
 def _on(mesh: Any, value: Any, name: str) -> Any:
-    """Evaluate a parameter on a mesh: read its field, or solve for its directions."""
+    """Evaluate a parameter on a mesh: read fields, solve for directions."""
     if isinstance(value, FromField):
         return mesh.field(value.field)
     if isinstance(value, Between):
@@ -154,14 +154,14 @@ def _on(mesh: Any, value: Any, name: str) -> Any:
 
 
 def _as_floats(value: Any) -> Any:
-    """Convert integers to floats, also in nested lists; other values are unchanged."""
+    """Convert integers to floats, including nested lists; other values stay unchanged."""
     if isinstance(value, list | tuple):
         return [_as_floats(v) for v in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class MeasuredTable(Table):
-    """A measured material by name; further keys override its parameters, such as the fiber direction."""
+    """Measured material by name; further keys override parameters, such as fiber directions."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
@@ -177,7 +177,7 @@ class MeasuredTable(Table):
         return MEASURED[self.name].kind
 
     def given(self) -> dict[str, Any]:
-        """Return all parameters, with numbers as floats.
+        """Return all parameters with float values.
 
         Values in the file take precedence over measured values, and these over the defaults of the
         material.
@@ -204,7 +204,7 @@ class MeasuredTable(Table):
 
 
 class MaterialChoice(Choice):
-    """Material of a body: an energy density and its parameters."""
+    """Material: energy density and parameters."""
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
@@ -218,7 +218,7 @@ class MaterialChoice(Choice):
 def material_choice(
     materials: Iterable[tuple[str, type[Material]]], name: str = "Material"
 ) -> type[MaterialChoice]:
-    """Return the table with one key per material, so that a new material needs no change here."""
+    """Return a table with one key per material; new materials need no change here."""
     keys: Any = {
         name: (_table(kind) | None, Field(None, description=(kind.__doc__ or name).strip().split("\n")[0]))
         for name, kind in materials

@@ -11,7 +11,7 @@ from supple.scene.tables.selections import Where
 
 
 class Naming:
-    """Mixin of tables that name a solid or cloth."""
+    """Mixin for tables that name a body."""
 
     solid: str | None
     cloth: str | None
@@ -23,7 +23,7 @@ class Naming:
 
     @property
     def body(self) -> str | None:
-        """Name of the body, None if it is omitted."""
+        """Body name, None if omitted."""
         return self.solid if self.cloth is None else self.cloth
 
 

@@ -1,4 +1,4 @@
-"""Tables that select vertices or cells of a body."""
+"""Tables of vertex and cell selections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sphere(Table):
 
 
 class Having(Table):
-    """A field of the mesh and its values in a region."""
+    """Mesh field with its values in a region."""
 
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
     values: Annotated[list[Number], Field(min_length=1)] = Field(
@@ -50,19 +50,19 @@ class _Cells(Choice):
 
 
 class Cells(_Cells):
-    """Selection of tetrahedra of a solid, at rest."""
+    """Tetrahedron selection in rest positions."""
 
     tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
 
 
 class Triangles(_Cells):
-    """Selection of triangles of cloth, on its initial surface."""
+    """Triangle selection on the initial surface."""
 
     triangles: list[Index] | None = Field(None, description="Their numbers, from 0.")
 
 
 class Where(Choice):
-    """Selection of vertices of a body, at rest."""
+    """Vertex selection in rest positions."""
 
     box: Box | None = Field(None, description="Vertices in an axis-aligned box.")
     sphere: Sphere | None = Field(None, description="Vertices in a sphere.")

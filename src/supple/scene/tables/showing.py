@@ -21,7 +21,7 @@ CAMERAS: dict[str, Angles] = {
 
 
 def _angles_of(camera: Any) -> Any:
-    """Replace the name of a camera by its angles; other values are unchanged."""
+    """Replace camera names by angles; other values stay unchanged."""
     if not isinstance(camera, str):
         return camera
     if camera not in CAMERAS:

@@ -15,13 +15,13 @@ from supple.solvers import DEFAULT_SOLVER, SOLVERS
 
 
 def _parts_of_solvers() -> dict[str, Any]:
-    """JSON schemas of solver options that are names or tables, such as the acceleration."""
+    """JSON schemas of solver components given by name or table, such as acceleration."""
     parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
     return {part: _part(part, kinds) for part, kinds in parts.items()}
 
 
 def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
-    """JSON schema of such an option: a name, or a table { kind = ..., option = ... }."""
+    """JSON schema of a component: name, or table { kind = ..., option = ... }."""
     types = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
     tables = [
         {
@@ -44,7 +44,7 @@ def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
 
 
 class Solver(Table):
-    """The solver and its options by name."""
+    """Solver name and options."""
 
     model_config = ConfigDict(extra="allow")
     method: StrictStr = Field(
@@ -65,12 +65,12 @@ class Solver(Table):
 
 
 def _limit_or_false(value: Any, validate: ValidatorFunctionWrapHandler) -> float | bool:
-    """Accept a valid limit, or false for no limit; errors mention the limit only."""
+    """Accept a limit, or false for no limit; errors mention only limits."""
     return False if value is False else validate(value)
 
 
 class _FalseToo:
-    """JSON schema of a limit that may also be false."""
+    """JSON schema of limits that accept false."""
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -83,7 +83,7 @@ LimitOrFalse = Annotated[Number, Field(gt=0, lt=1), WrapValidator(_limit_or_fals
 
 
 class Stop(Table):
-    """Termination criteria of a solve; the first one that is met ends it."""
+    """Termination criteria of a solve: the first limit reached ends it."""
 
     tolerance: LimitOrFalse | None = Field(
         default=None,

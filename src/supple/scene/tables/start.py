@@ -68,13 +68,13 @@ class Start(Choice):
 
 
 def _saved_velocities(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Read velocities from an NPZ file whose positions were read before; None if it has none."""
+    """Read velocities from an NPZ file of initial positions; None if missing."""
     with _arrays(path) as saved:
         return _vectors(path, saved, "velocities", shape) if "velocities" in saved else None
 
 
 def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """Read positions from an NPZ file, one row per vertex of the scene."""
+    """Read positions from an NPZ file, one row per scene vertex."""
     with _arrays(path) as saved:
         if "positions" not in saved:
             raise SceneError(f"start.file: {path} has no `positions`.")
@@ -94,7 +94,7 @@ def _arrays(path: Path) -> Iterator[ArrayFile]:
 
 
 def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Read one array of an NPZ file as finite float64; its shape is checked before the data is read."""
+    """Read one NPZ array as finite float64, after checking its shape."""
     found = saved.shape(name)
     if found != shape:
         raise SceneError(
