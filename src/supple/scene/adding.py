@@ -130,7 +130,7 @@ def cloth(
 
 
 def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
-    """List what is invalid in fabric cloth with triangle corners (m, 3, 3) [m] at rest."""
+    """List errors of fabric cloth with triangle corners (m, 3, 3) [m] at rest."""
     wrong = []
     if bending is not None:
         wrong.append("a fabric resists bending by itself; leave bending out.")

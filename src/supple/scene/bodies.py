@@ -161,10 +161,9 @@ class Body:
         """Select vertices by a predicate, a mask or vertex numbers.
 
         Args:
-            selection: A function of the rest points X (n, 3) [m] that returns a mask, such as
-                `lambda X: X[:, 0] <= 0`; a mask (n,) bool; or vertex numbers, which count from 0 within
-                this body
-                and keep their order.
+            selection: A function of the rest points X (n, 3) [m] that returns a mask, such as `lambda X: X[:,
+                0] <= 0`; a mask (n,) bool; or vertex numbers, which count from 0 within this body and keep
+                their order.
 
         Returns:
             The selected vertices.

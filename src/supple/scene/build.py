@@ -81,8 +81,7 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
 
     Args:
         scene: Scene, or result of `load_scene`.
-        quasistatic: True if the model is for equilibria, in which every body must be supported. Default:
-            the
+        quasistatic: True if the model is for equilibria, in which every body must be supported. Default: the
             scene's setting.
 
     Returns:
@@ -216,9 +215,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
                 'contact="grid" is for motions, quasistatic=False; an equilibrium has "weak" or "barrier".',
                 at="contact",
             )
-        if (
-            scene.obstacles or contact_of(scene.contact).method != "none"
-        ):  # obstacles and contact may support falling bodies
+        if scene.obstacles or contact_of(scene.contact).method != "none":  # contact may support bodies
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = forces_of(scene, mass)
@@ -285,8 +282,7 @@ def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[floa
     """Merge the Dirichlet conditions of all pins.
 
     Returns:
-        Sorted numbers (k,) of the constrained vertices; projections onto their constrained directions, as
-            in
+        Sorted numbers (k,) of the constrained vertices; projections onto their constrained directions, as in
         `Model`; and a function of time t [s] that returns their positions (k, 3) [m].
     """
     holding = Holding([part_of(pin) for pin in scene.pins])

@@ -104,8 +104,7 @@ class Cloth(Body):
     def _hinges_at_rest(self, vertices: np.ndarray, owners: np.ndarray) -> np.ndarray:
         """Corner positions (h, 4, 3) [m] of the hinges at rest.
 
-        Two triangles that are adjacent in the rest shape keep their rest angle. Others, such as those
-        across
+        Two triangles that are adjacent in the rest shape keep their rest angle. Others, such as those across
         the edges of pattern pieces, are opened flat.
         """
         assert self.rest is not None

@@ -89,24 +89,22 @@ def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]
 class Contact:
     """Contact between bodies, including self-contact.
 
-    Three methods detect contact:
+    The methods are:
 
     - "weak": penalty constraints separate surfaces that are closer than the thickness [PBNG section 4.1].
       They are compliant; reports state the penetration depth.
     - "barrier": intersection-free contact. Forces act below the thickness and tend to infinity at contact.
       Bodies that start closer use their gap as thickness, but at least a tenth of the thickness.
-    - "grid": motions are interpolated from a regular grid that carries all bodies, which stick to each
-    other
+    - "grid": motions are interpolated from a regular grid that carries all bodies, which stick to each other
       [PXPBD section 5.5]. Only for solids.
 
     Args:
         method: "none", "weak", "barrier" or "grid".
         thickness: Distance below which surfaces repel each other [m]. Default: 1 % of the mean edge of all
             surfaces ("weak") or 5 % ("barrier").
-        stiffness: Stiffness of each contact [N/m]. Default: mean edge times ten times the largest Young's
-            modulus ("weak"), or times 30 times Young's modulus of the softer body ("barrier").
-        refresh: Sweeps after which weak contacts are detected again within a step. They are also detected
-            at
+        stiffness: Stiffness of each contact [N/m]. Default: 10 E h ("weak") with the mean edge h and the
+            largest Young's modulus E, or 30 E h ("barrier") with Young's modulus E of the softer body.
+        refresh: Sweeps after which weak contacts are detected again within a step. They are also detected at
             the start of a step and before a state counts as converged.
         friction: Coulomb coefficient μ between all bodies, 0 for none. Sticking contacts hold indefinitely.
         kinetic: μ of sliding contacts. Default: `friction`.

@@ -86,7 +86,7 @@ def holds(directions: np.ndarray | None) -> Any:
 def _across(direction: np.ndarray) -> np.ndarray:
     """Return orthonormal directions (..., 2, 3) perpendicular to unit vectors (..., 3).
 
-    For a coordinate axis these are axes too.
+    For a coordinate axis these are coordinate axes too.
     """
     axis = np.eye(3)[np.abs(direction).argmin(axis=-1)]
     first = axis - direction * (axis * direction).sum(axis=-1, keepdims=True)

@@ -87,8 +87,7 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
 
     Args:
         path: Path of the file.
-        folder: Folder that paths in the file are relative to. Default: the folder of the file; give it
-            for a
+        folder: Folder that paths in the file are relative to. Default: the folder of the file; give it for a
             copy of a scene file.
 
     Returns:

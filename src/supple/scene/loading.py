@@ -49,8 +49,7 @@ class Loaded(ABC):
             vertices: Selected vertices, or a body.
             force: Force [N]: a total (3,), shared equally by the vertices, or (k, 3) per vertex.
             ramp: Fraction of the force over time, such as `Ramp(times=(0, 1), fractions=(0, 1))` or any
-                function
-                of the time [s]; constant by default. Equilibria use the final value.
+                function of the time [s]; constant by default. Equilibria use the final value.
 
         Raises:
             SceneError: An argument is invalid.
@@ -73,9 +72,8 @@ class Loaded(ABC):
 
         Args:
             body: A body or one of its regions.
-            force: Force per volume [N/m³], or per area of cloth [N/m²]: one vector (3,), one per cell (m,
-                3), the
-                name of a field of the mesh, or a function of the cell centroids (m, 3) at rest.
+            force: Force per volume [N/m³], or per area of cloth [N/m²]: one vector (3,), one per cell (m, 3),
+                the name of a field of the mesh, or a function of the cell centroids (m, 3) at rest.
             ramp: Fraction of the force over time, as in `add_force`.
 
         Raises:
@@ -100,19 +98,16 @@ class Loaded(ABC):
     ) -> None:
         """Add a traction on surface triangles with three selected vertices.
 
-        By default this is a dead load: its direction and its total, traction × rest area, do not change
-        as the
-        body deforms.
+        By default this is a dead load: its direction and its total, traction × rest area, do not change as
+        the body deforms.
 
         Args:
             vertices: Selected vertices, or a body.
             traction: Traction [Pa]: a vector (3,), or a number along the outer normals at rest.
             ramp: Fraction of the traction over time, as in `add_force`.
-            following: True for a follower load, such as wind or water pressure: it rotates with each
-                triangle and
-                acts on the current area. The surface may be open. Supported by the solvers descent, pbng
-                and
-                newton.
+            following: True for a follower load, such as wind or water pressure: it rotates with each triangle
+                and acts on the current area. The surface may be open. Supported by the solvers descent, pbng
+                and newton.
 
         Raises:
             SceneError: An argument is invalid.
@@ -130,10 +125,8 @@ class Loaded(ABC):
     def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
         """Add a pressure on surface triangles with three selected vertices.
 
-        The pressure acts outwards along the current normals, like air inside the surface; its energy is
-        -p V.
-        The surface must be closed, such as a `sphere`, a `pillow` or a solid, or pinned along its edges.
-        Seen
+        The pressure acts outwards along the current normals, like air inside the surface; its energy is -p V.
+        The surface must be closed, such as a `sphere`, a `pillow` or a solid, or pinned along its edges. Seen
         from outside, the vertices of its triangles are counter-clockwise.
 
         Args:
@@ -158,15 +151,14 @@ class Loaded(ABC):
     ) -> None:
         """Add a closed chamber whose walls are the surface triangles with three selected vertices.
 
-        Gas inside pushes the walls apart, whatever the orientation of the triangles.
+        Gas inside pushes the walls apart along their current normals.
 
         Args:
             vertices: Selected vertices, or a body.
             pressure: Pressure above `ambient` [Pa].
             ramp: Fraction of the pressure over time, as in `add_force`; it pumps sealed gas in.
             sealed: True if no gas leaves the chamber: (p + ambient) V^exponent keeps its value for this
-                pressure
-                and the rest volume.
+                pressure and the rest volume.
             ambient: Pressure outside [Pa].
             exponent: 1 for slow changes, 1.4 for fast changes of air.
 
@@ -186,11 +178,9 @@ class Loaded(ABC):
     ) -> None:
         """Add wind: air with uniform velocity acting on body surfaces.
 
-        The force on each triangle is f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n), with the wind w
-        relative to
-        the triangle and its normal n on the lee side. It is evaluated at the start of each step and
-        constant
-        until its end. For dynamic scenes only.
+        The force on each triangle is f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n), with the wind w relative
+        to the triangle and its normal n on the lee side. It is evaluated at the start of each step and
+        constant until its end. For dynamic scenes only.
 
         Args:
             velocity: Velocity of the air (3,) [m/s].

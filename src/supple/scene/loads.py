@@ -83,9 +83,8 @@ def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
 
     Args:
         part: A body or one of its regions with k cells.
-        given: Force per volume [N/m³], or per area of cloth [N/m²]: a vector (3,), vectors (k, 3), the
-            name of
-            a field of the mesh, or a function of the cell centroids (k, 3) [m].
+        given: Force per volume [N/m³], or per area of cloth [N/m²]: a vector (3,), vectors (k, 3), the name
+            of a field of the mesh, or a function of the cell centroids (k, 3) [m].
 
     Raises:
         SceneError: The values have another shape.

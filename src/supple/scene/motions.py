@@ -18,8 +18,7 @@ from supple.scene.ramps import keyed
 class Motion(ABC):
     """A prescribed motion x(X, t) of points with rest positions X.
 
-    The end of the motion is t = inf. `a + b` applies a, then b: x = b(a(X, t), t). Arrays of points may
-    have
+    The end of the motion is t = inf. `a + b` applies a, then b: x = b(a(X, t), t). Arrays of points may have
     a leading axis, for several motions of one class.
     """
 
@@ -221,8 +220,7 @@ class Scale(_Timed):
 class Keyframes(Motion):
     """Motion driven by keyframes: motion fractions at given times, linear in between.
 
-    Before the first time the first fraction applies, after the last time the last one. Fractions may
-    decrease
+    Before the first time the first fraction applies, after the last time the last one. Fractions may decrease
     and exceed 1: `Keyframes(Scale((1.5, 1, 1)), times=(0, 1, 2), fractions=(0, 1, -0.5))` stretches, then
     compresses. The motion's own `start` and `duration` are ignored.
 

@@ -27,8 +27,7 @@ class Region:
         name: Name of the region.
         where: A function of the cell centroids (m, 3) [m] at rest that returns a mask; a mask (m,); cell
             numbers; or a field of the mesh with its value or values in the region, `{"region": 3}`.
-        material: Material of the region. Array parameters have one entry per cell of the region, or per
-            cell
+        material: Material of the region. Array parameters have one entry per cell of the region, or per cell
             of the body.
         density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the body.
     """
@@ -143,7 +142,7 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
 
 
 def densities(regions: Sequence[Region], density: float, count: int) -> Any:
-    """Return the density [kg/m³], for cloth [kg/m²]: one number, or (count,) if regions differ from it."""
+    """Return the density [kg/m³], for cloth [kg/m²]: one number, or (count,) if regions differ."""
     if all(region.density is None for region in regions):
         return density
     values = np.full(count, density)

@@ -46,15 +46,14 @@ class Scene(Loaded, WithObstacles, WithTies):
         dt: Time between frames [s].
         frames: Number of frames of a simulation; frame i is at time i dt.
         substeps: Integration steps per frame, of size Δt = dt/substeps.
-        damping: Fraction of every velocity that is lost in each of these steps, in [0, 1):
-            v = (1 - damping) Δx/Δt.
+        damping: Fraction of every velocity that is lost in each of these steps, in [0, 1): v = (1 - damping)
+            Δx/Δt.
         gravity_ramp: Fraction of gravity over time.
         contact: Contact between and within bodies: "none", "weak", "barrier", "grid", or a `Contact` with
             options.
         integrator: "backward_euler", or second-order "bdf2" or "trapezoidal".
         initial_guess: Initial guess of solvers in a step: "adaptive", "inertial" (x + Δt v + Δt² g) or
-            "coast"
-            (x + Δt v).
+            "coast" (x + Δt v).
 
     Raises:
         SceneError: A value is invalid.
@@ -126,16 +125,13 @@ class Scene(Loaded, WithObstacles, WithTies):
             density: Mass density [kg/m³].
             name: Name in messages and output. Default: "solid0", "solid1", ...
             render: Detailed surface, such as `load_surface("armadillo.obj")`, that follows the mesh in
-                pictures
-                and exports.
+                pictures and exports.
             velocity: Initial velocity of the center of mass [m/s], for dynamic scenes.
-            angular_velocity: Initial angular velocity about the center of mass [rad/s], right-handed
-                about the
-                direction of this vector.
+            angular_velocity: Initial angular velocity about the center of mass [rad/s], right-handed about
+                the direction of this vector.
             regions: Tetrahedra with other materials, such as `Region("bone", {"region": 3}, StVK(...))`.
-            viscosity: `KelvinVoigt(...)`, `Maxwell(...)`, `Rayleigh(...)` or a list of them, which resist
-                the rate
-                of strain in dynamic scenes.
+            viscosity: `KelvinVoigt(...)`, `Maxwell(...)`, `Rayleigh(...)` or a list of them, which resist the
+                rate of strain in dynamic scenes.
 
         Returns:
             The body.
@@ -179,23 +175,19 @@ class Scene(Loaded, WithObstacles, WithTies):
             mesh: Initial surface, such as `sheet(...)`.
             membrane: Membrane material, such as `StVK(young=1e5, poisson=0.3)`; or a fabric, such as
                 `supple.load_fabric(...)`, which includes density and bending. The threads of a fabric lie
-                along x
-                and y of the rest shape.
+                along x and y of the rest shape.
             bending: Bending model, None for no resistance to bending.
             density: Mass density [kg/m²]. Default: 0.2, or the density of the fabric.
             thickness: Thickness [m], a factor of the material's energy.
             name: Name in messages and output. Default: "cloth0", "cloth1", ...
-            rest: Rest shape, if it differs from `mesh`: another `TriMesh` with the same triangles; "uv"
-                for the
-                uv coordinates of the mesh in meters; or coordinates [m], (n, 2) or (n, 3) of the
-                vertices, such as
-                a flat pattern, or (m, 3, 2) or (m, 3, 3) of the triangle corners.
+            rest: Rest shape, if it differs from `mesh`: another `TriMesh` with the same triangles; "uv" for
+                the uv coordinates of the mesh in meters; or coordinates [m], (n, 2) or (n, 3) of the
+                vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the triangle corners.
             render: Detailed surface in pictures and exports, as for solids.
             velocity: Initial velocity of the center of mass [m/s], for dynamic scenes.
             angular_velocity: Initial angular velocity about the center of mass [rad/s].
             regions: Triangles with other membranes, such as `Region("seam", lambda X: X[:, 0] < 0.01,
-                StVK(...))`;
-                thickness and bending are those of the cloth.
+                StVK(...))`; thickness and bending are those of the cloth.
 
         Returns:
             The cloth.
@@ -223,18 +215,15 @@ class Scene(Loaded, WithObstacles, WithTies):
     ) -> None:
         """Prescribe vertex positions (Dirichlet condition), optionally along selected directions only.
 
-        A vertex may be in several pins, whose constraints combine. If two pins constrain a vertex along
-        the same
-        direction, their motions must agree in that direction.
+        A vertex may be in several pins, whose constraints combine. If two pins constrain a vertex along the
+        same direction, their motions must agree in that direction.
 
         Args:
             vertices: Selected vertices, or a body.
-            motion: Prescribed motion such as `Rotate(...) + Translate(...)`, or any function (X (k, 3),
-                t) ->
+            motion: Prescribed motion such as `Rotate(...) + Translate(...)`, or any function (X (k, 3), t) ->
                 (k, 3). Default: the vertices stay at rest.
-            axes: The only constrained coordinates, as "x" or "yz" or ("y", "z"). The constraint is
-                n·x = n·motion(X, t) for each constrained direction n, which does not rotate with the
-                motion.
+            axes: The only constrained coordinates, as "x" or "yz" or ("y", "z"). The constraint is n·x =
+                n·motion(X, t) for each constrained direction n, which does not rotate with the motion.
             along: The only free direction, (3,) or one per vertex, as for a rail.
             normal: The only constrained direction, (3,) or one per vertex, as for a roller or a symmetry
                 plane.
@@ -270,10 +259,8 @@ class Scene(Loaded, WithObstacles, WithTies):
         Args:
             body: A body, or a region of it, `body.region(...)`.
             parameter: A scalar that the material declares, uniform or per element; directions and tensors
-                cannot
-                vary.
-            ramp: Factor of the material's value over time, such as `Ramp(times=(0, 1), fractions=(0.5,
-                1))`.
+                cannot vary.
+            ramp: Factor of the material's value over time, such as `Ramp(times=(0, 1), fractions=(0.5, 1))`.
 
         Raises:
             SceneError: The parameter cannot vary, varies already, or leaves its bounds.

@@ -35,8 +35,7 @@ class Shape(ABC):
         """Return the mesh at time t [s], None for other shapes.
 
         Returns:
-            Points (p, 3) [m] in the frame of its row, and triangles (t, 3), which are the same at all
-                times.
+            Points (p, 3) [m] in the frame of its row, and triangles (t, 3), which are the same at all times.
         """
         return None
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 SMALL = 1.5
 """Size in mean edges e of a surface below which an obstacle may pass between vertices.
 
-An edge across a right-angled corner cuts off e/√8, half of the way to the middle of an obstacle that is
-√2 e thick. The same limit applies to the width of obstacles that springs keep faces out of: vertices rest
-on a wide plate, and additional springs would push them off.
+An edge across a right-angled corner cuts off e/√8, half of the way to the middle of an obstacle that is √2 e
+thick. The same limit applies to the width of obstacles that springs keep faces out of: vertices rest on a
+wide plate, and additional springs would push them off.
 """
 
 

@@ -36,9 +36,8 @@ class Support:
             force: (n, 3) forces on the vertices [N].
 
         Raises:
-            SceneError: The forces on a part do not sum to zero along an unsupported direction, so that it
-                has no
-                equilibrium.
+            SceneError: The forces on a part do not sum to zero along an unsupported direction, so that it has
+                no equilibrium.
         """
         if not self._loose.any() or not force.any():
             return
@@ -89,8 +88,7 @@ def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple
 
     Returns:
         Vertices (k,) with pins, or with attachments or springs to fixed points, and projections (k, 3, 3)
-            onto
-        the supported directions. A spring counts as support in all directions, since it rotates.
+        onto the supported directions. A spring counts as support in all directions, since it rotates.
     """
     fixed = [np.empty(0, np.int64)]
     for attachment in scene.attachments:

@@ -65,8 +65,7 @@ class SurfaceShape(Shape):
 class SurfaceSequence(Shape):
     """Inside of a deforming closed surface, for example frames of a walking mannequin.
 
-    If all meshes have the same triangles, vertices move linearly from each mesh to the next, and
-    distances to
+    If all meshes have the same triangles, vertices move linearly from each mesh to the next, and distances to
     the triangles in between are exact up to rounding. Otherwise the distances to one mesh are linearly
     blended into those to the next. Before the first mesh and after the last one the surface rests. Memory:
     about 0.35 kB per triangle of a mesh, and twice as much if triangles differ.
@@ -130,9 +129,8 @@ class SurfaceSequence(Shape):
     def _tree(self, k: int) -> TriangleTree:
         """Return the triangle tree of mesh k.
 
-        If all meshes have the same triangles, its order is that of the positions halfway to the next
-        mesh, and
-        it serves the whole interval.
+        If all meshes have the same triangles, its order is that of the positions halfway to the next mesh,
+        and it serves the whole interval.
         """
 
         def build(k: int) -> TriangleTree:
@@ -146,8 +144,7 @@ class SurfaceSequence(Shape):
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return points and triangles at a time [s].
 
-        If all meshes have the same triangles, vertices move linearly from one mesh to the next. Otherwise
-        the
+        If all meshes have the same triangles, vertices move linearly from one mesh to the next. Otherwise the
         surface has the triangles of all meshes: those of the latest mesh are in place, and all others are
         collapsed to one of its vertices.
         """
@@ -170,9 +167,8 @@ class SurfaceSequence(Shape):
     def _vertices(self) -> list[np.ndarray] | None:
         """Vertex correspondence: for every mesh, vertices (p,) that match vertices of the first mesh.
 
-        Corners of the triangles determine them, since files are read with vertices sorted by position.
-        None if
-        the connectivity of the meshes differs.
+        Corners of the triangles determine them, since files are read with vertices sorted by position. None
+        if the connectivity of the meshes differs.
         """
         first, found = self.meshes[0], []
         used = np.unique(first.triangles)

@@ -40,19 +40,16 @@ class WithTies(ABC):
 
         Args:
             a: Vertices, or a body.
-            b: The same number of vertices, paired in order; a body, whose closest point at rest is taken
-                for each
-                vertex of a; fixed points (3,) or (k, 3) [m]; or None for the rest positions of a.
+            b: The same number of vertices, paired in order; a body, whose closest point at rest is taken for
+                each vertex of a; fixed points (3,) or (k, 3) [m]; or None for the rest positions of a.
             stiffness: k [N/m] in K = k I, or with a normal n in K = k n nᵀ + k_τ (I - n nᵀ).
             normal: n, (3,) or one per vertex.
             tangent_stiffness: k_τ [N/m]. Default: 0.
             keep_offset: True to keep the gaps at rest open; otherwise C = 0 closes them.
-            within: For seams: largest distance at rest [m] of attached vertices. Each vertex of a is
-                attached to
-                its closest point, or to the nearest of the vertices b instead of the one in order.
-            at: Points (k, 3) [m] at which body a is bound to body b or to fixed points, instead of
-                vertices: the
-                closest points of both bodies, which may lie between vertices.
+            within: For seams: largest distance at rest [m] of attached vertices. Each vertex of a is attached
+                to its closest point, or to the nearest of the vertices b instead of the one in order.
+            at: Points (k, 3) [m] at which body a is bound to body b or to fixed points, instead of vertices:
+                the closest points of both bodies, which may lie between vertices.
 
         Raises:
             SceneError: An argument is invalid.
@@ -103,14 +100,12 @@ class WithTies(ABC):
     ) -> None:
         """Add a cable (tendon) through body points.
 
-        It slides through its points without friction and only pulls. A tension T has the energy T Σ ℓ,
-        summed
+        It slides through its points without friction and only pulls. A tension T has the energy T Σ ℓ, summed
         over the segments; a length L has the energy ½ k (Σ ℓ - L)² while the cable is taut.
 
         Args:
             vertices: Vertices that the cable may lead through, or a body.
-            points: (k, 3) points [m] in order; the cable leads through the vertices nearest to them at
-                rest.
+            points: (k, 3) points [m] in order; the cable leads through the vertices nearest to them at rest.
             tension: T [N], or give `length`.
             length: L [m].
             stiffness: k [N/m] of a cable with a length.
@@ -126,9 +121,8 @@ class WithTies(ABC):
         """Add a user-defined term with stencils over scene vertices.
 
         Args:
-            make: Function of the rest positions (n, 3) [m] of all vertices that returns the term.
-                Vertices of a
-                body are `body.vertices`.
+            make: Function of the rest positions (n, 3) [m] of all vertices that returns the term. Vertices of
+                a body are `body.vertices`.
 
         Raises:
             SceneError: `make` is not callable.

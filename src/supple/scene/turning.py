@@ -3,8 +3,7 @@
 On an open surface these forces have no energy: their work depends on the path. During a solve they are
 constant, like dead loads, with an energy of their own. Whenever all forces balance, they are updated to the
 current surface, until an update changes nothing. The next forces follow from the last few by Anderson
-acceleration [1965], so that slender bodies, which rotate far under a small change of load, converge as
-well.
+acceleration [1965], so that slender bodies, which rotate far under a small change of load, converge as well.
 """
 
 from __future__ import annotations

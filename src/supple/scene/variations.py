@@ -96,9 +96,8 @@ def conditions(
 def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float) -> Conditions:
     """Return conditions at a fraction of all variation loads and motions.
 
-    Motions and ramps are at this fraction of their time. Constant loads, and pins with given positions,
-    are at
-    this fraction of their change.
+    Motions and ramps are at this fraction of their time. Constant loads, and pins with given positions, are
+    at this fraction of their change.
     """
     time = part * (variation.time if np.isfinite(variation.time) else model.duration)
     there, begin = replace(variation, time=time), model.prescribed(0.0)

@@ -179,8 +179,7 @@ class MeasuredTable(Table):
     def given(self) -> dict[str, Any]:
         """Return all parameters with float values.
 
-        Values in the file take precedence over measured values, and these over the defaults of the
-        material.
+        Values in the file take precedence over measured values, and these over the defaults of the material.
         """
         found = {p.name: p.default for p in self.kind.parameters if p.default is not None}
         found |= MEASURED[self.name].parameters | (self.model_extra or {})
