@@ -192,7 +192,7 @@ class Contact:
 
 
 def contact_of(given: Any) -> Contact:
-    """Return a `Contact`, converting method names."""
+    """Return a `Contact`, built from a method name if necessary."""
     return given if isinstance(given, Contact) else Contact(given)
 
 

@@ -159,7 +159,7 @@ class Inflation:
         return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """Refuse free vertices on open edges, since pressure energy requires a closed or pinned boundary."""
+        """Refuse free vertices on open edges: pressure energy requires closed surfaces or pinned edges."""
         edges = Edges(self.triangles)
         free = np.setdiff1d(edges.ends[edges.counts == 1] + self.body.first, pinned)
         if len(free):

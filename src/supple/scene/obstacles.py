@@ -149,7 +149,7 @@ def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Bounding-box trees of all meshes as function of time t [s]."""
+    """Bounding-box trees of all meshes as a function of time t [s]."""
 
     shapes: tuple[Shape, ...]
 
@@ -159,7 +159,7 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """Meshes by shape row as function of time t [s].
+    """Meshes by shape row as a function of time t [s].
 
     Attributes:
         shapes: Shapes of all obstacles.
@@ -176,7 +176,7 @@ class Surfaces:
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Frames (r, 12) of all shapes as function of time t [s]: three axes, origin."""
+    """Frames (r, 12) of all shapes as a function of time t [s]: three axes, origin."""
 
     obstacles: tuple[Obstacle, ...]
 

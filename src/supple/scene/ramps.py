@@ -66,7 +66,7 @@ def check_ramp(ramp: Any) -> AnyRamp | None:
 
 @dataclass(frozen=True)
 class Fraction:
-    """Checked load fraction as function of time t [s]."""
+    """Checked load fraction as a function of time t [s]."""
 
     ramp: AnyRamp | None
 

@@ -24,7 +24,7 @@ class Shape(ABC):
 
     @property
     def values(self) -> np.ndarray:
-        """Bounding-box tree of a mesh as flat array, empty for other shapes."""
+        """Bounding-box tree of a mesh as a flat array, empty for other shapes."""
         return np.empty(0)
 
     def values_at(self, t: float) -> np.ndarray:

@@ -75,9 +75,7 @@ def conditions(
                 f"{name} of a variation are a dictionary such as {{vertices: ...}}; "
                 f"got {shown(getattr(variation, name))}."
             )
-    if (
-        not isinstance(variation.time, int | float | np.number) or not variation.time >= 0
-    ):  # inf is the final state
+    if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
     if (variation.forces or variation.gravity is not None) and not scene.obstacles:
@@ -178,7 +176,7 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
 
 
 def forces_on(scene: Scene, model: Model, forces: Mapping[Vertices, ArrayLike]) -> np.ndarray:
-    """Sum additional forces (n, 3) [N]; input: totals (3,) or (k, 3) per vertex."""
+    """Return vertex forces (n, 3) [N] from totals (3,) or forces (k, 3) on vertex sets."""
     loaded = replace(scene)
     loaded.bodies = scene.bodies
     for chosen, force in forces.items():

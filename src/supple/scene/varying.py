@@ -96,7 +96,7 @@ def check_varied(each: Varied, body: Part, times: list[float]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class VaryingMaterial:
-    """Merged body material as function of time t [s]."""
+    """Merged body material as a function of time t [s]."""
 
     bodies: tuple[Part, ...]
     varied: tuple[Varied, ...]
