@@ -1,4 +1,4 @@
-"""Scenes: what a user describes, from Python or from a TOML file, and the model it becomes."""
+"""Scenes, described in Python or TOML files, and model construction."""
 
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model

@@ -1,4 +1,4 @@
-"""What bodies must satisfy before a scene takes them."""
+"""Validation of new scene bodies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ def solid(
     regions: Any = (),
     viscosity: Any = (),
 ) -> Body:
-    """What `Scene.add_solid` adds to bodies; motion: velocity and angular velocity."""
+    """Build the body that `Scene.add_solid` adds.
+
+    Args:
+        bodies: Bodies that the scene has already.
+        motion: Velocity [m/s] and angular velocity [rad/s].
+    """
     if not isinstance(mesh, TetMesh):
         raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
     _check_material("add_solid", material)
@@ -70,7 +75,7 @@ def cloth(
     *motion: Any,
     regions: Any = (),
 ) -> Cloth:
-    """What `Scene.add_cloth` adds to bodies. All that is wrong is said at once."""
+    """Build the cloth that `Scene.add_cloth` adds; one error reports all invalid arguments."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(f"add_cloth needs a TriMesh, for example supple.sheet(...); got {shown(mesh)}.")
     fabric = membrane if isinstance(membrane, Fabric) else None
@@ -125,7 +130,7 @@ def cloth(
 
 
 def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
-    """What is wrong with cloth of a fabric, at rest with its triangles at corners (m, 3, 3) [m]."""
+    """List errors of fabric cloth with triangle corners (m, 3, 3) [m] at rest."""
     wrong = []
     if bending is not None:
         wrong.append("a fabric resists bending by itself; leave bending out.")
@@ -139,7 +144,15 @@ def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
 
 
 def check_parameters(material: Any, body: Any) -> None:
-    """One number for a body, or one for each of its cells; body: it, its mesh, or a portion of it."""
+    """Check array parameters for one value per cell.
+
+    Args:
+        material: Material of the body.
+        body: A body, its mesh, or a portion of it.
+
+    Raises:
+        SceneError: A parameter has another number of values than there are cells.
+    """
     mesh = body if isinstance(body, Mesh) else getattr(body, "body", body).mesh
     for parameter, value in zip(material.stored, material, strict=True):
         if is_per_element(value) and len(value) != body.n_cells:
@@ -168,7 +181,7 @@ def _check_size(mesh: Mesh) -> None:
 
 
 def _place(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
-    """The name of a new body, and the number of its first vertex."""
+    """Return name and first vertex number of a new body."""
     name = f"{kind}{len(bodies)}" if name is None else sound_name(name)
     if name in (body.name for body in bodies):
         raise SceneError(f"There is already a body named {name!r}; names must differ.")

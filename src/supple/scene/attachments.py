@@ -19,9 +19,12 @@ from supple.scene.errors import SceneError
 class Attachment:
     """Weak constraints C_c = Σ_j w_cj x_j - target_c with energy ½ Cᵀ K C [PBNG eq. 18, 19].
 
-    vertices (k, s) numbered through the whole scene, weights (k, s), target (k, 3) [m], and stiffness (k, 6)
-    [N/m], K as xx yy zz xy xz yz. Slots that are not used repeat the first vertex with weight 0.
-    depends_on_rest: whether weights or targets were computed from the rest positions.
+    Attributes:
+        vertices: (k, s) scene vertices; unused slots repeat the first vertex with weight 0.
+        weights: (k, s) weights w.
+        target: (k, 3) targets [m].
+        stiffness: (k, 6) stiffness K [N/m] as xx yy zz xy xz yz.
+        depends_on_rest: True if weights or targets were computed from the rest positions.
     """
 
     vertices: np.ndarray
@@ -40,7 +43,10 @@ def attachment(
     keep_offset: bool,
     within: float | None = None,
 ) -> Attachment:
-    """What `Scene.attach` describes: C = x_a - x_b, or C = x_a - x_b - (X_a - X_b) with `keep_offset`."""
+    """Build the weak constraints of `Scene.attach`.
+
+    They are C = x_a - x_b, or C = x_a - x_b - (X_a - X_b) with `keep_offset`.
+    """
     if within is not None:
         a, b = _near(a, b, number(within, "within [m] of an attachment", at_least=0))
     if not isinstance(keep_offset, bool):
@@ -73,8 +79,19 @@ def attachment_at(
     tangent_stiffness: float | None,
     keep_offset: bool,
 ) -> Attachment:
-    """C = x_a - x_b between points of bodies that lie between vertices, with weights on both sides: the
-    points of a, and those of b or the fixed ones, that are closest to these points (k, 3) [m] at rest."""
+    """Build weak constraints C = x_a - x_b between points that may lie between vertices.
+
+    The points are interpolated with weights on both sides.
+
+    Args:
+        points: (k, 3) points [m]. Each constraint binds the closest points of both bodies at rest.
+        a: First body.
+        b: Second body, fixed points (3,) or (k, 3) [m], or None for `points` themselves.
+        stiffness: Stiffness [N/m].
+        normal: Direction of `stiffness`, or None for all directions.
+        tangent_stiffness: Stiffness across the normal [N/m].
+        keep_offset: True to keep the offset at rest.
+    """
     given = np.atleast_2d(array(points, "at [m], the points of an attachment,"))
     if given.shape[1:] != (3,) or not len(given):
         raise SceneError(f"at of an attachment must be points (k, 3) [m]; got {shown(points)}.")
@@ -95,8 +112,12 @@ def attachment_at(
 
 
 def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet | Body]:
-    """The vertices of a seam: those of a that are no farther than this from their closest point of a body, or
-    from the nearest of other vertices, each with that one."""
+    """Select the vertex pairs of a seam.
+
+    Returns:
+        Vertices of a within the distance, and their partners: the body b for closest points, or the nearest
+        vertex of each.
+    """
     if isinstance(b, Body) and b is not a.body:
         _, _, end = _interpolated(a, b)
         distance = np.linalg.norm(a.points - end, axis=1)
@@ -107,12 +128,12 @@ def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet 
     same = others.body is a.body
     found: Any = cKDTree(others.points).query(a.points, k=2 if same and len(others) > 1 else 1)
     distance, nearest = found
-    if same and distance.ndim == 2:  # a vertex is the nearest to itself
+    if same and distance.ndim == 2:  # the nearest vertex of a vertex is itself
         own = others.indices[nearest[:, 0]] == a.indices
         distance, nearest = (np.where(own, two[:, 1], two[:, 0]) for two in found)
     partner = others.indices[nearest]
     near = (distance <= within) & ~(same & (partner == a.indices))
-    if same:  # each pair once
+    if same:  # keep each pair once
         low, high = np.minimum(a.indices, partner), np.maximum(a.indices, partner)
         _, first = np.unique(low * (len(a.body.points) + 1) + high, return_index=True)
         near &= np.isin(np.arange(len(a)), first)
@@ -152,8 +173,11 @@ def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _points_of(body: Body, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vertices (k, s) of the scene and weights (k, s), the largest first, of the points of a body that are
-    closest to others (k, 3) at rest, and where they are."""
+    """Interpolate closest body points of given points (k, 3) [m] at rest.
+
+    Returns:
+        Scene vertices (k, s), their weights (k, s), the largest first, and the closest points (k, 3) [m].
+    """
     vertices, weights = closest_in_body(points, body.mesh)
     weights[weights < 1e-9] = 0
     order = np.argsort(-weights, axis=1, kind="stable")
@@ -168,7 +192,7 @@ def _fixed(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
 
 
 def _as_many(points: ArrayLike, count: int, ends: str) -> np.ndarray:
-    """Fixed points (count, 3) to attach to."""
+    """Return fixed points to attach to, broadcast to (count, 3)."""
     given = array(points, "the points [m] to attach to")
     if given.shape not in [(3,), (1, 3), (count, 3)]:
         raise SceneError(
@@ -179,7 +203,7 @@ def _as_many(points: ArrayLike, count: int, ends: str) -> np.ndarray:
 
 
 def _stiffness(count: int, stiffness: float, normal: ArrayLike | None, tangent: float | None) -> np.ndarray:
-    """K = k_n n nᵀ + k_τ (I - n nᵀ), or k I without a normal, as (count, 6): xx yy zz xy xz yz."""
+    """Return K = k_n n nᵀ + k_τ (I - n nᵀ), or k I without a normal, as (count, 6): xx yy zz xy xz yz."""
     k_n = number(stiffness, "stiffness [N/m] of an attachment", above=0)
     if normal is None:
         if tangent is not None:

@@ -1,4 +1,4 @@
-"""Bodies of a scene and sets of their vertices."""
+"""Scene bodies and vertex sets."""
 
 from __future__ import annotations
 
@@ -23,13 +23,21 @@ Predicate = Callable[[np.ndarray], Any]
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`; `Cloth`
-    is another kind of body.
+    """Solid of a scene: mesh, material and density. Created by `Scene.add_solid`.
 
-    first: the number of its first vertex among those of the whole scene. skin: a detailed surface that is
-    shown and exported in place of the boundary. velocity [m/s] of its centre of mass and angular_velocity
-    [rad/s] about it at the start. regions: cells that are of other materials; viscosity: what resists its
-    rate of strain.
+    The subclass `Cloth` is a surface body.
+
+    Attributes:
+        mesh: Mesh at rest.
+        material: Material of the cells outside all regions.
+        density: Mass density [kg/m³].
+        name: Name in messages and output.
+        first: Number of its first vertex in the scene.
+        skin: Detailed surface that is shown and exported in place of the boundary.
+        velocity: Initial velocity of the center of mass [m/s].
+        angular_velocity: Initial angular velocity about the center of mass [rad/s].
+        regions: Cells with other materials.
+        viscosity: Viscosities and damping.
     """
 
     mesh: Mesh
@@ -44,29 +52,29 @@ class Body:
     viscosity: tuple[Viscosity, ...] = field(default=(), kw_only=True)
 
     kind: ClassVar[str] = "solid"
-    """What it is called in sentences and scene files."""
+    """Word for this kind of body in messages and scene files."""
 
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
-    """In which it can be computed."""
+    """Supported working precisions."""
 
     @property
     def masses(self) -> np.ndarray:
-        """(n,) lumped masses of its vertices [kg]."""
+        """(n,) lumped masses of the vertices [kg]."""
         return self.mesh.masses(densities(self.regions, self.density, self.n_cells))
 
     @property
     def drag(self) -> float:
-        """α [1/s] of the force -α m v on each of its vertices."""
+        """α [1/s] of the force -α m v on each vertex."""
         return sum(each.drag for each in self.viscosity)
 
     @property
     def rest_measures(self) -> np.ndarray:
-        """(m,) volumes [m³] of its tetrahedra, or areas [m²] of its triangles, where nothing is stretched."""
+        """(m,) volumes [m³] of tetrahedra, or areas [m²] of triangles, in the rest shape."""
         return self.mesh.measures
 
     @property
     def volume(self) -> float:
-        """Of its material at rest [m³]."""
+        """Volume of the material at rest [m³]."""
         return float(self.rest_measures.sum())
 
     @property
@@ -75,30 +83,43 @@ class Body:
 
     @cached_property
     def parts(self) -> tuple[Body | Portion, ...]:
-        """What elasticity terms are made of: itself, or its portions where it has several materials."""
+        """Sources of elasticity terms: the body, or its portions if materials differ."""
         return portions_of(self) if self.regions or self.viscosity else (self,)
 
     def region(self, name: str) -> Portion:
-        """One of its regions, of which parameters may vary: `scene.vary(body.region("muscle"), ...)`."""
+        """Return a named region, for example for `scene.vary(body.region("muscle"), ...)`.
+
+        Args:
+            name: Name of the region.
+
+        Raises:
+            SceneError: The body has no region with this name.
+        """
         return region_named(self, name)
 
     @property
     def cells(self) -> np.ndarray:
-        """Its tetrahedra (m, 4) or triangles (m, 3), of vertices numbered through the whole scene."""
+        """Tetrahedra (m, 4) or triangles (m, 3) as scene vertices."""
         return np.asarray(self.mesh.cells) + np.int32(self.first)
 
     @property
     def group(self) -> Any:
-        """Bodies for which this is the same make one elasticity term."""
+        """Key of the elasticity term; bodies with equal keys share a term."""
         return type(self), type(self.material)
 
     @staticmethod
     def elasticity(bodies: Sequence[Any], rest: np.ndarray, material: Any) -> Term:
-        """The term of bodies of one kind, whose vertices are at rest (n, 3) [m] among those of the scene."""
+        """Build the elasticity term of bodies with equal `group`.
+
+        Args:
+            bodies: Bodies or portions of bodies.
+            rest: (n, 3) rest positions of all vertices of the scene [m].
+            material: Merged material of the bodies.
+        """
         return TetElasticity.from_mesh(rest, np.concatenate([body.cells for body in bodies]), material)
 
     def further_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
-        """Energies that it has beside that."""
+        """Return energy terms in addition to elasticity; solids have none."""
         return ()
 
     @property
@@ -108,27 +129,28 @@ class Body:
 
     @property
     def vertices(self) -> slice:
-        """Its vertices among those of the whole scene: `result.positions[body.vertices]`."""
+        """Vertex slice in scene arrays: `result.positions[body.vertices]`."""
         return slice(self.first, self.first + len(self.points))
 
     @property
     def moving(self) -> bool:
-        """Whether it has a velocity at the start."""
+        """True for bodies with initial velocity."""
         return any(self.velocity) or any(self.angular_velocity)
 
     @property
     def velocities(self) -> np.ndarray:
-        """v + ω × (X - c) of every vertex at the start, c the centre of mass; (n, 3) [m/s]."""
+        """Initial vertex velocities v + ω × (X - c) about the center of mass c, (n, 3) [m/s]."""
         mass = self.masses
         centre = mass @ self.points / mass.sum()
         return np.array(self.velocity) + np.cross(np.array(self.angular_velocity), self.points - centre)
 
     @property
     def all(self) -> VertexSet:
+        """Set of all vertices."""
         return VertexSet(self, np.arange(len(self.points)))
 
     def is_like(self, other: Part) -> bool:
-        """Whether it is the same body, or a copy of it that another process has sent back."""
+        """True for the same body, including copies returned by other processes."""
         return self is other or (
             (self.name, self.vertices) == (other.name, other.vertices)
             and np.array_equal(self.mesh.points, other.mesh.points)
@@ -136,10 +158,18 @@ class Body:
         )
 
     def where(self, selection: Predicate | np.ndarray | list[int]) -> VertexSet:
-        """The vertices selected by a predicate, a mask or vertex numbers.
+        """Select vertices by a predicate, a mask or vertex numbers.
 
-        A predicate gets the rest points X (n, 3) [m] and returns a mask: `where(lambda X: X[:, 0] <= 0)`.
-        A mask is (n,) bool; vertex numbers count from 0 within this body and keep their order.
+        Args:
+            selection: A function of the rest points X (n, 3) [m] that returns a mask, such as `lambda X: X[:,
+                0] <= 0`; a mask (n,) bool; or vertex numbers, which count from 0 within this body and keep
+                their order.
+
+        Returns:
+            The selected vertices.
+
+        Raises:
+            SceneError: The selection is empty, repeats vertices, or is invalid.
         """
         chosen = np.asarray(selection(self.points) if callable(selection) else selection)
         n = len(self.points)
@@ -182,7 +212,7 @@ class Body:
 
 
 def cell_counts(bodies: Sequence[Body]) -> dict[str, int]:
-    """How many tets and triangles bodies have."""
+    """Count the tetrahedra ("tets") and triangles ("triangles") of bodies."""
     return {
         f"{kind}s": sum(body.mesh.n_cells for body in bodies if body.mesh.cell == kind)
         for kind in ("tet", "triangle")
@@ -191,9 +221,11 @@ def cell_counts(bodies: Sequence[Body]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class VertexSet:
-    """Some vertices of one body; `|` and `&` unite and intersect sets of the same body.
+    """Vertex subset of one body; `|` and `&` compute union and intersection.
 
-    indices (k,) count from 0 within the body.
+    Attributes:
+        body: The body.
+        indices: (k,) vertex numbers, which count from 0 within the body.
     """
 
     body: Body
@@ -206,7 +238,7 @@ class VertexSet:
 
     @property
     def vertices(self) -> np.ndarray:
-        """(k,) numbers among the vertices of the whole scene: `result.positions[top.vertices]`."""
+        """(k,) scene vertices: `result.positions[top.vertices]`."""
         return self.body.first + self.indices
 
     def __len__(self) -> int:

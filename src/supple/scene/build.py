@@ -1,4 +1,4 @@
-"""Turning a scene into a model: flat arrays over all bodies."""
+"""Conversion from scenes to models with flat arrays over all bodies."""
 
 from __future__ import annotations
 
@@ -33,13 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:
-    """t -> where the pinned vertices are at a time [s], (k, 3) [m]."""
+    """Positions (k, 3) [m] of the constrained vertices as a function of time t [s].
+
+    Attributes:
+        pins: Pins with their motions.
+        holding: Dirichlet conditions merged over the pins.
+    """
 
     pins: tuple[Pin, ...]
     holding: Holding
 
     def __call__(self, t: float) -> np.ndarray:
-        with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
+        with np.errstate(all="ignore"):  # non-finite positions are refused below
             moved = [self._moved(pin, t) for pin in self.pins]
         try:
             return self.holding.positions(moved, when="in the end" if t == np.inf else f"at t = {t:g} s")
@@ -59,7 +64,7 @@ class Prescribed:
 
 @dataclass(frozen=True, eq=False)
 class Still:
-    """Where pinned vertices are that nothing moves: positions (k, 3) [m], read-only."""
+    """Constant positions (k, 3) [m] of constrained vertices without motion, read-only."""
 
     positions: np.ndarray
 
@@ -72,9 +77,18 @@ class Still:
 
 
 def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Model:
-    """The model of a scene: bodies one after the other, one elasticity term for each kind of material.
+    """Build a scene model: concatenated bodies, one elasticity term per material class.
 
-    quasistatic: what the model is for, by default what the scene says; then every body must be held.
+    Args:
+        scene: Scene, or result of `load_scene`.
+        quasistatic: True if the model is for equilibria, in which every body must be supported. Default: the
+            scene's setting.
+
+    Returns:
+        The model.
+
+    Raises:
+        SceneError: The scene is invalid or has no solution.
     """
     scene = scene_of(scene)
     check_scene(scene, quasistatic)
@@ -82,7 +96,10 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
 
 
 def assembled(scene: Scene) -> Model:
-    """The model of a scene that need not have a solution: bodies may fall, or all vertices be pinned."""
+    """Build a scene model without checking solvability.
+
+    Bodies may fall, and all vertices may be constrained.
+    """
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.masses for body in scene.bodies])
@@ -117,7 +134,7 @@ def assembled(scene: Scene) -> Model:
 
 
 def _duration(scene: Scene) -> float:
-    """When all motions and ramps have ended [s]; 1 where nothing says."""
+    """End time [s] of all motions and ramps; 1 if no end is known."""
     varied = [*scene.loads, *_changing(scene), *scene.winds, *scene.varied]
     ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
     motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
@@ -127,18 +144,18 @@ def _duration(scene: Scene) -> float:
 
 
 def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
-    """Who has pressures and cables vary in time; their terms are numbered from the first on."""
+    """List (index, updater) of time-dependent terms, numbered from `first`."""
     found = [each.follower(first + k) for k, each in enumerate(_changing(scene))]
     return tuple(follower for follower in found if follower is not None)
 
 
 def _changing(scene: Scene) -> list[Any]:
-    """What makes a term of its own that may vary in time."""
+    """List loads with separate, possibly time-dependent terms."""
     return [*scene.inflations, *scene.cables, *scene.turning]
 
 
 def _alone(scene: Scene) -> str:
-    """A sentence for scenes in which nothing but rigid bodies would move."""
+    """Return advice for scenes with movable rigid bodies only, otherwise empty text."""
     if all(obstacle.mass is None for obstacle in scene.obstacles):
         return ""
     return (
@@ -165,12 +182,20 @@ def _check(scene: Scene) -> None:
 
 
 def _some_times(scene: Scene) -> list[float]:
-    """Now and then [s] until the end."""
+    """Sample times [s]: five over the scene duration, plus infinity."""
     return [*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf]
 
 
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
-    """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
+    """Refuse scenes without a solution.
+
+    Args:
+        scene: Scene to check.
+        quasistatic: True to check for an equilibrium. Default: the scene's setting.
+
+    Raises:
+        SceneError: There is nothing to solve for, or an unsupported body would fall forever.
+    """
     _check(scene)
     pinned, held, prescribed = pins_of(scene)
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
@@ -190,7 +215,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
                 'contact="grid" is for motions, quasistatic=False; an equilibrium has "weak" or "barrier".',
                 at="contact",
             )
-        if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
+        if scene.obstacles or contact_of(scene.contact).method != "none":  # contact may support bodies
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = forces_of(scene, mass)
@@ -203,11 +228,19 @@ Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
 
 
 def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
-    """f_i = m_i g + forces + tractions, (n, 3) [N]: those that are constant, and those of each ramp."""
+    """External forces f_i = m_i g + forces + tractions.
+
+    Args:
+        scene: Scene with its loads.
+        mass: (n,) vertex masses [kg].
+
+    Returns:
+        Constant forces (n, 3) [N], and for each ramp its fraction and the full forces (n, 3) [N].
+    """
     found: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
 
     def of(ramp: Any) -> np.ndarray:
-        """The forces of this ramp so far."""
+        """Return the accumulated forces (n, 3) [N] of a ramp."""
         for other, force in found:
             if other is ramp or (isinstance(ramp, Ramp) and other == ramp):
                 return force
@@ -222,20 +255,23 @@ def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
 
 
 def _velocities(bodies: list[Body]) -> np.ndarray | None:
-    """(n, 3) [m/s] at the start; None where nothing moves."""
+    """Initial velocities (n, 3) [m/s], None for bodies at rest."""
     moving = any(body.moving for body in bodies)
     return np.concatenate([body.velocities for body in bodies]) if moving else None
 
 
 def _drag(bodies: list[Body]) -> np.ndarray | None:
-    """(n,) α [1/s]; None where nothing is slowed down."""
+    """Mass-proportional damping coefficients α (n,) [1/s], None if all are zero."""
     if not any(body.drag for body in bodies):
         return None
     return np.concatenate([np.full(len(body.points), body.drag) for body in bodies])
 
 
 def start_of(scene: Scene) -> np.ndarray:
-    """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
+    """Return the initial positions (n, 3) [m] of a motion.
+
+    Vertices are at rest, and pinned vertices at their positions at time 0.
+    """
     positions = np.concatenate([body.points for body in scene.bodies])
     pinned, _, prescribed = pins_of(scene)
     positions[pinned] = prescribed(0.0)
@@ -243,8 +279,12 @@ def start_of(scene: Scene) -> np.ndarray:
 
 
 def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
-    """Sorted numbers (k,) of the pinned vertices, the directions along which they are held, as in `Model`,
-    and t -> their positions (k, 3) [m]."""
+    """Merge the Dirichlet conditions of all pins.
+
+    Returns:
+        Sorted numbers (k,) of the constrained vertices; projections onto their constrained directions, as in
+        `Model`; and a function of time t [s] that returns their positions (k, 3) [m].
+    """
     holding = Holding([part_of(pin) for pin in scene.pins])
     prescribed = Prescribed(tuple(scene.pins), holding)
     if any(pin.motion is not None for pin in scene.pins):
@@ -255,12 +295,12 @@ def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[floa
 
 
 def part_of(pin: Pin) -> Part:
-    """What a pin holds."""
+    """Return the Dirichlet condition of one pin."""
     return Part(pin.on.vertices, pin.on.points, pin.directions, pin.on.body.name)
 
 
 def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:
-    """Pins that hold a vertex along the same direction must agree there: now and then until the end."""
+    """Refuse pins with contradicting positions along shared directions, at sample times."""
     if isinstance(prescribed, Prescribed) and prescribed.holding.overlapping:
         for time in _some_times(scene):
             prescribed(time)
@@ -269,8 +309,10 @@ def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarra
 def _elasticity(
     bodies: list[Body], rest: np.ndarray, changing: dict[int, VaryingMaterial]
 ) -> tuple[Term, ...]:
-    """One term for each kind of material first, as `Conditions` count them; parameters that vary are as they
-    are in the end."""
+    """Build elasticity terms, one per body group, followed by further body terms.
+
+    `Conditions` count materials in this order. Parameters that vary in time have their final values.
+    """
     elastic = (
         group[0].elasticity(group, rest, changing[k](np.inf) if k in changing else merged_material(group))
         for k, group in enumerate(elastic_groups(bodies))
@@ -279,14 +321,13 @@ def _elasticity(
 
 
 def _tets(bodies: list[Body]) -> np.ndarray:
-    """(m, 4) those of all solids."""
+    """(m, 4) tetrahedra of all solids."""
     solid = [body.cells for body in bodies if body.mesh.corners == 4]
     return np.concatenate([np.empty((0, 4), np.int32), *solid])
 
 
 def elastic_groups(bodies: list[Body]) -> list[list[Any]]:
-    """Bodies, or portions of them, of the same kind and the same kind of material, which make one elasticity
-    term each."""
+    """Group bodies and portions by class and class of material; a group makes one elasticity term."""
     groups: dict[Any, list[Any]] = {}
     for body in bodies:
         for part in body.parts:
@@ -295,7 +336,7 @@ def elastic_groups(bodies: list[Body]) -> list[list[Any]]:
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:
-    """All attachments as one term; shorter stencils are filled up with their first vertex at weight 0."""
+    """Merge all attachments to one term; shorter stencils repeat their first vertex with weight 0."""
     if not scene.attachments:
         return ()
     slots = max(a.vertices.shape[1] for a in scene.attachments)

@@ -1,4 +1,4 @@
-"""Cables of a scene: tendons that pull vertices of a body towards each other."""
+"""Cables (tendons) that pull body vertices towards each other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,17 @@ from supple.terms.cable import MOST_POINTS
 
 @dataclass(frozen=True, eq=False)
 class Tendon:
-    """A cable through vertices (k,) of the whole scene, in their order: at a tension [N], or of a length [m]
-    and a stiffness [N/m]. rest_length [m]: how long it is at rest; ramp: what part of the tension acts, or
-    how much of the way from rest_length to length is gone."""
+    """Cable through an ordered list of scene vertices with prescribed tension or length.
+
+    Attributes:
+        vertices: (k,) scene vertices.
+        name: Name of the body.
+        rest_length: Length at rest [m].
+        tension: Tension [N], or None.
+        length: Prescribed length [m], or None.
+        stiffness: Stiffness [N/m] of a cable with a length.
+        ramp: Fraction of the tension, or of the change from `rest_length` to `length`, over time.
+    """
 
     vertices: np.ndarray
     name: str
@@ -33,7 +41,7 @@ class Tendon:
     ramp: AnyRamp | None = None
 
     def term(self, positions: np.ndarray) -> Term:
-        """For a model with vertices at positions (n, 3) [m] at zero displacement, as it is in the end."""
+        """Build the term in its final state, for vertex positions (n, 3) [m] at zero displacement."""
         if self.tension is not None:
             ids = np.stack([self.vertices[:-1], self.vertices[1:]], axis=1).astype(np.int32)
             pull = np.full(len(ids), self.tension)
@@ -45,7 +53,7 @@ class Tendon:
         return Cable(ids, stiffness, rest, positions, None if self.ramp is None else 1)
 
     def follower(self, index: int) -> tuple[int, Any] | None:
-        """Who has the term of this number vary in time, where it does."""
+        """Return (index, updater) if term `index` varies in time, otherwise None."""
         return None if self.ramp is None else (index, Pulling(index, self))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,7 +62,7 @@ class Tendon:
 
 @dataclass(frozen=True, eq=False)
 class Pulling:
-    """Lets a cable be as tight as a ramp says at the beginning of every step."""
+    """Updates cable tension or length from a ramp at the start of each step."""
 
     index: int
     tendon: Tendon
@@ -80,7 +88,7 @@ def tendon(
     stiffness: Any,
     ramp: Any,
 ) -> Tendon:
-    """What `Scene.add_cable` describes."""
+    """Build the cable that `Scene.add_cable` describes."""
     name = chosen.body.name
     if (tension is None) == (length is None):
         raise SceneError(f"A cable of {name!r} has either a tension [N] or a length [m].")
@@ -104,7 +112,7 @@ def tendon(
 
 
 def _nearest(chosen: VertexSet, points: ArrayLike) -> np.ndarray:
-    """(k,) the chosen vertex nearest to each point, within the body."""
+    """Return the selected vertex nearest to each point, (k,) numbers within the body."""
     name, x = chosen.body.name, array(points, "points [m] of a cable")
     if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
         raise SceneError(

@@ -1,4 +1,4 @@
-"""Chambers in bodies: air under a pressure that somebody sets, or an amount of gas that is sealed in."""
+"""Body chambers with prescribed gas pressure or a sealed amount of gas."""
 
 from __future__ import annotations
 
@@ -19,17 +19,25 @@ from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
 from supple.terms import Pressure, SealedGas, Term, volume_within
 
 FLAT = 1e-9
-"""Volume of a chamber in parts of that of the ball with the same surface below which it has none."""
+"""Volume below which a chamber counts as empty, relative to the ball with the same surface area."""
 
 ATMOSPHERE = 101325.0
-"""[Pa]"""
+"""Standard atmospheric pressure [Pa]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cavity:
-    """A chamber whose walls are triangles (k, 3) of a body, with normals out of the chamber, and a pressure
-    [Pa] above that outside, ambient [Pa]. sealed: what there is of gas stays, (p + p₀) V^γ, γ the exponent;
-    the ramp then says what part of the pressure the gas has at the volume at rest."""
+    """Chamber with gas pressure on its walls.
+
+    Attributes:
+        body: Body with the chamber.
+        triangles: (k, 3) walls, with normals out of the chamber.
+        pressure: Pressure above `ambient` [Pa].
+        ramp: Fraction of the pressure over time; for sealed gas, of its pressure at the rest volume.
+        sealed: True if (p + p₀) V^γ is conserved.
+        ambient: Pressure outside, p₀ [Pa].
+        exponent: γ.
+    """
 
     body: Body
     triangles: np.ndarray
@@ -41,11 +49,11 @@ class Cavity:
 
     @property
     def volume(self) -> float:
-        """At rest [m³]."""
+        """Volume at rest [m³]."""
         return volume_within(self.body.points, self.triangles)
 
     def term(self, positions: np.ndarray) -> Pressure:
-        """For a model with vertices at positions (n, 3) [m] at zero displacement."""
+        """Build the pressure term for vertex positions (n, 3) [m] at zero displacement."""
         triangles = (self.triangles + self.body.first).astype(np.int32)
         pressure = np.full(len(triangles), self.pressure)
         middle = self.body.points[np.unique(self.triangles)].mean(axis=0)
@@ -57,13 +65,13 @@ class Cavity:
         return SealedGas(triangles, pressure, positions, middle, None, *amount)
 
     def follower(self, index: int) -> tuple[int, Any] | None:
-        """Who has the term of this number vary, where it does."""
+        """Return (index, updater) if term `index` varies in time, otherwise None."""
         if self.sealed:
             return index, Gas(index, self)
         return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """Walls have been found to be closed already."""
+        """Accept all walls, since `cavity` refuses open walls already."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a cavity of {self.body.name!r}", "ramp")}
@@ -71,7 +79,7 @@ class Cavity:
 
 @dataclass(frozen=True, eq=False)
 class Gas:
-    """Set the amount of gas in a chamber from its ramp at the beginning of every step."""
+    """Updates the amount of chamber gas from a ramp at the start of each step."""
 
     index: int
     cavity: Cavity
@@ -85,7 +93,7 @@ class Gas:
 
 
 def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: Any, exponent: Any) -> Cavity:
-    """What `Scene.add_cavity` adds."""
+    """Build the cavity that `Scene.add_cavity` adds."""
     triangles, name = surface_of(chosen), chosen.body.name
     if not isinstance(sealed, bool):
         raise SceneError(f"sealed must be True or False, got {shown(sealed)}.")
@@ -125,7 +133,7 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
 
 
 def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
-    """Refuse sealed gas in a chamber without a volume: its pressure does not define an amount."""
+    """Refuse sealed gas in flat chambers, since pressure without volume defines no amount of gas."""
     volume = abs(volume_within(body.points, triangles))
     ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
     if volume <= FLAT * ball:

@@ -1,4 +1,4 @@
-"""Turning what a user wrote into numbers, or into a sentence that says what would be right."""
+"""Validation of user input: values become numbers, or an error that states the accepted values."""
 
 from __future__ import annotations
 
@@ -28,12 +28,19 @@ __all__ = [
 Vector = tuple[float, float, float]
 
 LONGEST_NAME = 100
-"""Letters of a body's name, so that files can be named after it."""
+"""Largest number of characters of a body name, so that files can be named after it."""
 
 
 def array(value: Any, what: str) -> np.ndarray:
-    """Finite float64 numbers of any shape, of a magnitude that the problem can carry; `what` names the
-    argument and its unit in the error."""
+    """Convert input to finite float64 numbers of any shape within the supported magnitude.
+
+    Args:
+        value: Input of the user.
+        what: Argument name with its unit, for the message; "[m]" selects the limit for lengths.
+
+    Raises:
+        SceneError: A number is missing, not finite or too large.
+    """
     numbers = floats(value)
     if not np.all(np.isfinite(numbers)):
         raise SceneError(f"{what} must be finite numbers, got {shown(value)}.")
@@ -44,7 +51,7 @@ def array(value: Any, what: str) -> np.ndarray:
 
 
 def vector(value: Any, what: str) -> Vector:
-    """Three finite numbers."""
+    """Convert input to three finite numbers."""
     numbers = array(value, what)
     if numbers.shape != (3,):
         raise SceneError(f"{what} must be three numbers (x, y, z), got {shown(value)}.")
@@ -53,7 +60,7 @@ def vector(value: Any, what: str) -> Vector:
 
 
 def direction(value: Any, what: str) -> Vector:
-    """Three finite numbers, not all zero, scaled to length 1."""
+    """Convert input to a unit vector; the zero vector is refused."""
     numbers = np.array(vector(value, what))
     length = float(np.linalg.norm(numbers))
     if length == 0:
@@ -63,7 +70,7 @@ def direction(value: Any, what: str) -> Vector:
 
 
 def number(value: Any, what: str, *, above: float | None = None, at_least: float | None = None) -> float:
-    """One finite number, in range."""
+    """Convert input to one finite number within bounds."""
     numbers = array(value, what)
     if numbers.ndim:
         raise SceneError(f"{what} must be one number, got {shown(value)}.")
@@ -78,7 +85,7 @@ def number(value: Any, what: str, *, above: float | None = None, at_least: float
 
 
 def count(value: Any, what: str) -> int:
-    """A whole number, at least 1."""
+    """Convert input to a positive integer."""
     try:
         return whole_number(what, value)
     except ValueError as error:
@@ -86,7 +93,7 @@ def count(value: Any, what: str) -> int:
 
 
 def chosen(value: Any, what: str, known: Iterable[str]) -> str:
-    """One of the values that there are."""
+    """Check a value against known choices."""
     try:
         return one_of(what, value, known)
     except ValueError as error:
@@ -94,7 +101,7 @@ def chosen(value: Any, what: str, known: Iterable[str]) -> str:
 
 
 def sound_name(name: Any, what: str = "body") -> str:
-    """A name that messages, files and exports can have."""
+    """Check for printable text usable as a file name."""
     if not isinstance(name, str) or not name.strip(" .") or not name.isprintable() or set(name) & set("/\\"):
         raise SceneError(
             f"The name of a {what} must be text that can also be the name of a file, without slashes, for "
@@ -108,7 +115,7 @@ def sound_name(name: Any, what: str = "body") -> str:
 
 
 def part(value: Any, what: str) -> float:
-    """A number from 0 to below 1."""
+    """Convert input to a number in [0, 1)."""
     result = number(value, what, at_least=0)
     if not result < 1:
         raise SceneError(f"{what} must be less than 1, got {shown(value)}.")

@@ -1,4 +1,4 @@
-"""Cloth: bodies that are surfaces, with a thickness, a resistance to bending and a rest shape."""
+"""Cloth: surface bodies with a thickness, a bending model and a rest shape."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ from supple.terms.bending import HingesOfMesh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cloth(Body):
-    """Cloth in a scene: triangles of a membrane material with a density [kg/m²] and a thickness [m]. Made by
-    `Scene.add_cloth`.
+    """Cloth of a scene: triangle mesh with membrane material. Created by `Scene.add_cloth`.
 
-    bending: what resists folds, None for nothing. rest (m, 3, 3) [m]: the corners of every triangle where
-    nothing is stretched, None where that is so in the mesh, which says where the cloth starts. fabric: whose
-    energy it has instead of a membrane's.
+    The mesh is the initial surface. The density has the unit [kg/m²].
+
+    Attributes:
+        thickness: Thickness [m].
+        bending: Bending model, None for no resistance to bending.
+        rest: (m, 3, 3) corners of the triangles in the rest shape [m], None if the mesh is at rest.
+        fabric: Fabric whose energy replaces that of a membrane.
     """
 
     thickness: float = 1e-3
@@ -86,7 +89,7 @@ class Cloth(Body):
 
     @property
     def rest_corners(self) -> np.ndarray:
-        """(m, 3, 3) [m] of every triangle where nothing is stretched."""
+        """(m, 3, 3) corners of the triangles in the rest shape [m]."""
         return self.points[self.mesh.cells] if self.rest is None else self.rest
 
     def further_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
@@ -99,8 +102,11 @@ class Cloth(Body):
         return (self.bending.term(HingesOfMesh(vertices + self.first, owners, corners), rest),)
 
     def _hinges_at_rest(self, vertices: np.ndarray, owners: np.ndarray) -> np.ndarray:
-        """(h, 4, 3) [m] where hinges are at rest: where the rest shape has their two triangles side by side
-        as they are, and else, as across the edges of pieces of a pattern, opened flat."""
+        """Corner positions (h, 4, 3) [m] of the hinges at rest.
+
+        Two triangles that are adjacent in the rest shape keep their rest angle. Others, such as those across
+        the edges of pattern pieces, are opened flat.
+        """
         assert self.rest is not None
         one, other = (
             np.stack([self.rest[owner, _slot(self.mesh.cells[owner], v)] for v in vertices.T[list(order)]], 1)
@@ -119,12 +125,12 @@ class Cloth(Body):
 
 
 def _slot(triangles: np.ndarray, vertex: np.ndarray) -> np.ndarray:
-    """(h,) which corner of triangles (h, 3) a vertex (h,) is."""
+    """Return corner indices (h,) of vertices (h,) in triangles (h, 3)."""
     return (triangles == vertex[:, None]).argmax(axis=1)
 
 
 def _in_edge(a: np.ndarray, b: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far points p (h, 3) are from a along the edge to b, and from the edge (h,) [m]."""
+    """Return coordinates along edges a to b, and distances from these edges, of points p (h, 3) [m]."""
     e = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
     along = np.einsum("hi,hi->h", p - a, e)
     return along, np.linalg.norm(p - a - along[:, None] * e, axis=1)

@@ -1,4 +1,4 @@
-"""How the bodies of a scene see each other."""
+"""Contact between scene bodies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METHODS: dict[str, str] = {
     "grid": "A regular grid carries all solids, which stick to each other; for motions.",
     "none": "Bodies do not see each other.",
 }
-"""What each does."""
+"""Contact methods with their descriptions."""
 
 OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
     ("barrier",): ("push_apart",),
@@ -38,16 +38,24 @@ OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
     ("weak",): ("refresh",),
     ("weak", "barrier"): ("thickness", "stiffness"),
 }
-"""What only some methods look at."""
+"""Options that apply to some contact methods only."""
 
 OPEN = 1.5
-"""How many cells of a grid edges of a surface may be long, lest others pass between its vertices."""
+"""Largest edge of a surface, in grid cells; other bodies may pass between vertices farther apart."""
 
 
 @dataclass(frozen=True)
 class Rub:
-    """Friction between two bodies by their names, or of one with itself: Coulomb's coefficient μ of what
-    sticks, and of what slides, the same unless given."""
+    """Friction coefficients of two bodies, or of self-contact.
+
+    Args:
+        bodies: Names of both bodies.
+        friction: Coulomb coefficient μ of sticking contacts.
+        kinetic: μ of sliding contacts. Default: `friction`.
+
+    Raises:
+        SceneError: A value is invalid, or `kinetic` is larger than `friction`.
+    """
 
     bodies: tuple[str, str]
     friction: float
@@ -64,7 +72,7 @@ class Rub:
 
 
 def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]:
-    """μ of what sticks and of what slides."""
+    """Return friction coefficients μ for sticking and sliding."""
     static = number(friction, f"friction {where}", at_least=0)
     if kinetic is None:
         return static, static
@@ -79,23 +87,36 @@ def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]
 
 @dataclass(frozen=True)
 class Contact:
-    """Contact of bodies with each other and with themselves.
+    """Contact between bodies, including self-contact.
 
-    method: "none", or "weak": constraints that push apart what is nearer than the thickness [m] with a
-    stiffness [N/m] each [PBNG section 4.1]. They give way: reports say how deep bodies went. Unless given,
-    the thickness is 1 % of the mean edge of all surfaces, and the stiffness ten times that edge times the
-    largest Young's modulus. refresh: sweeps after which they are found anew within a step; they are when a
-    step begins, and before a state counts as balanced. "barrier": nothing ever passes anything. What is
-    nearer than the thickness pushes, infinitely where it touches; unless given, it is 5 % of the mean edge,
-    and the stiffness 30 times that edge times Young's modulus of the softer body. Bodies that start nearer
-    to each other have their gap as thickness, at least a tenth of the one given. friction: Coulomb's
-    coefficient μ between all bodies, 0 for none; what sticks does so for ever. kinetic: μ of what slides,
-    that of what sticks unless given. pairs: `Rub`s of bodies that differ from it. push_apart: with a barrier,
-    which must begin where nothing intersects, have what does pushed apart first, by its elasticity and
-    without loads.
-    "grid": motions are those of a regular grid that carries all bodies, solids only, which so stick to each
-    other [PXPBD section 5.5]. spacing [m]: the edge of its cells, the mean edge of all tetrahedra unless
-    given; cfl: the part of it that anything may move in a step, of which a frame has as many as it takes.
+    The methods are:
+
+    - "weak": penalty constraints separate surfaces that are closer than the thickness [PBNG section 4.1].
+      They are compliant; reports state the penetration depth.
+    - "barrier": intersection-free contact. Forces act below the thickness and tend to infinity at contact.
+      Bodies that start closer use their gap as thickness, but at least a tenth of the thickness.
+    - "grid": motions are interpolated from a regular grid that carries all bodies, which stick to each other
+      [PXPBD section 5.5]. Only for solids.
+
+    Args:
+        method: "none", "weak", "barrier" or "grid".
+        thickness: Distance below which surfaces repel each other [m]. Default: 1 % of the mean edge of all
+            surfaces ("weak") or 5 % ("barrier").
+        stiffness: Stiffness of each contact [N/m]. Default: 10 E h ("weak") with the mean edge h and the
+            largest Young's modulus E, or 30 E h ("barrier") with Young's modulus E of the softer body.
+        refresh: Sweeps after which weak contacts are detected again within a step. They are also detected at
+            the start of a step and before a state counts as converged.
+        friction: Coulomb coefficient μ between all bodies, 0 for none. Sticking contacts hold indefinitely.
+        kinetic: μ of sliding contacts. Default: `friction`.
+        pairs: `Rub` objects of bodies with other coefficients.
+        push_apart: For a barrier, which must start without intersections: separate initial intersections
+            first, by the elasticity of the bodies and without loads.
+        spacing: Edge of the grid cells [m]. Default: mean edge of all tetrahedra.
+        cfl: Largest motion in one step on a grid, as a fraction of a cell; a frame takes as many steps as
+            this requires.
+
+    Raises:
+        SceneError: A value is invalid, or an option does not apply to the method.
     """
 
     method: Method = "weak"
@@ -131,7 +152,7 @@ class Contact:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the method looks at; of pairs how many there are."""
+        """Method options; `pairs` counts body pairs."""
         looked = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
         found = {name: getattr(self, name) for name in looked}
         if self.method not in ("weak", "barrier"):
@@ -139,7 +160,7 @@ class Contact:
         return found | {"friction": self.friction, "kinetic": self.kinetic, "pairs": len(self.pairs)}
 
     def _refuse_idle(self) -> None:
-        """What the method does not look at must be as it is unless given."""
+        """Refuse non-default options unused by the method."""
         for methods, names in OPTIONS.items():
             for name in names if self.method not in methods else ():
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
@@ -147,7 +168,17 @@ class Contact:
                     raise SceneError(f"{name} is for contact by a {ways}, and this is {self.method!r}.")
 
     def table(self, names: list[str]) -> np.ndarray | None:
-        """(2, bodies, bodies) μ of what sticks and of what slides; None where nothing rubs."""
+        """Friction coefficients of body pairs.
+
+        Args:
+            names: Names of all bodies.
+
+        Returns:
+            (2, bodies, bodies) coefficients μ of sticking and of sliding contacts; None without friction.
+
+        Raises:
+            SceneError: A pair names an unknown body.
+        """
         found = np.zeros((2, len(names), len(names)))
         found[0], found[1] = self.friction, self.kinetic
         for pair in self.pairs:
@@ -161,12 +192,12 @@ class Contact:
 
 
 def contact_of(given: Any) -> Contact:
-    """A `Contact`, or one by the name of its method."""
+    """Return a `Contact`, built from a method name if necessary."""
     return given if isinstance(given, Contact) else Contact(given)
 
 
 def with_contact(scene: Scene, model: Model) -> Model:
-    """The model with what the scene says of contact."""
+    """Add scene contact to a model."""
     contact = contact_of(scene.contact)
     if contact.method == "none":
         return model
@@ -183,7 +214,7 @@ def with_contact(scene: Scene, model: Model) -> Model:
 
 
 def _grid(contact: Contact, model: Model) -> Grid:
-    """What carries a model, or a refusal of what no grid can carry."""
+    """Build the background grid of a model, or refuse unsupported models."""
     obstacles = model.obstacles
     beside = [term.name for term in model.terms if not term.fills]
     evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
@@ -204,8 +235,15 @@ def _grid(contact: Contact, model: Model) -> Grid:
 
 
 def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
-    """A sentence for each body between whose vertices others may pass on a grid with cells of a spacing
-    [m]."""
+    """Warn of bodies that other bodies may pass through on a grid.
+
+    Args:
+        bodies: Bodies of the scene.
+        spacing: Edge of the grid cells [m].
+
+    Returns:
+        One sentence per body whose edges are too long for the grid.
+    """
     found = []
     for body in bodies if len(bodies) > 1 else []:
         edge = float(edges_of(body).mean())
@@ -219,8 +257,10 @@ def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
 
 
 def intersections(scene: Scene) -> list[str]:
-    """A sentence for each two bodies that intersect where the scene begins, pinned vertices where they are
-    then, and for each that intersects itself."""
+    """Describe initial intersections of body pairs and self-intersections, one sentence each.
+
+    Pinned vertices are at their positions at time 0.
+    """
     x = np.concatenate([body.points for body in scene.bodies])
     for pin in scene.pins:
         if pin.motion is not None:
@@ -236,8 +276,12 @@ def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
 
 
 def check_contact(scene: Scene) -> None:
-    """Refuse contact that is too thick or rubs what there is not, and a barrier between bodies that intersect
-    when the scene begins."""
+    """Check the contact of a scene.
+
+    Raises:
+        SceneError: The thickness is too large, friction names an unknown body, or bodies intersect at the
+            start of a scene with a barrier.
+    """
     contact = contact_of(scene.contact)
     if contact.method in ("weak", "barrier"):
         with about("contact"):
@@ -248,8 +292,10 @@ def check_contact(scene: Scene) -> None:
 
 
 def _moduli(scene: Scene) -> np.ndarray:
-    """(bodies,) Young's modulus [Pa] of each, the largest where it varies; that of the softest other one
-    where a material has none."""
+    """Largest Young's modulus [Pa] per body, (bodies,).
+
+    Bodies without a modulus have that of the softest other body; 1 if no body has one.
+    """
     found = [[getattr(part.material, "young", None) for part in body.parts] for body in scene.bodies]
     of_bodies = ([float(np.max(young)) for young in moduli if young is not None] for moduli in found)
     known = [max(moduli, default=np.nan) for moduli in of_bodies]
@@ -258,13 +304,13 @@ def _moduli(scene: Scene) -> np.ndarray:
 
 
 def _young(scene: Scene) -> float:
-    """The largest of all bodies [Pa]; 1 where no material has one."""
+    """Largest Young's modulus [Pa] over all bodies; 1 if undefined."""
     moduli = [getattr(part.material, "young", None) for body in scene.bodies for part in body.parts]
     return max((float(np.max(young)) for young in moduli if young is not None), default=1.0)
 
 
 def _refuse_thick(scene: Scene, contact: Contact) -> None:
-    """A thickness larger than triangles would have neighbours push each other."""
+    """Refuse thicknesses above the shortest edge, since neighboring triangles would repel each other."""
     for body in scene.bodies:
         shortest = edges_of(body).min()
         if contact.thickness is not None and contact.thickness > shortest:
@@ -275,6 +321,6 @@ def _refuse_thick(scene: Scene, contact: Contact) -> None:
 
 
 def edges_of(body: Any) -> np.ndarray:
-    """(t, 3) lengths [m] of the sides of the triangles of a surface."""
+    """(t, 3) side lengths [m] of the surface triangles of a body."""
     corners = body.mesh.points[np.asarray(body.mesh.surface)]
     return np.asarray(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2))

@@ -1,4 +1,4 @@
-"""Which directions a pin holds."""
+"""Constrained directions of pins."""
 
 from __future__ import annotations
 
@@ -13,9 +13,20 @@ AXES = "xyz"
 
 
 def held_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.ndarray | None:
-    """Orthonormal directions (d, 3), or (k, d, 3) for each of the vertices, that a pin holds; None for all.
+    """Return constrained directions of a pin.
 
-    axes: some of x, y and z. normal: the only direction that is held. along: the only one that is free."""
+    Args:
+        axes: Some of x, y and z.
+        along: The only free direction, (3,) or (k, 3).
+        normal: The only constrained direction, (3,) or (k, 3).
+        vertices: Number k of pinned vertices.
+
+    Returns:
+        Orthonormal directions (d, 3), or (k, d, 3) per vertex; None for all directions.
+
+    Raises:
+        SceneError: Several of the arguments are given, or one is invalid.
+    """
     given = {"axes": axes, "along": along, "normal": normal}
     said = [name for name, value in given.items() if value is not None]
     if len(said) > 1:
@@ -44,7 +55,7 @@ def _axes(axes: Any) -> list[int]:
 
 
 def _units(value: Any, what: str, vertices: int) -> np.ndarray:
-    """Directions (3,) or (k, 3) of length 1."""
+    """Normalize directions (3,) or (k, 3)."""
     numbers = array(value, what)
     if numbers.shape not in ((3,), (vertices, 3)):
         raise SceneError(
@@ -58,8 +69,11 @@ def _units(value: Any, what: str, vertices: int) -> np.ndarray:
 
 
 def holds(directions: np.ndarray | None) -> Any:
-    """What a pin holds, in short: "xyz" or some of these, or its directions (d, 3), or, where each vertex has
-    its own, how many."""
+    """Return the constrained directions in short form.
+
+    This is "xyz" or some of these letters, or directions (d, 3), or their number as text if each vertex has
+    its own.
+    """
     if directions is None:
         return AXES
     if directions.ndim > 2:
@@ -70,7 +84,10 @@ def holds(directions: np.ndarray | None) -> Any:
 
 
 def _across(direction: np.ndarray) -> np.ndarray:
-    """Two directions (..., 2, 3) at right angles to one (..., 3) and to each other; axes where it is one."""
+    """Return orthonormal directions (..., 2, 3) perpendicular to unit vectors (..., 3).
+
+    For a coordinate axis these are coordinate axes too.
+    """
     axis = np.eye(3)[np.abs(direction).argmin(axis=-1)]
     first = axis - direction * (axis * direction).sum(axis=-1, keepdims=True)
     first /= np.linalg.norm(first, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The errors of scenes: sentences a user can act on."""
+"""Scene errors with actionable messages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from contextlib import contextmanager
 
 
 class SceneError(ValueError):
-    """The description of a scene is wrong or incomplete. at: the entry of a scene file that it is about,
-    where it is about one."""
+    """Invalid or incomplete scene description.
+
+    Args:
+        sentence: Message.
+        at: Entry of the scene file with the error, if there is one.
+    """
 
     def __init__(self, sentence: str, at: str | None = None) -> None:
         super().__init__(sentence)
@@ -17,7 +21,7 @@ class SceneError(ValueError):
 
 @contextmanager
 def about(at: str) -> Iterator[None]:
-    """Whatever is refused inside is about this entry of a scene file."""
+    """Assign errors raised in this context to a scene file entry."""
     try:
         yield
     except SceneError as error:
@@ -26,7 +30,7 @@ def about(at: str) -> Iterator[None]:
 
 
 class SceneFileError(SceneError):
-    """All mistakes of one scene file, one per line: file, field, what was given, what would be right."""
+    """All errors of one scene file, one per line: file, field, given value and accepted values."""
 
     def __init__(self, mistakes: list[str]) -> None:
         super().__init__("\n".join(mistakes))

@@ -1,4 +1,4 @@
-"""Scene files: TOML read and checked field by field."""
+"""Scene files in TOML, validated field by field."""
 
 from __future__ import annotations
 
@@ -32,12 +32,19 @@ from supple.solvers.solver import idle_options
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SceneFile:
-    """What a scene file says: the scene, and how to solve it.
+    """Scene file content: scene, solver, display and output settings.
 
-    solver: `method` and a dict of `options`. stop: `tolerance`, `max_iterations`, `time_budget` [s] and
-    `distance`, None where the file does not say. start: where free vertices start, None for the rest shape.
-    view: how pictures show it. folder: what paths in the file are relative to. output: the `fields` that
-    files of frames have.
+    Attributes:
+        path: Path of the file.
+        title: Title of the scene.
+        scene: The scene.
+        solver: Solver, with `method` and a dict of `options`.
+        stop: Termination criteria `tolerance`, `max_iterations`, `time_budget` [s] and `distance`, None for
+            those that the file omits.
+        start: Initial positions of free vertices, None for the rest shape.
+        view: Display settings of pictures.
+        folder: Folder that paths in the file are relative to.
+        output: Quantities (`fields`) in frame files.
     """
 
     path: Path
@@ -54,23 +61,40 @@ class SceneFile:
         return f"<SceneFile {str(self.path)!r}: {self.solver.method}, {self.scene!r}>"
 
     def start_positions(self, model: Model) -> np.ndarray | None:
-        """The initial guess (n, 3) [m] that the file asks for, or None for the rest shape."""
+        """Return initial positions (n, 3) [m], None for the rest shape.
+
+        Args:
+            model: Model of the scene.
+        """
         return None if self.start is None else self.start.positions(model, self.folder)
 
     def start_velocities(self, model: Model) -> np.ndarray | None:
-        """The velocities (n, 3) [m/s] that a motion starts with, or None for rest."""
+        """Return initial velocities (n, 3) [m/s], None for rest.
+
+        Args:
+            model: Model of the scene.
+        """
         return None if self.start is None else self.start.velocities(model, self.folder)
 
 
 def file_without_path(scene: Scene) -> SceneFile:
-    """A scene made in Python as that of a file that says nothing of how to solve or show it."""
+    """Wrap a scene made in Python as a scene file with default settings."""
     return SceneFile(Path(), "scene", scene, Solver(), Stop(), None, View(), Path())
 
 
 def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:
-    """Read a scene file. All mistakes in it are reported at once, in one `SceneFileError`.
+    """Read a scene file; one `SceneFileError` reports all its errors at once.
 
-    folder: what paths in the file are relative to, for a copy of a scene file; its own folder unless given.
+    Args:
+        path: Path of the file.
+        folder: Folder that paths in the file are relative to. Default: the folder of the file; give it for a
+            copy of a scene file.
+
+    Returns:
+        The scene with its solver, termination criteria and display settings.
+
+    Raises:
+        SceneFileError: The file cannot be read or is invalid.
     """
     path = a_path(path, "the path of a scene file")
     folder = path.parent if folder is None else a_path(folder, "a folder")
@@ -100,7 +124,7 @@ IN_TOML = {
     'contact="grid"': 'method = "grid"',
     "add_traction(..., pressure, following=True)": "a [[traction]] with following = true",
 }
-"""What sentences of scenes advise, as scene files spell it."""
+"""Python code in error messages, with its spelling in scene files."""
 
 
 def _check_scene(scene: Scene, mistakes: Mistakes) -> None:
@@ -114,7 +138,7 @@ def _check_scene(scene: Scene, mistakes: Mistakes) -> None:
 
 
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:
-    """What is valid in a file, and the numbers that its [[entries]] have there."""
+    """Return valid tables, and original numbers of valid [[entries]]."""
     wrong: set[Location] = set()
     tables = scene_table()
     try:
@@ -133,13 +157,13 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kep
 
 
 def _entry(location: Location) -> Location:
-    """The smallest part of a file that can be left out: one of the [[entries]], or a top-level key."""
+    """Return the smallest removable location: one of the [[entries]], or a top-level key."""
     is_entry = len(location) > 2 and isinstance(location[1], int)
     return location[:2] if is_entry else location[:1]
 
 
 def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
-    """Refuse unknown methods and options; the solver's own class checks the values."""
+    """Report unknown methods and options; the class of the solver checks the values."""
     if solver.method not in SOLVERS:
         mistakes.add(
             "solver.method", f"there is no solver {solver.method!r}; {closest(solver.method, SOLVERS)}"
@@ -159,7 +183,7 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
 
 
 def _check_values(kind: Any, options: dict[str, Any], mistakes: Mistakes) -> None:
-    """Options may need each other, and are only looked at one by one where they do not go together."""
+    """Check options together, because some depend on others; after failure, check them individually."""
     try:
         kind(**options)
     except ValueError as error:
@@ -171,7 +195,7 @@ def _check_values(kind: Any, options: dict[str, Any], mistakes: Mistakes) -> Non
 
 
 def _unknown(kind: type[Method], name: str, value: Any) -> str:
-    """What to say of an option that a solver has not: where it belongs, or which it may have been."""
+    """Describe an unknown option: its correct table or method, or the closest known name."""
     found = part_with(kind, name)
     owners = [owner for owner, other in SOLVERS.items() if name in option_names(other)]
     if found is None and owners:
@@ -184,7 +208,7 @@ def _unknown(kind: type[Method], name: str, value: Any) -> str:
 
 
 def _body_names(raw: dict[str, Any]) -> list[str]:
-    """The names of all solids and pieces of cloth in a file, valid or not."""
+    """List names of all solids and cloth, including invalid ones."""
     return [name for kind in ("solid", "cloth") for name in _names(kind, raw.get(kind, []))]
 
 

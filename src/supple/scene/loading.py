@@ -1,4 +1,4 @@
-"""What loads a scene can be given: forces, tractions, pressure and wind."""
+"""Loads of a scene: forces, tractions, pressures, cavities and wind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from supple.scene.turning import FollowingTraction
 
 
 class Loaded(ABC):
-    """The part of a scene that takes loads."""
+    """Base class of `Scene` with the methods that add loads."""
 
     bodies: list[Body]
     loads: list[Load]
@@ -40,13 +40,19 @@ class Loaded(ABC):
 
     @abstractmethod
     def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
-        """Those that are chosen, of a body of this scene."""
+        """Return the selected vertices; refuse bodies of other scenes."""
 
     def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
-        """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.
+        """Add a force on vertices.
 
-        ramp: what part of it acts at a time, `Ramp(times=(0, 1), fractions=(0, 1))` or any function of the
-        time [s]; all of it, always, unless given. An equilibrium has what acts in the end.
+        Args:
+            vertices: Selected vertices, or a body.
+            force: Force [N]: a total (3,), shared equally by the vertices, or (k, 3) per vertex.
+            ramp: Fraction of the force over time, such as `Ramp(times=(0, 1), fractions=(0, 1))` or any
+                function of the time [s]; constant by default. Equilibria use the final value.
+
+        Raises:
+            SceneError: An argument is invalid.
         """
         chosen = self._vertices(vertices)
         newtons = array(force, "force [N]").copy()
@@ -60,9 +66,19 @@ class Loaded(ABC):
         self.loads.append(Load(chosen, newtons, check_ramp(ramp)))
 
     def add_body_force(self, body: Body | Portion, force: Any, ramp: AnyRamp | None = None) -> None:
-        """A force per volume at rest [N/m³], of cloth per area [N/m²], on a body or one of its regions: (3,),
-        one for each of its cells (m, 3), the name of a field of its mesh, or a function of the centres (m, 3)
-        of cells at rest; ramp as in `add_force`. It stays as the body deforms, as weight does."""
+        """Add a force per rest volume (solids) or rest area (cloth).
+
+        This is a dead load: like weight, it does not change as the body deforms.
+
+        Args:
+            body: A body or one of its regions.
+            force: Force per volume [N/m³], or per area of cloth [N/m²]: one vector (3,), one per cell (m, 3),
+                the name of a field of the mesh, or a function of the cell centroids (m, 3) at rest.
+            ramp: Fraction of the force over time, as in `add_force`.
+
+        Raises:
+            SceneError: An argument is invalid.
+        """
         if not isinstance(body, Body | Portion):
             raise SceneError(
                 f"A force per volume acts on a whole body or a region of one, body.region(name); got "
@@ -80,12 +96,21 @@ class Loaded(ABC):
         *,
         following: bool = False,
     ) -> None:
-        """A traction [Pa] on all surface triangles whose three vertices are chosen: (3,), or a number for one
-        along their outer normals at rest; ramp as in `add_force`.
+        """Add a traction on surface triangles with three selected vertices.
 
-        A dead load: its direction and its total, traction × area at rest, do not change as the body deforms.
-        following: it turns with every triangle and acts on the area that this has, as wind and water do; the
-        surface may be open, and descent, pbng and newton can treat it.
+        By default this is a dead load: its direction and its total, traction × rest area, do not change as
+        the body deforms.
+
+        Args:
+            vertices: Selected vertices, or a body.
+            traction: Traction [Pa]: a vector (3,), or a number along the outer normals at rest.
+            ramp: Fraction of the traction over time, as in `add_force`.
+            following: True for a follower load, such as wind or water pressure: it rotates with each triangle
+                and acts on the current area. The surface may be open. Supported by the solvers descent, pbng
+                and newton.
+
+        Raises:
+            SceneError: An argument is invalid.
         """
         chosen = self._vertices(vertices)
         acting = check_ramp(ramp)
@@ -98,11 +123,19 @@ class Loaded(ABC):
             self.loads.append(Load(chosen, tractions(chosen, pascals), acting))
 
     def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
-        """A pressure [Pa] that pushes outwards on all surface triangles whose three vertices are chosen,
-        wherever they turn, as air inside does: the energy -p V; ramp as in `add_force`.
+        """Add a pressure on surface triangles with three selected vertices.
 
-        The surface must be closed, such as that of a `sphere`, a `pillow` or a solid, or pinned along its
-        edges; what is outside is told by the order of vertices, counter-clockwise seen from there.
+        The pressure acts outwards along the current normals, like air inside the surface; its energy is -p V.
+        The surface must be closed, such as a `sphere`, a `pillow` or a solid, or pinned along its edges. Seen
+        from outside, the vertices of its triangles are counter-clockwise.
+
+        Args:
+            vertices: Selected vertices, or a body.
+            pressure: Pressure [Pa].
+            ramp: Fraction of the pressure over time, as in `add_force`.
+
+        Raises:
+            SceneError: An argument is invalid, or no surface triangle is selected.
         """
         self.inflations.append(inflation(self._vertices(vertices), pressure, ramp))
 
@@ -116,13 +149,21 @@ class Loaded(ABC):
         ambient: float = ATMOSPHERE,
         exponent: float = 1.0,
     ) -> None:
-        """A closed chamber: its walls are all surface triangles whose three vertices are chosen, and air
-        inside pushes them apart, whichever way they turn.
+        """Add a closed chamber whose walls are the surface triangles with three selected vertices.
 
-        pressure [Pa] above that outside; ramp as in `add_force`. sealed: what there is of gas stays inside,
-        so that (p + ambient) V^exponent keeps the value that it has with this pressure and the volume at
-        rest: exponent 1 for slow changes, 1.4 for quick ones of air; the ramp pumps it in. ambient: the
-        pressure outside [Pa].
+        Gas inside pushes the walls apart along their current normals.
+
+        Args:
+            vertices: Selected vertices, or a body.
+            pressure: Pressure above `ambient` [Pa].
+            ramp: Fraction of the pressure over time, as in `add_force`; it pumps sealed gas in.
+            sealed: True if no gas leaves the chamber: (p + ambient) V^exponent keeps its value for this
+                pressure and the rest volume.
+            ambient: Pressure outside [Pa].
+            exponent: 1 for slow changes, 1.4 for fast changes of air.
+
+        Raises:
+            SceneError: An argument is invalid, or the walls are not closed.
         """
         self.inflations.append(cavity(self._vertices(vertices), pressure, ramp, sealed, ambient, exponent))
 
@@ -135,10 +176,22 @@ class Loaded(ABC):
         density: float = 1.2,
         ramp: AnyRamp | None = None,
     ) -> None:
-        """Air that moves with a velocity (3,) [m/s] and pulls at the surfaces of bodies, all of those that
-        there are unless given: f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, where w is the
-        wind relative to it and n its normal on the lee side. drag, lift: C_D and C_L; density: ρ of the air
-        [kg/m³]. For dynamic scenes: it is taken where a step begins and stays until its end.
+        """Add wind: air with uniform velocity acting on body surfaces.
+
+        The force on each triangle is f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n), with the wind w relative
+        to the triangle and its normal n on the lee side. It is evaluated at the start of each step and
+        constant until its end. For dynamic scenes only.
+
+        Args:
+            velocity: Velocity of the air (3,) [m/s].
+            bodies: Bodies in the wind; by default all bodies of the scene so far.
+            drag: C_D.
+            lift: C_L.
+            density: Density ρ of the air [kg/m³].
+            ramp: Fraction of the velocity over time, as in `add_force`.
+
+        Raises:
+            SceneError: An argument is invalid, or the scene has no bodies.
         """
         chosen = [self._vertices(body).body for body in bodies] or self.bodies
         self.winds.append(wind(chosen, velocity, drag, lift, density, ramp))

@@ -1,4 +1,4 @@
-"""Loads: forces on vertices, pressure inside surfaces, and wind."""
+"""Loads: forces on vertices, pressures inside surfaces, and wind."""
 
 from __future__ import annotations
 
@@ -22,8 +22,15 @@ from supple.terms import Pressure, Term
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts. per_volume (m, 3)
-    [N/m³]: what they are in every cell of the body, where they go with its volume."""
+    """Forces on vertices.
+
+    Attributes:
+        on: Loaded vertices.
+        force: (k, 3) forces [N].
+        ramp: Fraction of the forces over time, None for constant forces.
+        per_volume: (m, 3) force density in each cell of the body [N/m³], for forces that depend on the
+            volume.
+    """
 
     on: VertexSet
     force: np.ndarray
@@ -35,7 +42,7 @@ class Load:
 
 
 def surface_of(chosen: VertexSet) -> np.ndarray:
-    """(k, 3) the surface triangles of a body whose three vertices are all chosen."""
+    """Return surface triangles (k, 3) with three selected vertices."""
     surface = chosen.body.mesh.surface
     triangles = surface[np.isin(surface, chosen.indices).all(axis=1)]
     if len(triangles) == 0:
@@ -47,8 +54,12 @@ def surface_of(chosen: VertexSet) -> np.ndarray:
 
 
 def traction_on(chosen: VertexSet, given: Any) -> np.ndarray:
-    """(t, 3) [Pa] on the triangles of the chosen vertices: given as (3,), or as a number along their
-    normals."""
+    """Return tractions (t, 3) [Pa] on the triangles of the selected vertices.
+
+    Args:
+        chosen: Selected vertices.
+        given: A vector (3,), or a number along the normals of the triangles.
+    """
     normals = area_vectors(chosen.body.points, surface_of(chosen))
     if np.ndim(given) == 0:
         pascals = number(given, "traction [Pa]")
@@ -57,7 +68,7 @@ def traction_on(chosen: VertexSet, given: Any) -> np.ndarray:
 
 
 def tractions(chosen: VertexSet, pascals: np.ndarray) -> np.ndarray:
-    """Forces (k, 3) [N] on the chosen vertices from tractions (t, 3) [Pa] on their triangles at rest."""
+    """Return forces (k, 3) [N] on the selected vertices for tractions (t, 3) [Pa] on their rest triangles."""
     mesh: Mesh = chosen.body.mesh
     triangles = surface_of(chosen)
     third = np.linalg.norm(area_vectors(mesh.points, triangles), axis=1, keepdims=True) / 3 * pascals
@@ -68,9 +79,16 @@ def tractions(chosen: VertexSet, pascals: np.ndarray) -> np.ndarray:
 
 
 def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
-    """(m, 3) a force per volume at rest [N/m³], or per area of cloth [N/m²], of every cell of a body, 0
-    beyond a region: given as (3,), as (k, 3), as the name of a field of the mesh, or as a function of the
-    centres (k, 3) [m]."""
+    """Return rest force densities (m, 3) of all body cells, 0 outside a region.
+
+    Args:
+        part: A body or one of its regions with k cells.
+        given: Force per volume [N/m³], or per area of cloth [N/m²]: a vector (3,), vectors (k, 3), the name
+            of a field of the mesh, or a function of the cell centroids (k, 3) [m].
+
+    Raises:
+        SceneError: The values have another shape.
+    """
     body, cells = (part.body, part.numbers) if isinstance(part, Portion) else (part, np.arange(part.n_cells))
     mesh: Mesh = body.mesh
     if isinstance(given, str):
@@ -91,7 +109,7 @@ def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
 
 
 def body_forces(body: Body, per_volume: np.ndarray) -> np.ndarray:
-    """Forces (n, 3) [N] on all vertices of a body from those per volume of its cells (m, 3) [N/m³]."""
+    """Convert cell force densities (m, 3) [N/m³] to vertex forces (n, 3) [N] of a body."""
     corners = body.mesh.cells
     share = body.rest_measures[:, None] * per_volume / corners.shape[1]
     total = np.zeros((body.mesh.n_vertices, 3))
@@ -101,7 +119,7 @@ def body_forces(body: Body, per_volume: np.ndarray) -> np.ndarray:
 
 
 def volume_forces(loads: Sequence[Load]) -> tuple[tuple[str, Fraction, np.ndarray], ...]:
-    """Those that go with the volume of cells, as `Model` has them."""
+    """List loads per volume for `Model.volume_forces`."""
     return tuple(
         (load.on.body.name, Fraction(load.ramp), load.per_volume)
         for load in loads
@@ -111,8 +129,14 @@ def volume_forces(loads: Sequence[Load]) -> tuple[tuple[str, Fraction, np.ndarra
 
 @dataclass(frozen=True, eq=False)
 class Inflation:
-    """A pressure [Pa] on triangles (k, 3) of a body, outwards, constant or of which a ramp says what part
-    acts: the energy -p V."""
+    """A pressure that acts outwards on surface triangles, with the energy -p V.
+
+    Attributes:
+        body: Loaded body.
+        triangles: (k, 3) triangles of the body.
+        pressure: Pressure [Pa].
+        ramp: Fraction of the pressure over time, None for a constant pressure.
+    """
 
     body: Body
     triangles: np.ndarray
@@ -120,7 +144,7 @@ class Inflation:
     ramp: AnyRamp | None = None
 
     def term(self, positions: np.ndarray) -> Pressure:
-        """For a model with vertices at positions (n, 3) [m] at zero displacement."""
+        """Build the pressure term for vertex positions (n, 3) [m] at zero displacement."""
         count = len(self.triangles)
         return Pressure(
             (self.triangles + self.body.first).astype(np.int32),
@@ -131,11 +155,11 @@ class Inflation:
         )
 
     def follower(self, index: int) -> tuple[int, Varying] | None:
-        """Who has the term of this number vary in time, where it does."""
+        """Return (index, updater) if term `index` varies in time, otherwise None."""
         return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """A pressure has an energy where the surface is closed, or all its edges (at least) are pinned."""
+        """Refuse free vertices on open edges: pressure energy requires closed surfaces or pinned edges."""
         edges = Edges(self.triangles)
         free = np.setdiff1d(edges.ends[edges.counts == 1] + self.body.first, pinned)
         if len(free):
@@ -153,7 +177,7 @@ class Inflation:
 
 @dataclass(frozen=True, eq=False)
 class Varying:
-    """Lets a pressure be what a ramp says at the beginning of every step."""
+    """Updates a pressure from a ramp at the start of each step."""
 
     index: int
     pressure: float
@@ -173,11 +197,19 @@ class Varying:
 
 @dataclass(frozen=True, eq=False)
 class Wind:
-    """Air of a density [kg/m³] that moves with a velocity (3,) [m/s] and acts on the surfaces of bodies:
-    f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, a third on each of its vertices, with the
-    wind w relative to the triangle and its normal n on the lee side [GPBD section 5.4].
+    """Wind: air with uniform velocity acting on body surfaces [GPBD section 5.4].
 
-    It is no energy: forces are taken at the beginning of every step, and stay until its end.
+    The force on each triangle is f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n), a third on each of its
+    vertices, with the wind w relative to the triangle and its normal n on the lee side. It has no energy:
+    forces are evaluated at the start of each step and constant until its end.
+
+    Attributes:
+        bodies: Bodies in the wind.
+        velocity: Velocity of the air (3,) [m/s].
+        drag: C_D.
+        lift: C_L.
+        density: Density ρ of the air [kg/m³].
+        ramp: Fraction of the velocity over time.
     """
 
     bodies: tuple[Body, ...]
@@ -188,8 +220,13 @@ class Wind:
     ramp: AnyRamp | None = None
 
     def forces(self, x: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
-        """(n, 3) [N] on all vertices of a scene at positions x (n, 3) [m] with velocities v (n, 3) [m/s], at
-        a time [s], of which a ramp says what part of the wind blows."""
+        """Return wind forces (n, 3) [N] on all vertices of a scene.
+
+        Args:
+            x: (n, 3) positions [m].
+            v: (n, 3) velocities [m/s].
+            time: Time [s], for the ramp.
+        """
         total = np.zeros_like(x)
         wind = fraction_at(self.ramp, time) * np.array(self.velocity)
         for body in self.bodies:
@@ -211,13 +248,13 @@ class Wind:
 
 
 def inflation(chosen: VertexSet, pressure: Any, ramp: Any) -> Inflation:
-    """What `Scene.add_pressure` adds."""
+    """Build the pressure that `Scene.add_pressure` adds."""
     pascals = number(pressure, "pressure [Pa]")
     return Inflation(chosen.body, surface_of(chosen), pascals, check_ramp(ramp))
 
 
 def wind(bodies: Any, velocity: Any, drag: Any, lift: Any, density: Any, ramp: Any) -> Wind:
-    """What `Scene.add_wind` adds."""
+    """Build the wind that `Scene.add_wind` adds."""
     if not bodies:
         raise SceneError("The scene has no bodies for the wind to blow on; add them first.")
     return Wind(
@@ -231,7 +268,7 @@ def wind(bodies: Any, velocity: Any, drag: Any, lift: Any, density: Any, ramp: A
 
 
 def refuse_still(winds: list[Wind]) -> None:
-    """Wind is for motions: what it does depends on velocities, and it has no energy."""
+    """Refuse wind in quasistatic scenes, since wind forces depend on velocity and have no energy."""
     if winds:
         names = listed(body.name for body in winds[0].bodies)
         raise SceneError(

@@ -1,4 +1,4 @@
-"""Collecting everything that is wrong with a scene file, as sentences that name the file and the field."""
+"""Collection of scene file errors as sentences with file and field names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from supple.words import shorten_words
 T = TypeVar("T")
 Location = tuple[int | str, ...]
 Describe = Callable[[Location], tuple[Iterable[str], str]]
-"""For a place in a file: the keys known there, and what the last key of the place means, or which key was
-meant by it."""
+"""Maps a location in a file to the known keys there, and to a description of its last key.
+
+For a key of another program, the description names the corresponding key.
+"""
 
 
 class Mistakes:
-    """The mistakes found so far in a file."""
+    """Errors found so far in a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -31,7 +33,7 @@ class Mistakes:
         self.lines.append(f"{self.path}: {text}")
 
     def attempt(self, field: str, make: Callable[[], T]) -> T | None:
-        """What `make` returns; where it raises, that is a mistake of this field, and there is None."""
+        """Call `make`; on exceptions, record an error for this field and return None."""
         try:
             return make()
         except (ValueError, OSError) as error:
@@ -39,7 +41,7 @@ class Mistakes:
             return None
 
     def add_invalid(self, error: ValidationError, describe: Describe, at: Location = ()) -> None:
-        """The mistakes that pydantic found in a table at this place."""
+        """Record pydantic errors of a table at this location."""
         for details in error.errors():
             self.add(dotted((*at, *details["loc"])), _sentence(details, *describe(details["loc"])))
 
@@ -49,7 +51,7 @@ class Mistakes:
 
 
 def dotted(location: Location) -> str:
-    """("solid", 0, "mesh") -> solid[0].mesh"""
+    """Format a location: ("solid", 0, "mesh") -> solid[0].mesh"""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 
@@ -68,7 +70,7 @@ def _sentence(details: Any, known: Iterable[str], right: str) -> str:
 
 
 def _should(details: Any) -> str:
-    """Pydantic's message in the words of TOML."""
+    """Translate pydantic messages to TOML terms."""
     match details["type"]:
         case "model_type":
             return "should be a table, { key = value }"
@@ -92,7 +94,7 @@ def _should(details: Any) -> str:
 
 
 def describe_in(table: type[BaseModel]) -> Describe:
-    """How to describe the fields of a table, and of the tables in it."""
+    """Return a function that describes fields of a table, including nested tables."""
 
     def describe(location: Location) -> tuple[Iterable[str], str]:
         field, parent, meant = None, table, None
@@ -108,7 +110,7 @@ def describe_in(table: type[BaseModel]) -> Describe:
 
 
 def _table_in(annotation: Any) -> Any:
-    """The table class inside an annotation such as `list[Pin] | None`."""
+    """Return the table class inside an annotation such as `list[Pin] | None`."""
     annotation = getattr(annotation, "table", annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation

@@ -1,4 +1,4 @@
-"""Prescribed motions: where points that rest at X are at time t."""
+"""Prescribed motions: positions at time t of points with rest positions X."""
 
 from __future__ import annotations
 
@@ -16,23 +16,39 @@ from supple.scene.ramps import keyed
 
 
 class Motion(ABC):
-    """x(X, t): points (k, 3) [m] that rest at X are at x at time t [s]; t = inf is the end of the motion. An
-    axis for several motions of a kind may stand before that of the points.
+    """A prescribed motion x(X, t) of points with rest positions X.
 
-    `a + b` does a, then b: x = b(a(X, t), t).
+    The end of the motion is t = inf. `a + b` applies a, then b: x = b(a(X, t), t). Arrays of points may have
+    a leading axis, for several motions of one class.
     """
 
     @abstractmethod
     def __call__(self, points: np.ndarray, t: float) -> np.ndarray:
-        """The positions (k, 3) [m] at time t [s] of points (k, 3) at rest."""
+        """Return the positions at a time.
+
+        Args:
+            points: (k, 3) rest positions [m].
+            t: Time [s].
+
+        Returns:
+            (k, 3) positions [m].
+        """
 
     @abstractmethod
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        """The positions (k, 3) [m] after a fraction of the motion: 0 is rest, 1 the whole."""
+        """Return positions after a fraction of the motion.
+
+        Args:
+            points: (k, 3) rest positions [m].
+            fraction: Fraction of the motion; 0 is rest, 1 the complete motion.
+
+        Returns:
+            (k, 3) positions [m].
+        """
 
     @property
     def end(self) -> float:
-        """When the motion is over [s]; what says nothing takes a second."""
+        """End time [s]; 1 s unless a motion overrides it."""
         return 1.0
 
     def __add__(self, other: Motion) -> Compose:
@@ -43,7 +59,7 @@ class Motion(ABC):
 
 @dataclass(frozen=True)
 class Compose(Motion):
-    """Several motions, the first one first; written `a + b`."""
+    """Composition of several motions in order, written `a + b`."""
 
     motions: tuple[Motion, ...]
 
@@ -68,7 +84,7 @@ def _parts(motion: Motion) -> tuple[Motion, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Timed(Motion):
-    """A motion that grows linearly from nothing at `start` to the whole at `start + duration` [s]."""
+    """A motion that proceeds linearly from `start` to `start + duration` [s]."""
 
     duration: float = 1.0
     start: float = 0.0
@@ -92,7 +108,13 @@ class _Timed(Motion):
 
 @dataclass(frozen=True)
 class Translate(_Timed):
-    """x = X + s d with the offset d [m] and the fraction s of the motion."""
+    """Translation x = X + s d with the fraction s of the motion.
+
+    Args:
+        offset: d (3,) [m].
+        duration: Duration [s].
+        start: Start time [s].
+    """
 
     offset: Vector
 
@@ -132,7 +154,15 @@ class _AboutAxis(_Timed):
 
 @dataclass(frozen=True)
 class Rotate(_AboutAxis):
-    """Rotation by `angle` [rad], right-handed about the line through `centre` [m] along `axis`."""
+    """Right-handed rotation about an axis.
+
+    Args:
+        axis: Direction of the axis (3,).
+        centre: A point of the axis (3,) [m].
+        angle: Angle [rad].
+        duration: Duration [s].
+        start: Start time [s].
+    """
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
         return self._rotated(points, np.asarray(fraction * self.angle))
@@ -140,9 +170,16 @@ class Rotate(_AboutAxis):
 
 @dataclass(frozen=True)
 class Twist(_AboutAxis):
-    """Rotation about the axis by angle × h, where h [m] is a point's coordinate along the axis from `centre`.
+    """Twist about an axis: rotation by angle × h, h [m] the axial coordinate from `centre`.
 
-    `angle` is in radians per metre: the plane through `centre` stays, planes at h > 0 turn right-handed.
+    The plane through `centre` does not move; planes at h > 0 rotate right-handed.
+
+    Args:
+        axis: Direction of the axis (3,).
+        centre: A point of the axis (3,) [m].
+        angle: Angle per length [rad/m].
+        duration: Duration [s].
+        start: Start time [s].
     """
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
@@ -152,7 +189,14 @@ class Twist(_AboutAxis):
 
 @dataclass(frozen=True)
 class Scale(_Timed):
-    """x = c + (1 + s (f - 1)) (X - c): one factor f > 0, or one per axis (3,), about the centre c [m]."""
+    """Scaling x = c + (1 + s (f - 1)) (X - c) with the fraction s of the motion.
+
+    Args:
+        factor: f > 0, one number or one per axis (3,).
+        centre: c (3,) [m].
+        duration: Duration [s].
+        start: Start time [s].
+    """
 
     factor: float | Vector
     centre: Vector = (0.0, 0.0, 0.0)
@@ -174,11 +218,16 @@ class Scale(_Timed):
 
 @dataclass(frozen=True)
 class Keyframes(Motion):
-    """A motion driven by keyframes: at `times` [s] the `fractions` of it, linear in between.
+    """Motion driven by keyframes: motion fractions at given times, linear in between.
 
-    Before the first and after the last time the first and last fraction hold. Fractions may go back and
-    beyond 1: `Keyframes(Scale((1.5, 1, 1)), times=(0, 1, 2), fractions=(0, 1, -0.5))` stretches, then
-    squeezes. The motion's own `start` and `duration` play no role.
+    Before the first time the first fraction applies, after the last time the last one. Fractions may decrease
+    and exceed 1: `Keyframes(Scale((1.5, 1, 1)), times=(0, 1, 2), fractions=(0, 1, -0.5))` stretches, then
+    compresses. The motion's own `start` and `duration` are ignored.
+
+    Args:
+        motion: Motion without keyframes.
+        times: Increasing times [s].
+        fractions: Fraction of the motion at each time.
     """
 
     motion: Motion
@@ -197,7 +246,12 @@ class Keyframes(Motion):
 
     @staticmethod
     def path(times: Sequence[float], offsets: ArrayLike) -> Motion:
-        """Translations through `offsets` (k, 3) [m], reached at `times` (k,) [s], straight in between."""
+        """Return a piecewise linear translation through offsets.
+
+        Args:
+            times: (k,) increasing times [s].
+            offsets: (k, 3) offsets [m] at these times.
+        """
         rows = array(offsets, "offsets [m] of a path")
         if rows.ndim != 2 or rows.shape[1] != 3:
             raise SceneError(f"offsets [m] of a path must be rows of three numbers, got {shown(offsets)}.")

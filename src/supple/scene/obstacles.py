@@ -1,4 +1,4 @@
-"""Obstacles: rigid shapes that bodies cannot enter, at rest or moved like pins."""
+"""Obstacles: shapes that bodies cannot enter, at rest, moved like pins, or free with a mass."""
 
 from __future__ import annotations
 
@@ -29,9 +29,18 @@ AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Obstacle:
-    """A shape that bodies cannot enter. friction: Coulomb's coefficient μ; name: of its force in reports;
-    kinetic: μ of what slides, the same unless given; mass [kg], velocity [m/s] and spin [rad/s] of one that
-    is moved by what it touches."""
+    """A shape that bodies cannot enter.
+
+    Attributes:
+        shape: Shape at rest.
+        motion: Prescribed rigid motion, None for an obstacle at rest or with a mass.
+        friction: Coulomb coefficient μ.
+        name: Name of its force in reports.
+        kinetic: μ of sliding contacts; None: equal to `friction`.
+        mass: Mass [kg] of an obstacle that is moved by contact forces, None for others.
+        velocity: Initial velocity (3,) [m/s] of an obstacle with a mass.
+        spin: Initial angular velocity (3,) [rad/s] of an obstacle with a mass.
+    """
 
     shape: Shape
     motion: AnyMotion | None
@@ -47,7 +56,7 @@ class Obstacle:
 
 
 class WithObstacles:
-    """The part of a scene that is about obstacles."""
+    """Base class of `Scene` with the method that adds obstacles."""
 
     obstacles: list[Obstacle]
 
@@ -63,17 +72,31 @@ class WithObstacles:
         spin: Vector = (0.0, 0.0, 0.0),
         name: str | None = None,
     ) -> Obstacle:
-        """Something rigid that bodies cannot enter: a `Plane`, `Box`, `Sphere`, `Capsule` or `Cylinder`, or a
-        closed surface, such as `load_surface("mannequin.obj")`.
+        """Add a shape that bodies cannot enter.
 
-        It rests where it is, or is moved by a motion such as `Translate(...)`, as pins are; that must not
-        deform it. Where it moves further in a step of time, or of the `steps` of an equilibrium, than it is
-        thick, it leaves behind what it should push. friction: Coulomb's coefficient μ, 0 for none; what
-        sticks does so for ever; of two obstacles that meet the larger one counts. kinetic: that of vertices
-        which slid in the step of time before, the same unless given; equilibria know the other only. mass
-        [kg]: a `Sphere` or `Box` that falls, and is moved by the bodies and the obstacles that it touches,
-        with a velocity [m/s] and a spin [rad/s] at the start. The name is that of its forces in reports;
-        without one it is "obstacle0", "obstacle1", ...
+        An obstacle that moves farther than its thickness in a time step, or in one of the `steps` of an
+        equilibrium, leaves behind the bodies that it should push.
+
+        Args:
+            shape: A `Plane`, `Box`, `Sphere`, `Capsule` or `Cylinder`, or a closed surface, such as
+                `load_surface("mannequin.obj")`.
+            motion: Prescribed motion such as `Translate(...)`, as for pins. It must be rigid. Default: at
+                rest.
+            friction: Coulomb coefficient μ, 0 for none. Sticking contacts hold indefinitely. Between two
+                obstacles the larger coefficient applies.
+            kinetic: μ of vertices that slid in the previous time step. Default: `friction`. Equilibria use
+                `friction` only.
+            mass: Mass [kg] of a `Sphere` or `Box` that falls and is moved by the bodies and obstacles that it
+                touches.
+            velocity: Initial velocity (3,) [m/s] of an obstacle with a mass.
+            spin: Initial angular velocity (3,) [rad/s] of an obstacle with a mass.
+            name: Name of its forces in reports. Default: "obstacle0", "obstacle1", ...
+
+        Returns:
+            The obstacle.
+
+        Raises:
+            SceneError: An argument is invalid.
         """
         if isinstance(shape, TriMesh):
             shape = SurfaceShape(shape)
@@ -112,7 +135,7 @@ def _mass(mass: Any, shape: Shape, motion: AnyMotion | None) -> float:
 
 
 def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
-    """What is known of an obstacle with a mass: moments of a ball 2/5 m r², of a box m (b² + c²)/12."""
+    """Rigid-body data of an obstacle with a mass; moments: ball 2/5 m r², box m (b² + c²)/12."""
     mass, shape = float(obstacle.mass or 0.0), obstacle.shape
     if isinstance(shape, Sphere):
         inertia = np.full(3, 0.4 * mass * shape.radius**2)
@@ -126,7 +149,7 @@ def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """t -> the trees of all meshes at a time [s]."""
+    """Bounding-box trees of all meshes as a function of time t [s]."""
 
     shapes: tuple[Shape, ...]
 
@@ -136,7 +159,12 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """t -> the meshes of shapes that have one at a time [s], by row; first_row: of each shape."""
+    """Meshes by shape row as a function of time t [s].
+
+    Attributes:
+        shapes: Shapes of all obstacles.
+        first_row: First row of each shape.
+    """
 
     shapes: tuple[Shape, ...]
     first_row: tuple[int, ...]
@@ -148,7 +176,7 @@ class Surfaces:
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """t -> the frames (r, 12) of all shapes at a time [s]."""
+    """Frames (r, 12) of all shapes as a function of time t [s]: three axes, origin."""
 
     obstacles: tuple[Obstacle, ...]
 
@@ -165,7 +193,7 @@ class Poses:
         moved = floats(obstacle.motion(points, t)).reshape(-1, 4, 3)
         turned = moved[:, 1:] - moved[:, :1]
         unit = np.einsum("kai,kbi->kab", turned, turned)
-        if not np.abs(unit - np.eye(3)).max() < 1e-6:  # also where some are NaN
+        if not np.abs(unit - np.eye(3)).max() < 1e-6:  # true for NaN as well
             when = "in the end" if t == np.inf else f"at t = {t:g} s"
             raise SceneError(
                 f"The motion of obstacle {obstacle.name!r} must be rigid, shifts and turns only; {when} it "
@@ -176,7 +204,7 @@ class Poses:
 
 
 def obstacles_of(scene: Scene) -> Obstacles | None:
-    """What a model knows of the obstacles of a scene."""
+    """Build model obstacles; None if no obstacles exist."""
     if not scene.obstacles:
         return None
     rows, values, first = [], [], 0
@@ -203,7 +231,7 @@ def obstacles_of(scene: Scene) -> Obstacles | None:
 
 
 def refuse_resting(scene: Scene) -> None:
-    """Refuse rigid bodies where nothing moves in time."""
+    """Refuse obstacles with a mass in quasistatic scenes."""
     for obstacle in scene.obstacles:
         if obstacle.mass is not None:
             raise SceneError(
@@ -214,15 +242,15 @@ def refuse_resting(scene: Scene) -> None:
 
 
 INSIDE = 1e-6
-"""How deep a body may be in an obstacle when a scene begins, in parts of its size."""
+"""Largest initial depth of a body in an obstacle, relative to the size of the body."""
 
 
 def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
-    """Refuse bodies that begin inside an obstacle, but for vertices that are pinned there."""
+    """Refuse bodies that start inside an obstacle; pinned vertices may be inside."""
     obstacles = obstacles_of(scene)
     if obstacles is None:
         return
-    obstacles.poses(np.inf)  # which refuses motions that deform
+    obstacles.poses(np.inf)  # raises an error for motions that deform
     shapes: Shapes = obstacles.shapes(0.0)
     for body in scene.bodies:
         depth, _, which = distances_to(shapes, body.points)

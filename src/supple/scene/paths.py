@@ -1,4 +1,4 @@
-"""Where the files are that a scene file names."""
+"""Paths of files that a scene file names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from supple.scene.errors import SceneError
 
 
 def located(folder: Path, text: str) -> Path:
-    """The path of a file that is named relative to a folder, by ~ or by an environment variable, $NAME."""
+    """Resolve a path against a folder.
+
+    `~` and environment variables, $NAME, are expanded.
+
+    Raises:
+        SceneError: An environment variable is not set.
+    """
     for name in re.findall(r"\$\{?(\w+)\}?", text):
         if name not in os.environ:
             raise SceneError(

@@ -1,4 +1,4 @@
-"""Motions and ramps that go to another process: functions of a user's own may need help to be pickled."""
+"""Pickling of motions and ramps, including user functions, for other processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _ByValue:
-    """A function that pickle cannot name; cloudpickle carries its code."""
+    """A function that pickle cannot import by name; cloudpickle stores its code."""
 
     def __init__(self, function: Any, whose: str, what: str) -> None:
         self.function, self.whose, self.what = function, whose, what
@@ -28,9 +28,9 @@ class _ByValue:
 
 
 def picklable(function: Any, whose: str, what: str = "motion") -> Any:
-    """What to pickle in place of a motion or a ramp, so that it is what is unpickled."""
+    """Return a motion or ramp in picklable form; unpickling restores the original."""
     try:
         pickle.dumps(function)
-    except Exception:  # what pickle raises depends on what it stumbled on
+    except Exception:  # the type of the exception depends on the object
         return _ByValue(function, whose, what)
     return function

@@ -1,4 +1,4 @@
-"""Pins, which hold vertices and move them."""
+"""Pins: Dirichlet conditions on vertices."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """Vertices whose positions are prescribed; without a motion they stay at rest. directions (d, 3), or
-    (k, d, 3) for each vertex: those along which they are, None for all. name: of its reaction."""
+    """Vertices with prescribed positions.
+
+    Attributes:
+        on: Pinned vertices.
+        motion: Prescribed motion, None for vertices at rest.
+        directions: Constrained directions (d, 3), or (k, d, 3) per vertex; None for all.
+        name: Name of its reaction force.
+    """
 
     on: VertexSet
     motion: AnyMotion | None

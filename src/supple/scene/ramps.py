@@ -1,4 +1,4 @@
-"""How loads and parameters vary in time."""
+"""Ramps: fractions of loads and parameters over time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 
 AnyRamp = Callable[[float], float]
-"""The fraction of a load that acts at a time t [s]; t = inf is the end."""
+"""The fraction of a load that acts at a time t [s]; t = inf is the final state."""
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """A load in time: at `times` [s] the `fractions` of it act, linear in between.
+    """Fraction of a load over time, linear between given times.
 
-    Before the first and after the last time the first and last fraction hold. Fractions may go back, beyond 1
-    and below 0: `Ramp(times=(0, 1, 2), fractions=(0, 1, 0))` loads for a second and unloads for another.
+    Before the first time the first fraction applies, after the last time the last one. Fractions may
+    decrease, exceed 1 and be negative: `Ramp(times=(0, 1, 2), fractions=(0, 1, 0))` loads for a second and
+    unloads for another.
+
+    Args:
+        times: Increasing times [s].
+        fractions: Fraction of the load at each time.
     """
 
     times: Sequence[float]
@@ -37,7 +42,7 @@ class Ramp:
 
 
 def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Increasing times [s] with a fraction for each, or a sentence about `what` they belong to."""
+    """Check increasing times [s] with one fraction each; `what` names their owner in the message."""
     at, values = array(times, "times [s]"), array(fractions, "fractions")
     if at.ndim != 1 or len(at) == 0 or at.shape != values.shape:
         raise SceneError(
@@ -50,7 +55,7 @@ def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tup
 
 
 def check_ramp(ramp: Any) -> AnyRamp | None:
-    """A ramp, or any function of the time that gives a number; None for a load that does not vary."""
+    """Check that a ramp is callable or None (constant load)."""
     if ramp is not None and not callable(ramp):
         raise SceneError(
             f"A ramp must be for example supple.Ramp(times=(0, 1), fractions=(0, 1)), or a function of the "
@@ -61,7 +66,7 @@ def check_ramp(ramp: Any) -> AnyRamp | None:
 
 @dataclass(frozen=True)
 class Fraction:
-    """t -> the fraction of a load at a time [s], checked."""
+    """Checked load fraction as a function of time t [s]."""
 
     ramp: AnyRamp | None
 
@@ -73,7 +78,7 @@ class Fraction:
 
 
 def fraction_at(ramp: AnyRamp | None, t: float) -> float:
-    """The fraction of a load at a time [s]; t = inf is the end."""
+    """Return the load fraction at time t [s]; t = inf is the final state."""
     if ramp is None:
         return 1.0
     fraction = ramp(t)

@@ -1,4 +1,4 @@
-"""Filling a scene from the valid tables of a file."""
+"""Scene construction from valid file tables."""
 
 from __future__ import annotations
 
@@ -23,19 +23,24 @@ from supple.scene.tables.loads import BodyForce, Cable, Cavity, Force, Pressure,
 from supple.scene.tables.motions import Motion, Ramp
 
 Kept = dict[str, list[int]]
-"""For each kind of [[entry]], the numbers in the file of those that are valid."""
+"""Original numbers in the file of the valid [[entries]] of each table."""
 
 
 OF_OBSTACLES = {"friction", "kinetic", "name", "mass", "velocity", "spin"}
-"""What obstacles have beside a shape and a motion."""
+"""Options of obstacles in addition to shape and motion."""
 
 
 class Reader:
-    """Makes what the tables say; what is impossible becomes a mistake of its field.
+    """Builds a scene from tables; impossible values become errors of their field.
 
-    names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
-    it is passed over in silence. meshes: those that were made before, of the same tables, for scenes that are
-    read many times.
+    Args:
+        table: Valid tables of the file.
+        kept: Original numbers of the entries in `table`.
+        names: Names of all bodies in the file, valid or not. Invalid bodies are None in `bodies`, and entries
+            that refer to them are skipped silently.
+        folder: Folder that paths in the file are relative to.
+        mistakes: Collection of the errors.
+        meshes: Cache of meshes by table, for scenes that are read many times.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class Reader:
         self._refuse_idle("substeps", "damping", "integrator", "initial_guess")
 
     def read(self) -> Scene:
+        """Build the scene; errors are added to `mistakes`."""
         for number, field, entry in self._entries("solid"):
             self._solid(number, field, entry)
         for number, field, entry in self._entries("cloth"):
@@ -162,7 +168,7 @@ class Reader:
             self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
 
     def _motions(self, field: str, tables: list[Motion]) -> tuple[motions.Motion, ...] | None:
-        """None where one of them is wrong."""
+        """Build a list of motions; None if any motion is invalid."""
         attempts = [
             self.mistakes.attempt(f"{field}.motion[{i}]", table.make) for i, table in enumerate(tables)
         ]
@@ -212,7 +218,7 @@ class Reader:
         return None if ramp is None else self.mistakes.attempt(field, ramp.make)
 
     def _refuse_idle(self, *names: str, table: Table | None = None, field: str = "") -> None:
-        """What is only for dynamic scenes must not be there in a quasistatic one."""
+        """Report options of dynamic scenes in a quasistatic scene."""
         table = table or self.table
         for name in names if self.table.quasistatic else ():
             if name in table.model_fields_set:
@@ -247,7 +253,7 @@ class Reader:
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
     def _part(self, field: str, entry: BodyForce | Vary, add: Callable[..., None], value: Any) -> None:
-        """What acts on a body or one of its regions."""
+        """Add a load or variation on a body or region."""
         body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
         if body is None or (ramp is None and entry.ramp is not None):
             return
@@ -262,7 +268,7 @@ class Reader:
         return self._vertices(field, to)
 
     def _vertices(self, field: str, entry: Any) -> VertexSet | None:
-        """The vertices that an entry chooses by the name of a body and `where`."""
+        """Return vertices selected by body name and `where`."""
         body, where = self._body(field, entry.body, entry.key), entry.where
         if body is None:
             return None
@@ -271,7 +277,7 @@ class Reader:
         return self.mistakes.attempt(f"{field}.where", lambda: body.where(where.selection()))
 
     def _body(self, field: str, name: str | None, key: str) -> Body | None:
-        """The body of a name, or the only one; key: what the entry calls it."""
+        """Return a named body, or the only body; `key` is the naming key in error messages."""
         if name is None and len(self.bodies) == 1:
             (name,) = self.bodies
         if name is None:
@@ -284,7 +290,7 @@ class Reader:
 
 
 def _made(mesh: Any, folder: Any, known: dict[str, Any] | None) -> Any:
-    """The mesh of a table; the one of an earlier reading where that is known."""
+    """Build the mesh of a table; equal tables share a cached mesh."""
     if known is None:
         return mesh.make(folder)
     key = mesh.model_dump_json()

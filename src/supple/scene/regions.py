@@ -1,4 +1,4 @@
-"""Several materials in one body: regions, and the portions of bodies that make one elasticity term each."""
+"""Regions with different materials, and body portions with separate elasticity terms."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Cells of a body that are of another material than the rest of it: tetrahedra of a solid, for
-    `Scene.add_solid`, or triangles of cloth, for `Scene.add_cloth`.
+    """Body cells with a different material: tetrahedra of solids, triangles of cloth.
 
-    where: a function of the centres (m, 3) [m] of all cells at rest that gives a mask, a mask (m,), the
-    numbers of cells, or a field of the mesh with the value or values that it has there, `{"region": 3}`.
-    density [kg/m³], of cloth [kg/m²]: that of the body unless given. Arrays among the parameters of its
-    material have an entry for each cell of the region, or for each of the whole body.
+    Args:
+        name: Name of the region.
+        where: A function of the cell centroids (m, 3) [m] at rest that returns a mask; a mask (m,); cell
+            numbers; or a field of the mesh with its value or values in the region, `{"region": 3}`.
+        material: Material of the region. Array parameters have one entry per cell of the region, or per cell
+            of the body.
+        density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the body.
     """
 
     name: str
@@ -38,8 +40,15 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Portion:
-    """Cells of a body, numbers (k,), that are of one material. name: that of the body, with that of the
-    region after a slash; branch: 0 for what it is made of, from 1 on for what resists its rate of strain."""
+    """Body cells with one material.
+
+    Attributes:
+        body: The body.
+        name: Name of the body, followed by a slash and the name of the region.
+        material: Material of these cells.
+        numbers: (k,) cell numbers.
+        branch: 0 for elasticity, from 1 on for viscous branches.
+    """
 
     body: Body
     name: str
@@ -53,17 +62,17 @@ class Portion:
 
     @property
     def cells(self) -> np.ndarray:
-        """(k, 4), of cloth (k, 3), vertices, numbered through the whole scene."""
+        """(k, 4) scene vertices of the cells, (k, 3) for cloth."""
         return self.body.cells[self.numbers]
 
     @property
     def group(self) -> Any:
-        """Portions and bodies for which this is the same make one term."""
+        """Key of the elasticity term; portions and bodies with equal keys share a term."""
         same = type(self.body), type(self.material)
         return (*same, self.branch) if self.branch else same
 
     def elasticity(self, parts: Sequence[Any], rest: np.ndarray, material: Any) -> Term:
-        """The term of portions of one kind."""
+        """Build the elasticity term of portions with equal `group`."""
         return self.body.elasticity(parts, rest, material)
 
     def __repr__(self) -> str:
@@ -71,7 +80,7 @@ class Portion:
 
 
 def portions_of(body: Body) -> tuple[Portion, ...]:
-    """Of a body: what no region has, the regions, and then what resists the rate of strain of each."""
+    """Split a body into portions: cells outside all regions, regions, then their viscous branches."""
     left = np.ones(body.mesh.n_cells, bool)
     for region in body.regions:
         left[region.where] = False
@@ -88,8 +97,19 @@ def portions_of(body: Body) -> tuple[Portion, ...]:
 
 
 def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
-    """Regions with the numbers of their cells, and materials for these alone; what is wrong is refused.
-    known: the name of the body."""
+    """Validate regions; restrict materials to region cells.
+
+    Args:
+        regions: Regions as the user gave them.
+        mesh: Mesh of the body.
+        known: Name of the body.
+
+    Returns:
+        Regions with sorted cell numbers in `where`.
+
+    Raises:
+        SceneError: A region is invalid, or regions overlap.
+    """
     if isinstance(regions, Region) or not isinstance(regions, Sequence):
         raise SceneError(f"regions are a list of supple.Region(name, where, material); got {shown(regions)}.")
     owner = np.full(mesh.n_cells, -1)
@@ -122,7 +142,7 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
 
 
 def densities(regions: Sequence[Region], density: float, count: int) -> Any:
-    """One number [kg/m³], of cloth [kg/m²], or one for each of so many cells where regions have their own."""
+    """Return the density [kg/m³], for cloth [kg/m²]: one number, or (count,) if regions differ."""
     if all(region.density is None for region in regions):
         return density
     values = np.full(count, density)
@@ -132,7 +152,7 @@ def densities(regions: Sequence[Region], density: float, count: int) -> Any:
 
 
 def region_named(body: Body, name: Any) -> Portion:
-    """The region of a body that has a name."""
+    """Return a named body region."""
     parts = [part for part in body.parts if isinstance(part, Portion) and not part.branch]
     known = {part.name.removeprefix(f"{body.name}/"): part for part in parts if part.name != body.name}
     if name not in known:
@@ -142,7 +162,7 @@ def region_named(body: Body, name: Any) -> Portion:
 
 
 def _cells(region: Region, mesh: Mesh) -> np.ndarray:
-    """(k,) sorted numbers of the cells of a region."""
+    """Return the sorted cell numbers (k,) of a region."""
     name, where = region.name, region.where
     if isinstance(where, Mapping):
         mask = np.ones(mesh.n_cells, bool)
@@ -171,7 +191,7 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
 
 
 def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
-    """(m,) whether a field has one of some values."""
+    """Return a cell mask (m,): True where field values match."""
     found, wanted = mesh.field(field), np.atleast_1d(np.asarray(values))
     if found.ndim > 1:
         raise SceneError(
@@ -188,13 +208,23 @@ def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
 
 
 def cells_of(mesh: Mesh) -> str:
-    """What the cells of a mesh are called in sentences."""
+    """Name of mesh cells in messages."""
     return "tetrahedra" if mesh.corners == 4 else "triangles"
 
 
 def of_cells(material: Any, name: str, cells: np.ndarray, count: int, called: str = "tetrahedra") -> Any:
-    """A material whose arrays have an entry for each cell of a region, given so or for all cells of its
-    body; called: what these are."""
+    """Restrict array parameters of a material to region cells.
+
+    Args:
+        material: Material with arrays for the cells of the region or for all cells of the body.
+        name: Name of the region.
+        cells: (k,) cell numbers of the region.
+        count: Number of cells of the body.
+        called: Name of the cells in messages.
+
+    Raises:
+        SceneError: An array has another length.
+    """
     lengths = {len(value) for value in material if is_per_element(value)} - {len(cells)}
     if not lengths <= {count}:
         raise SceneError(
@@ -205,5 +235,5 @@ def of_cells(material: Any, name: str, cells: np.ndarray, count: int, called: st
 
 
 def _rows(material: Any, numbers: np.ndarray) -> Any:
-    """A material for some of the cells that its arrays are for."""
+    """Restrict array parameters of a material to selected cells."""
     return type(material)._make(value[numbers] if is_per_element(value) else value for value in material)

@@ -1,4 +1,4 @@
-"""The scene: bodies, pins, loads, attachments, springs and the clock. What a user describes."""
+"""The scene: bodies, pins, loads, obstacles, connectors, and time stepping."""
 
 from __future__ import annotations
 
@@ -38,17 +38,25 @@ from supple.scene.viscosity import Viscosity
 
 @dataclass(eq=False)
 class Scene(Loaded, WithObstacles, WithTies):
-    """Solids and cloth with what holds, moves and loads them. SI units.
+    """Solids and cloth with pins, loads, obstacles and connectors. SI units.
 
-    gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else a motion; dt [s] between frames;
-    frames: how many of them a simulation has, frame i at time i dt; substeps: steps of the integrator
-    from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
-    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
-    integrator: the rule of these steps, "backward_euler", or of second order "bdf2" and "trapezoidal";
-    initial_guess: where solvers start in a step, "adaptive", "inertial" (x + Δt v + Δt² g) or "coast"
-    (x + Δt v);
-    contact: how bodies see each other and themselves, "none", "weak", "barrier", "grid" or a `Contact` with
-    its options.
+    Args:
+        gravity: Acceleration (3,) [m/s²].
+        quasistatic: True for equilibria without inertia, False for a motion.
+        dt: Time between frames [s].
+        frames: Number of frames of a simulation; frame i is at time i dt.
+        substeps: Integration steps per frame, of size Δt = dt/substeps.
+        damping: Fraction of every velocity that is lost in each of these steps, in [0, 1): v = (1 - damping)
+            Δx/Δt.
+        gravity_ramp: Fraction of gravity over time.
+        contact: Contact between and within bodies: "none", "weak", "barrier", "grid", or a `Contact` with
+            options.
+        integrator: "backward_euler", or second-order "bdf2" or "trapezoidal".
+        initial_guess: Initial guess of solvers in a step: "adaptive", "inertial" (x + Δt v + Δt² g) or
+            "coast" (x + Δt v).
+
+    Raises:
+        SceneError: A value is invalid.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -78,7 +86,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.check()
 
     def check(self) -> None:
-        """Refuse values that make no sense; again before a solve, as they may have been changed since."""
+        """Validate all settings; solves repeat this validation because settings may change."""
         self.gravity = vector(self.gravity, "gravity [m/s²]")
         self.dt = number(self.dt, "dt [s]", above=0)
         if not isinstance(self.quasistatic, bool):
@@ -109,14 +117,27 @@ class Scene(Loaded, WithObstacles, WithTies):
         regions: Sequence[Region] = (),
         viscosity: Viscosity | Sequence[Viscosity] = (),
     ) -> Body:
-        """A body of a material, e.g. `Corotated(young=1e5, poisson=0.3)`, with a density [kg/m³].
+        """Add a solid.
 
-        Names are for messages and output; without one it is "solid0", "solid1", ... render: a detailed
-        surface, such as `load_surface("armadillo.obj")`, that follows the mesh in pictures and exports.
-        A dynamic scene starts with the velocity [m/s] of its centre of mass and the angular_velocity [rad/s]
-        about it, right-handed about the direction of that vector. regions: tetrahedra that are of other
-        materials, such as `Region("bone", {"region": 3}, StVK(...))`. viscosity: what resists its rate of
-        strain as steps of time pass, `KelvinVoigt(...)`, `Maxwell(...)`, `Rayleigh(...)` or a list of them.
+        Args:
+            mesh: Tetrahedral mesh at rest.
+            material: Material such as `Corotated(young=1e5, poisson=0.3)`.
+            density: Mass density [kg/m³].
+            name: Name in messages and output. Default: "solid0", "solid1", ...
+            render: Detailed surface, such as `load_surface("armadillo.obj")`, that follows the mesh in
+                pictures and exports.
+            velocity: Initial velocity of the center of mass [m/s], for dynamic scenes.
+            angular_velocity: Initial angular velocity about the center of mass [rad/s], right-handed about
+                the direction of this vector.
+            regions: Tetrahedra with other materials, such as `Region("bone", {"region": 3}, StVK(...))`.
+            viscosity: `KelvinVoigt(...)`, `Maxwell(...)`, `Rayleigh(...)` or a list of them, which resist the
+                rate of strain in dynamic scenes.
+
+        Returns:
+            The body.
+
+        Raises:
+            SceneError: An argument is invalid.
         """
         made = adding.solid(
             self.bodies,
@@ -148,16 +169,31 @@ class Scene(Loaded, WithObstacles, WithTies):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         regions: Sequence[Region] = (),
     ) -> Cloth:
-        """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
-        with a density [kg/m²], 0.2 unless given, and a thickness [m], by which the material's energy is
-        multiplied; or of a fabric, e.g. `supple.load_fabric(...)`, which has a density and resists bending by
-        itself, and whose threads lie along x and y of the rest shape.
+        """Add cloth: surface mesh with membrane material or fabric.
 
-        The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
-        `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
-        of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
-        name, render and velocities as for solids. regions: triangles that are of other membranes, such as
-        `Region("seam", lambda X: X[:, 0] < 0.01, StVK(...))`; thickness and bending are those of the cloth.
+        Args:
+            mesh: Initial surface, such as `sheet(...)`.
+            membrane: Membrane material, such as `StVK(young=1e5, poisson=0.3)`; or a fabric, such as
+                `supple.load_fabric(...)`, which includes density and bending. The threads of a fabric lie
+                along x and y of the rest shape.
+            bending: Bending model, None for no resistance to bending.
+            density: Mass density [kg/m²]. Default: 0.2, or the density of the fabric.
+            thickness: Thickness [m], a factor of the material's energy.
+            name: Name in messages and output. Default: "cloth0", "cloth1", ...
+            rest: Rest shape, if it differs from `mesh`: another `TriMesh` with the same triangles; "uv" for
+                the uv coordinates of the mesh in meters; or coordinates [m], (n, 2) or (n, 3) of the
+                vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the triangle corners.
+            render: Detailed surface in pictures and exports, as for solids.
+            velocity: Initial velocity of the center of mass [m/s], for dynamic scenes.
+            angular_velocity: Initial angular velocity about the center of mass [rad/s].
+            regions: Triangles with other membranes, such as `Region("seam", lambda X: X[:, 0] < 0.01,
+                StVK(...))`; thickness and bending are those of the cloth.
+
+        Returns:
+            The cloth.
+
+        Raises:
+            SceneError: Arguments are invalid; the message lists all of them.
         """
         motion = velocity, angular_velocity
         made = adding.cloth(
@@ -177,15 +213,24 @@ class Scene(Loaded, WithObstacles, WithTies):
         normal: ArrayLike | None = None,
         name: str | None = None,
     ) -> None:
-        """Prescribe where vertices are: at rest, or moved by a motion such as `Rotate(...) + Translate(...)`.
+        """Prescribe vertex positions (Dirichlet condition), optionally along selected directions only.
 
-        Any function (X (k, 3), t) -> (k, 3) is a motion. axes: hold these coordinates only, as "x" or "yz" or
-        ("y", "z"); normal: hold them in this direction only, (3,) or one per vertex, as a roller or a plane
-        of symmetry does; along: let them slide along this direction only, as a rail does. Of a motion counts
-        what it has in the held directions n, n·x = n·motion(X, t), and these do not turn with it. A vertex
-        may be in several pins, which hold together what each of them holds; where two hold it in the same
-        direction, their motions must agree there. The name is that of its reaction, see `evaluate`; without
-        one it is "pin0", "pin1", ...
+        A vertex may be in several pins, whose constraints combine. If two pins constrain a vertex along the
+        same direction, their motions must agree in that direction.
+
+        Args:
+            vertices: Selected vertices, or a body.
+            motion: Prescribed motion such as `Rotate(...) + Translate(...)`, or any function (X (k, 3), t) ->
+                (k, 3). Default: the vertices stay at rest.
+            axes: The only constrained coordinates, as "x" or "yz" or ("y", "z"). The constraint is n·x =
+                n·motion(X, t) for each constrained direction n, which does not rotate with the motion.
+            along: The only free direction, (3,) or one per vertex, as for a rail.
+            normal: The only constrained direction, (3,) or one per vertex, as for a roller or a symmetry
+                plane.
+            name: Name of the reaction force, see `evaluate`. Default: "pin0", "pin1", ...
+
+        Raises:
+            SceneError: An argument is invalid, or vertices are already pinned with another motion.
         """
         chosen = self._vertices(vertices)
         if motion is not None and not callable(motion):
@@ -207,11 +252,18 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.pins.append(Pin(chosen, motion, directions, name))
 
     def vary(self, body: Body | Portion, parameter: str, ramp: AnyRamp) -> None:
-        """Let a parameter of the material of a body, or of a `body.region`, vary in time: a ramp says
-        what part it has of the value that the material has, e.g. `Ramp(times=(0, 1), fractions=(0.5, 1))`.
+        """Vary a material parameter in time.
 
-        Any number that a material declares may vary, for the body or for each element; directions and tensors
-        stay. An equilibrium has what it is in the end.
+        Equilibria use the final value.
+
+        Args:
+            body: A body, or a region of it, `body.region(...)`.
+            parameter: A scalar that the material declares, uniform or per element; directions and tensors
+                cannot vary.
+            ramp: Factor of the material's value over time, such as `Ramp(times=(0, 1), fractions=(0.5, 1))`.
+
+        Raises:
+            SceneError: The parameter cannot vary, varies already, or leaves its bounds.
         """
         if not isinstance(body, Portion):
             body = self._vertices(body).body
@@ -247,7 +299,7 @@ class Scene(Loaded, WithObstacles, WithTies):
 
 
 def scene_of(given: Any) -> Scene:
-    """The scene that is given, itself or in what `load_scene` returns."""
+    """Return a scene, unwrapping results of `load_scene`."""
     scene = getattr(given, "scene", given)
     if isinstance(scene, Scene):
         return scene

@@ -1,6 +1,6 @@
-"""The table of a whole scene file, and the JSON Schema of it; `tables` has its parts.
+"""Table of complete scene files, and JSON Schema; `tables` has all parts.
 
-Field names, defaults and descriptions here are the format's definition.
+Field names, defaults and descriptions define the file format.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from supple.scene.tables.start import Start
 
 
 class SceneTable(Table):
-    """A scene of supple: solids and cloth, what holds, moves and loads them, and how to solve. SI units."""
+    """A scene of supple: solids and cloth with pins, loads, contact and solver settings. SI units."""
 
     title: StrictStr = Field("", description="What the scene shows.")
     gravity: Vector = Field([0.0, -9.81, 0.0], description="Acceleration [m/s²], three numbers.")
@@ -76,7 +76,7 @@ class SceneTable(Table):
 
 
 class _TomlSchema(GenerateJsonSchema):
-    """TOML has no null: what may be left out is not required, and otherwise has its own type."""
+    """JSON Schema for TOML without null: optional keys keep their type."""
 
     def nullable_schema(self, schema: Any) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -90,7 +90,7 @@ class _TomlSchema(GenerateJsonSchema):
 
 
 def scene_table() -> type[SceneTable]:
-    """The tables of a scene file with a key for each material that there is now."""
+    """Return the scene table with one key per currently registered material."""
     return _scene_table(tuple(MATERIALS.items()), tuple(membrane_materials().items()))
 
 
@@ -112,7 +112,7 @@ def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]
 
 
 def _with_regions(table: type[Table], region: type[Table], key: str, materials: Materials) -> Any:
-    """The table of a body and that of its regions, with a key for each material that they may be made of."""
+    """Return a body table with region tables and one key per allowed material."""
     body: Any = _with_materials(table, key, materials)
     part: Any = _with_materials(region, key, materials)
     fields: Any = {"region": (list[part], table.model_fields["region"])}
@@ -120,7 +120,7 @@ def _with_regions(table: type[Table], region: type[Table], key: str, materials: 
 
 
 def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
-    """The table of a body or region with a key for each material that it may be made of."""
+    """Return a body or region table with one key per allowed material."""
     choice: Any = material_choice(materials, key.capitalize())
     known = table.model_fields[key]
     fields: Any = {key: (choice if known.is_required() else choice | None, known)}
@@ -128,7 +128,7 @@ def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
 
 
 def scene_schema() -> dict[str, Any]:
-    """The JSON Schema of scene files, for editors."""
+    """Return the JSON Schema of scene files, for editors."""
     schema = scene_table().model_json_schema(schema_generator=_TomlSchema)
     schema["anyOf"] = [{"required": ["solid"]}, {"required": ["cloth"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "supple scene"}

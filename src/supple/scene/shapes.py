@@ -1,4 +1,4 @@
-"""Shapes of obstacles, as users declare them."""
+"""Shapes of obstacles, as declared by users."""
 
 from __future__ import annotations
 
@@ -15,30 +15,33 @@ from supple.scene.motions import Rotate
 
 
 class Shape(ABC):
-    """What an obstacle looks like where it rests."""
+    """Shape of an obstacle at rest."""
 
     @property
     @abstractmethod
     def rows(self) -> np.ndarray:
-        """The simple shapes that it consists of, (r, FIELDS) as in `supple.contact.shapes`."""
+        """Primitive shapes that make up the obstacle, (r, FIELDS) as in `supple.contact.shapes`."""
 
     @property
     def values(self) -> np.ndarray:
-        """Distances [m] at the points of its grid, if it has one."""
+        """Bounding-box tree of a mesh as a flat array, empty for other shapes."""
         return np.empty(0)
 
     def values_at(self, t: float) -> np.ndarray:
-        """Distances [m] at the points of its grid at a time [s], of one that deforms."""
+        """Return `values` at a time [s], for shapes that deform."""
         return self.values
 
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Points (p, 3) [m] in the frame of its row and triangles (t, 3) of its mesh at a time [s], if it has
-        one; the triangles are the same at all times."""
+        """Return the mesh at time t [s], None for other shapes.
+
+        Returns:
+            Points (p, 3) [m] in the frame of its row, and triangles (t, 3), which are the same at all times.
+        """
         return None
 
 
 def _frame(z: Any) -> np.ndarray:
-    """Three orthonormal rows, the last of which is along z."""
+    """Return three orthonormal rows, the last one along z."""
     z = np.asarray(z, float) / np.linalg.norm(z)
     x = np.eye(3)[np.abs(z).argmin()]
     x = x - z * (x @ z)
@@ -58,7 +61,7 @@ def row_of(
 
 @dataclass(frozen=True)
 class _Declared(Shape):
-    """Values are checked and kept as plain numbers."""
+    """Base class of shapes whose values are checked and stored as plain numbers."""
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -80,7 +83,12 @@ class _Declared(Shape):
 
 @dataclass(frozen=True)
 class Plane(_Declared):
-    """Everything behind the plane through `point` [m]; `normal` points to where bodies are."""
+    """Half-space behind a plane.
+
+    Args:
+        normal: Normal of the plane (3,), which points to the bodies.
+        point: A point of the plane (3,) [m].
+    """
 
     normal: Vector = (0.0, 1.0, 0.0)
     point: Vector = (0.0, 0.0, 0.0)
@@ -96,7 +104,13 @@ class Plane(_Declared):
 
 @dataclass(frozen=True)
 class Sphere(_Declared):
-    """A ball with `centre` and `radius` [m]; hollow: bodies are inside."""
+    """Ball.
+
+    Args:
+        radius: Radius [m].
+        centre: Center (3,) [m].
+        hollow: True if bodies are inside.
+    """
 
     radius: float
     centre: Vector = (0.0, 0.0, 0.0)
@@ -139,7 +153,14 @@ class _Round(_Declared):
 
 @dataclass(frozen=True)
 class Capsule(_Round):
-    """All points within `radius` [m] of the line from `start` to `end` [m]; hollow: bodies are inside."""
+    """Capsule: cylinder with hemispherical ends.
+
+    Args:
+        start: One end of its axis (3,) [m].
+        end: Other end of its axis (3,) [m].
+        radius: Radius [m].
+        hollow: True if bodies are inside.
+    """
 
     @property
     def rows(self) -> np.ndarray:
@@ -148,8 +169,14 @@ class Capsule(_Round):
 
 @dataclass(frozen=True)
 class Cylinder(_Round):
-    """A cylinder of a `radius` [m] whose flat ends have their centres at `start` and `end` [m]; hollow:
-    bodies are inside."""
+    """Cylinder with flat ends.
+
+    Args:
+        start: Center of one end (3,) [m].
+        end: Center of the other end (3,) [m].
+        radius: Radius [m].
+        hollow: True if bodies are inside.
+    """
 
     @property
     def rows(self) -> np.ndarray:
@@ -158,8 +185,15 @@ class Cylinder(_Round):
 
 @dataclass(frozen=True)
 class Box(_Declared):
-    """A box with edges `size` (3,) [m] about its `centre` [m], along the axes unless turned by `angle` [rad]
-    about `axis` through the centre; hollow: bodies are inside its six walls."""
+    """Solid or hollow box with optional rotation.
+
+    Args:
+        size: Edge lengths (3,) [m].
+        centre: Center (3,) [m].
+        axis: Axis of the rotation (3,).
+        angle: Angle of the rotation [rad].
+        hollow: True if bodies are inside its six walls.
+    """
 
     size: Vector
     centre: Vector = (0.0, 0.0, 0.0)

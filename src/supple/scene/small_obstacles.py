@@ -1,4 +1,4 @@
-"""Obstacles that are small against the edges of what they may meet."""
+"""Obstacles that are small relative to surface edges."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from supple.scene.scene import Scene
 
 SMALL = 1.5
-"""Mean edges of a surface: what is thinner may pass it between vertices. An edge across a right angle cuts
-that by e/√8, which is half of the way to the middle of what is √2 e thick. Springs keep faces out of what is
-no wider either: on a wide plate vertices lie, and springs beside them would push them off."""
+"""Size in mean edges e of a surface below which an obstacle may pass between vertices.
+
+An edge across a right-angled corner cuts off e/√8, half of the way to the middle of an obstacle that is √2 e
+thick. The same limit applies to the width of obstacles that springs keep faces out of: vertices rest on a
+wide plate, and additional springs would push them off.
+"""
 
 
 def with_faces_kept_out(scene: Scene, model: Model) -> Model:
-    """The model with faces that are kept out of obstacles which are small against the edges of a body; a grid
-    knows vertices only."""
+    """Add face contact for obstacles that are small relative to surface edges.
+
+    Models on a grid are unchanged, since a grid detects vertices only.
+    """
     if model.obstacles is None or model.grid is not None:
         return model
     edges = np.array([float(edges_of(body).mean()) for body in scene.bodies])
@@ -34,7 +39,7 @@ def with_faces_kept_out(scene: Scene, model: Model) -> Model:
 
 
 def small_obstacles(scene: Scene) -> list[str]:
-    """A sentence for each obstacle and each body through whose faces it may pass."""
+    """Describe obstacles that may pass through body faces, one sentence per pair."""
     obstacles = obstacles_of(scene)
     if obstacles is None:
         return []

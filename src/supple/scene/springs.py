@@ -1,4 +1,4 @@
-"""Springs of a scene: between vertices of bodies, or vertices and fixed points."""
+"""Springs between body vertices, or between vertices and fixed points."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ from supple.terms import PointSprings, Springs, Term
 
 @dataclass(frozen=True, eq=False)
 class SpringSet:
-    """Springs of energy ½ k (l - L)²: vertices (m, 2) numbered through the whole scene, or (m, 1) where they
-    lead to fixed points (m, 3) [m]; stiffness k (m,) [N/m]; rest_length L (m,) [m]; depends_on_rest: whether
-    the lengths are distances at rest."""
+    """Springs with energy ½ k (l - L)².
+
+    Attributes:
+        vertices: (m, 2) scene vertices, or (m, 1) for springs to fixed points.
+        points: (m, 3) fixed points [m], None for springs between vertices.
+        stiffness: (m,) k [N/m].
+        rest_length: (m,) L [m].
+        depends_on_rest: True if the rest lengths are distances at rest.
+    """
 
     vertices: np.ndarray
     points: np.ndarray | None
@@ -30,7 +36,7 @@ class SpringSet:
 def spring_set(
     a: VertexSet, b: VertexSet | ArrayLike, stiffness: ArrayLike, rest_length: ArrayLike | None
 ) -> SpringSet:
-    """What `Scene.add_springs` describes."""
+    """Build the springs that `Scene.add_springs` describes."""
     if isinstance(b, VertexSet):
         vertices, points, ends = _paired(a, b), None, b.points
     else:
@@ -74,7 +80,7 @@ def _points(a: VertexSet, points: ArrayLike) -> np.ndarray:
 
 
 def _for_each(what: str, values: ArrayLike, count: int, least: float) -> np.ndarray:
-    """One number for each spring."""
+    """Return one number per spring."""
     what = f"{what} of springs"
     numbers = array(values, what)
     if numbers.shape not in [(), (count,)]:
@@ -85,8 +91,12 @@ def _for_each(what: str, values: ArrayLike, count: int, least: float) -> np.ndar
 
 
 def spring_terms(springs: list[SpringSet], rest: np.ndarray) -> tuple[Term, ...]:
-    """A term of all springs between vertices, and one of all that lead to fixed points, where there are any;
-    rest (n, 3) positions [m]."""
+    """Merge springs between vertices into one term, and springs to fixed points into another.
+
+    Args:
+        springs: Springs of the scene.
+        rest: (n, 3) rest positions [m].
+    """
     between = [each for each in springs if each.points is None]
     to_points = [each for each in springs if each.points is not None]
     points = np.concatenate([np.empty((0, 3)), *(each.points for each in to_points)])
@@ -98,7 +108,7 @@ def spring_terms(springs: list[SpringSet], rest: np.ndarray) -> tuple[Term, ...]
 
 
 def _joined(springs: list[SpringSet]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vertices (m, k), stiffness (m,) and rest lengths (m, 1) of all of them."""
+    """Return vertices (m, k), stiffness (m,) and rest lengths (m, 1) of all springs."""
     return (
         np.concatenate([each.vertices for each in springs]).astype(np.int32),
         np.concatenate([each.stiffness for each in springs]),

@@ -1,4 +1,4 @@
-"""What holds the parts of a scene: how they can move as rigid bodies against pins and fixed points."""
+"""Support of a scene: rigid motions that pins and fixed points leave to its connected parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from supple.scene.terms import further_terms
 
 
 class Support:
-    """What holds each part of a scene, for as many forces as one likes: pinned (k,) and held (k, 3, 3) are
-    those of its model."""
+    """Support of connected scene parts, reusable for many load vectors.
+
+    Args:
+        scene: The scene.
+        pinned: (k,) constrained vertices of its model.
+        held: (k, 3, 3) projections onto their constrained directions, None for all directions.
+    """
 
     def __init__(self, scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> None:
         self._bodies = list(scene.bodies)
@@ -25,8 +30,15 @@ class Support:
         self._loose = stiffness < 1e-9
 
     def refuse_falling(self, force: np.ndarray) -> None:
-        """A part has an equilibrium only where the forces (n, 3) on it add up to zero in all directions along
-        which it can be shifted: those that are held at no pinned vertex."""
+        """Refuse forces that accelerate a part along unsupported directions.
+
+        Args:
+            force: (n, 3) forces on the vertices [N].
+
+        Raises:
+            SceneError: The forces on a part do not sum to zero along an unsupported direction, so that it has
+                no equilibrium.
+        """
         if not self._loose.any() or not force.any():
             return
         part, directions = self._part, self._directions
@@ -47,14 +59,16 @@ class Support:
 
 
 def _where_to(pull: np.ndarray, holds: np.ndarray) -> str:
-    """Along which direction nothing holds a part, where it is held along others."""
+    """Name the unsupported direction of a part; empty for completely unsupported parts."""
     x, y, z = pull / np.linalg.norm(pull)
     return f" along ({x:.3g}, {y:.3g}, {z:.3g})" if holds.any() else ""
 
 
 def rigid_motions_left(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> int:
-    """In how many ways the parts of a scene can begin to move without deforming: six for each that nothing
-    holds, x ↦ t + ω × x; three for one that is held at a point."""
+    """Count infinitesimal rigid motions permitted by supports, summed over connected parts.
+
+    An unsupported part has six, x ↦ t + ω × x; a part that is pinned at one point has three.
+    """
     part = _connected_parts(scene)
     vertices, N = _support(scene, pinned, held)
     rest = np.concatenate([body.points for body in scene.bodies])
@@ -70,8 +84,12 @@ def rigid_motions_left(scene: Scene, pinned: np.ndarray, held: np.ndarray | None
 
 
 def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (k,) that pins, or attachments and springs to fixed points hold, and the projections (k, 3, 3)
-    onto the directions along which they do; a spring in the end holds against all, as it turns."""
+    """Return the supported vertices and directions.
+
+    Returns:
+        Vertices (k,) with pins, or with attachments or springs to fixed points, and projections (k, 3, 3)
+        onto the supported directions. A spring counts as support in all directions, since it rotates.
+    """
     fixed = [np.empty(0, np.int64)]
     for attachment in scene.attachments:
         to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
@@ -84,7 +102,10 @@ def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple
 
 
 def _connected_parts(scene: Scene) -> np.ndarray:
-    """(n,) number of the part that each vertex belongs to; cells, attachments and springs connect them."""
+    """Label vertices (n,) by connected part.
+
+    Cells, attachments, springs and user-defined terms connect vertices.
+    """
     stencils = [body.cells for body in scene.bodies]
     stencils += [attachment.vertices for attachment in scene.attachments]
     stencils += [springs.vertices for springs in scene.springs]

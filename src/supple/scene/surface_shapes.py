@@ -1,4 +1,4 @@
-"""Obstacles that are closed surfaces, at rest or deforming."""
+"""Closed surfaces as obstacles, rigid or deforming."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 FRAMES = 8
-"""Meshes of a sequence whose thickness is measured at most."""
+"""Largest number of meshes of a sequence whose thickness is measured."""
 
 KEPT = 4
-"""Trees, or numbers of them, that a sequence keeps for the times that were asked for last."""
+"""Number of most recent trees, and of their arrays of numbers, in the cache of a sequence."""
 
 
 class SurfaceShape(Shape):
-    """The inside of a closed surface.
+    """Inside of a closed surface.
 
-    Distances are those to its triangles, to rounding. Memory: about 0.35 kB per triangle.
+    Distances to its triangles are exact up to rounding. Memory: about 0.35 kB per triangle.
 
     Args:
         mesh: Closed surface, with triangles counter-clockwise seen from outside.
+
+    Raises:
+        SceneError: The surface is open or inside out.
     """
 
     def __init__(self, mesh: TriMesh) -> None:
@@ -60,16 +63,19 @@ class SurfaceShape(Shape):
 
 
 class SurfaceSequence(Shape):
-    """The inside of a closed surface that deforms: meshes, such as the frames of a walking mannequin.
+    """Inside of a deforming closed surface, for example frames of a walking mannequin.
 
-    Where all meshes have the same triangles, vertices go straight from each mesh to the next, and distances
-    are those to the triangles in between, to rounding. Otherwise the distances to one mesh go over evenly
-    into those to the next. Before the first mesh and after the last the surface rests. Memory: about 0.35 kB
-    per triangle of a mesh, and twice as much where triangles differ.
+    If all meshes have the same triangles, vertices move linearly from each mesh to the next, and distances to
+    the triangles in between are exact up to rounding. Otherwise the distances to one mesh are linearly
+    blended into those to the next. Before the first mesh and after the last one the surface rests. Memory:
+    about 0.35 kB per triangle of a mesh, and twice as much if triangles differ.
 
     Args:
         meshes: Closed surfaces, two or more.
-        times: When the surface is each of them [s], in order.
+        times: Increasing times of the meshes [s].
+
+    Raises:
+        SceneError: A surface is open or inside out, or times do not increase.
     """
 
     def __init__(self, meshes: Sequence[TriMesh], times: Sequence[float]) -> None:
@@ -121,8 +127,11 @@ class SurfaceSequence(Shape):
         return numbers
 
     def _tree(self, k: int) -> TriangleTree:
-        """Over the triangles of the k-th mesh; where all have the same, ordered by their places halfway to
-        the next mesh, which serve all the way."""
+        """Return the triangle tree of mesh k.
+
+        If all meshes have the same triangles, its order is that of the positions halfway to the next mesh,
+        and it serves the whole interval.
+        """
 
         def build(k: int) -> TriangleTree:
             if self._vertices is None:
@@ -133,9 +142,12 @@ class SurfaceSequence(Shape):
         return _remembered(self._trees, k, build)
 
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Points and triangles at a time [s]. Where all meshes have the same triangles, vertices go straight
-        from one mesh to the next. Otherwise the surface has the triangles of all meshes: those of the latest
-        one are in place, all others have shrunk to one of its vertices."""
+        """Return points and triangles at a time [s].
+
+        If all meshes have the same triangles, vertices move linearly from one mesh to the next. Otherwise the
+        surface has the triangles of all meshes: those of the latest mesh are in place, and all others are
+        collapsed to one of its vertices.
+        """
         before, part = self._between(t)
         first, last = self.meshes[before], self.meshes[before + 1]
         if self._vertices is not None:
@@ -153,8 +165,11 @@ class SurfaceSequence(Shape):
 
     @cached_property
     def _vertices(self) -> list[np.ndarray] | None:
-        """(p,) the vertex of each mesh that is each of the first mesh, told by the corners of the triangles,
-        as files are read with vertices sorted by place; None where the meshes are connected otherwise."""
+        """Vertex correspondence: for every mesh, vertices (p,) that match vertices of the first mesh.
+
+        Corners of the triangles determine them, since files are read with vertices sorted by position. None
+        if the connectivity of the meshes differs.
+        """
         first, found = self.meshes[0], []
         used = np.unique(first.triangles)
         for mesh in self.meshes:
@@ -170,14 +185,14 @@ class SurfaceSequence(Shape):
         return found
 
     def _between(self, t: float) -> tuple[int, float]:
-        """The number of the mesh before a time [s], and which part of the way to the next one has passed."""
+        """Return the index of the preceding mesh at a time [s], and the elapsed fraction of its interval."""
         after = int(np.clip(np.searchsorted(self.times, t), 1, len(self.times) - 1))
         begin, end = self.times[after - 1], self.times[after]
         return after - 1, float(np.clip((t - begin) / (end - begin), 0, 1))
 
 
 def _remembered(known: dict[Key, Value], key: Key, make: Callable[[Key], Value]) -> Value:
-    """The value of a key, made where it is not among the last few."""
+    """Return a cached value; missing values are computed and replace the oldest ones."""
     if key not in known:
         while len(known) >= KEPT:
             del known[next(iter(known))]
@@ -186,7 +201,7 @@ def _remembered(known: dict[Key, Value], key: Key, make: Callable[[Key], Value])
 
 
 def _checked_surface(mesh: TriMesh) -> TriMesh:
-    """The mesh, which encloses a volume and has its outside outside."""
+    """Return a valid mesh; refuse open or inverted surfaces."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(
             f"SurfaceShape needs a TriMesh, for example supple.load_surface('body.obj'); got {shown(mesh)}."
@@ -208,7 +223,7 @@ def _checked_surface(mesh: TriMesh) -> TriMesh:
 
 
 def _refuse_turned(mesh: TriMesh) -> None:
-    """Raise a `SceneError` where two triangles at an edge have their outsides on different sides."""
+    """Refuse surfaces with opposite triangle orientations at an edge."""
     start = mesh.triangles.astype(np.int64)
     end = np.roll(start, -1, axis=1)
     count = len(mesh.points)
@@ -225,8 +240,14 @@ def _refuse_turned(mesh: TriMesh) -> None:
 
 
 def _row(origin: np.ndarray, size: np.ndarray, thickness: tuple[float, float], creases: bool) -> np.ndarray:
-    """(1, FIELDS) the row of a mesh whose frame is at an origin (3,) [m], with edges (3,) of its bounding
-    box, the thickness [m] of its thickest place and its thin parts, and whether it has concave edges."""
+    """Return a mesh row (1, FIELDS).
+
+    Args:
+        origin: Origin of its frame (3,) [m].
+        size: Edges of its bounding box (3,) [m].
+        thickness: Thickness of its thickest place and of its thin parts [m].
+        creases: True if it has concave edges.
+    """
     row = row_of(kinds.MESH, np.eye(3), origin, tuple(size))
     row[kinds.THICKNESS], row[kinds.THIN] = thickness
     row[kinds.CREASES] = creases

@@ -1,4 +1,4 @@
-"""Terms of one's own in a scene."""
+"""User-defined energy terms of a scene."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from supple.scene.scene import Scene
 
 TermMaker = Callable[[np.ndarray], Term]
-"""The term for vertices whose rest positions (n, 3) [m] are given."""
+"""Function of the rest positions (n, 3) [m] of all vertices that builds a term."""
 
 
 def further_terms(scene: Scene) -> tuple[Term, ...]:
-    """The terms that a scene has beside those of its bodies and ties."""
+    """Build and check user-defined scene terms."""
     rest = np.concatenate([body.points for body in scene.bodies])
     made = tuple(make(rest) for make in scene.further)
     for term in made:

@@ -1,4 +1,4 @@
-"""The part of a scene that is about what binds vertices: attachments, springs, and terms of one's own."""
+"""Connectors of a scene: attachments, springs, cables, and user-defined terms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from supple.scene.terms import TermMaker
 
 
 class WithTies(ABC):
-    """The part of a scene that is about ties."""
+    """Base class of `Scene` with the methods that add connectors."""
 
     attachments: list[Attachment]
     springs: list[SpringSet]
@@ -36,16 +36,23 @@ class WithTies(ABC):
         within: float | None = None,
         at: ArrayLike | None = None,
     ) -> None:
-        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
+        """Attach vertices by weak constraints with energy ½ Cᵀ K C, C = x_a - x_b [PBNG section 4.1].
 
-        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
-        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
-        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
-        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
-        of the vertices b in place of the one in order, no farther away at rest. at: points (k, 3) [m] at
-        which body a is bound to body b, or to fixed points, in place of vertices: the closest points of both,
-        which may lie between vertices on either side.
+        Args:
+            a: Vertices, or a body.
+            b: The same number of vertices, paired in order; a body, whose closest point at rest is taken for
+                each vertex of a; fixed points (3,) or (k, 3) [m]; or None for the rest positions of a.
+            stiffness: k [N/m] in K = k I, or with a normal n in K = k n nᵀ + k_τ (I - n nᵀ).
+            normal: n, (3,) or one per vertex.
+            tangent_stiffness: k_τ [N/m]. Default: 0.
+            keep_offset: True to keep the gaps at rest open; otherwise C = 0 closes them.
+            within: For seams: largest distance at rest [m] of attached vertices. Each vertex of a is attached
+                to its closest point, or to the nearest of the vertices b instead of the one in order.
+            at: Points (k, 3) [m] at which body a is bound to body b or to fixed points, instead of vertices:
+                the closest points of both bodies, which may lie between vertices.
+
+        Raises:
+            SceneError: An argument is invalid.
         """
         if isinstance(b, VertexSet | Body):
             self._vertices(b)
@@ -66,11 +73,16 @@ class WithTies(ABC):
         stiffness: ArrayLike,
         rest_length: ArrayLike | None = None,
     ) -> None:
-        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
+        """Add springs from vertices a to b with energy ½ k (l - L)² each, l their length.
 
-        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
-        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
-        at rest.
+        Args:
+            a: Vertices, or a body.
+            b: The same number of vertices, paired in order, or fixed points (3,) or (k, 3) [m].
+            stiffness: k [N/m], one number or one per spring.
+            rest_length: L [m], one number or one per spring. Default: length at rest.
+
+        Raises:
+            SceneError: An argument is invalid.
         """
         if isinstance(b, VertexSet | Body):
             b = self._vertices(b)
@@ -86,23 +98,39 @@ class WithTies(ABC):
         stiffness: float | None = None,
         ramp: AnyRamp | None = None,
     ) -> None:
-        """A cable, or tendon, through points (k, 3) [m] of a body: the nearest of these vertices at rest, in
-        the order of the points. It slides through them without friction, and only pulls.
+        """Add a cable (tendon) through body points.
 
-        tension [N]: the energy T Σ ℓ of all segments; ramp: what part of it acts when. Or length [m]: the
-        energy ½ k (Σ ℓ - L)² where it is taut, with stiffness k [N/m]; ramp: how much of the way from its
-        length at rest to this one is gone when.
+        It slides through its points without friction and only pulls. A tension T has the energy T Σ ℓ, summed
+        over the segments; a length L has the energy ½ k (Σ ℓ - L)² while the cable is taut.
+
+        Args:
+            vertices: Vertices that the cable may lead through, or a body.
+            points: (k, 3) points [m] in order; the cable leads through the vertices nearest to them at rest.
+            tension: T [N], or give `length`.
+            length: L [m].
+            stiffness: k [N/m] of a cable with a length.
+            ramp: Fraction over time of the tension, or of the change from the rest length to `length`.
+
+        Raises:
+            SceneError: An argument is invalid, or a point is far from all vertices.
         """
         chosen = self._vertices(vertices)
         self.cables.append(tendon(chosen, points, tension, length, stiffness, ramp))
 
     def add_term(self, make: TermMaker) -> None:
-        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
-        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
+        """Add a user-defined term with stencils over scene vertices.
+
+        Args:
+            make: Function of the rest positions (n, 3) [m] of all vertices that returns the term. Vertices of
+                a body are `body.vertices`.
+
+        Raises:
+            SceneError: `make` is not callable.
+        """
         if not callable(make):
             raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
         self.further.append(make)
 
     @abstractmethod
     def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
-        """Those that are chosen, of a body of this scene."""
+        """Return the selected vertices; refuse bodies of other scenes."""

@@ -1,4 +1,4 @@
-"""Files of TOML, read; what is no such file is refused with its path."""
+"""Reading of TOML files; errors name the path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from supple.input_files import InputFileError, read_text
 
 
 def read_toml(path: Path, what: str, refused: Callable[[list[str]], Exception]) -> dict[str, Any]:
-    """The tables of a file that should be a `what`, or the error that `refused` makes of a sentence."""
+    """Read tables from a TOML file.
+
+    Args:
+        path: Path of the file.
+        what: Name of the expected kind of file, for messages.
+        refused: Makes the exception from a list of messages.
+    """
     try:
         return tomllib.loads(read_text(path))
     except FileNotFoundError:
@@ -26,12 +32,12 @@ def read_toml(path: Path, what: str, refused: Callable[[list[str]], Exception]) 
         raise refused([f"{path}: brackets are nested too deeply for a {what}."]) from None
     except tomllib.TOMLDecodeError as error:
         raise refused([f"{path}: this is not TOML: {error}."]) from error
-    except ValueError:  # Python converts no number of so many digits
+    except ValueError:  # the number has more digits than Python converts
         raise refused([f"{path}: {_too_long_number(path)}."]) from None
 
 
 def _too_long_number(path: Path) -> str:
-    """Which line has a whole number that Python refuses to convert."""
+    """Locate the line with an integer beyond Python's conversion limit."""
     most = sys.get_int_max_str_digits()
     number = re.compile(rf"(?:\d_?){{{most + 1},}}")
     lines = [k for k, line in enumerate(read_text(path).splitlines(), start=1) if number.search(line)]

@@ -1,9 +1,9 @@
-"""Tractions that turn with the surface they act on, and grow with its area.
+"""Follower loads: tractions that rotate with a surface and scale with its area.
 
-Such forces have no energy where the surface is open: what work they do depends on the way. While a step is
-solved for they stay, as dead loads do, with an energy of their own; whenever all forces balance they are
-turned to where the surface is, until that changes nothing. The next forces come from the last few by
-Anderson's rule [1965], so that also slender bodies, which turn a lot under a small change, converge.
+On an open surface these forces have no energy: their work depends on the path. During a solve they are
+constant, like dead loads, with an energy of their own. Whenever all forces balance, they are updated to the
+current surface, until an update changes nothing. The next forces follow from the last few by Anderson
+acceleration [1965], so that slender bodies, which rotate far under a small change of load, converge as well.
 """
 
 from __future__ import annotations
@@ -21,19 +21,25 @@ from supple.scene.ramps import AnyRamp, fraction_at
 from supple.terms import Pull, Term
 
 LOOKS = 200
-"""Iterations after which forces are turned where a solver does not balance them before."""
+"""Iterations after which forces are updated, if the solver has not balanced them before."""
 
 CLOSE = 1e-6
-"""Part of all forces that they may differ by from those of the surface as it is."""
+"""Tolerance of the forces relative to those on the current surface."""
 
 WINDOW = 5
-"""How many of the last forces count."""
+"""Largest number of previous forces in Anderson acceleration."""
 
 
 @dataclass(frozen=True, eq=False)
 class FollowingTraction:
-    """Forces per area (k, 3) [Pa] on triangles (k, 3) of a body at rest. Each turns with its triangle, and
-    acts on the area that this has."""
+    """Tractions that rotate with triangles and act on current areas.
+
+    Attributes:
+        body: Loaded body.
+        triangles: (k, 3) triangles of the body.
+        traction: (k, 3) forces per area at rest [Pa].
+        ramp: Fraction of the tractions over time.
+    """
 
     body: Body
     triangles: np.ndarray
@@ -42,11 +48,11 @@ class FollowingTraction:
 
     @cached_property
     def vertices(self) -> np.ndarray:
-        """(m,) those of the triangles, within the body."""
+        """(m,) triangle vertices, numbered within the body."""
         return np.unique(self.triangles)
 
     def forces(self, x: np.ndarray) -> np.ndarray:
-        """(m, 3) [N] on the vertices, for all points of the body at x (n, 3) [m]."""
+        """Return forces (m, 3) [N] on `vertices` for positions x (n, 3) [m] of all vertices of the body."""
         local = np.einsum("kji,kj->ki", frames(self.body.points, self.triangles), self.traction)
         turned = np.einsum("kij,kj->ki", frames(x, self.triangles, like=self.body.points), local)
         third = np.linalg.norm(area_vectors(x, self.triangles), axis=1, keepdims=True) / 3
@@ -56,12 +62,12 @@ class FollowingTraction:
         return total[self.vertices]
 
     def term(self, positions: np.ndarray) -> Pull:
-        """As it is at rest."""
+        """Build a constant force term from rest tractions."""
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
         return Pull(ids, self.forces(self.body.points), len(ids))
 
     def follower(self, index: int) -> tuple[int, Turning]:
-        """Who turns the term of this number."""
+        """Return (index, updater) of the term."""
         return index, Turning(index, self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -70,7 +76,7 @@ class FollowingTraction:
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """Turns forces with their surface."""
+    """Updates follower loads to the current surface."""
 
     index: int
     load: FollowingTraction
@@ -96,8 +102,15 @@ class Turning:
 
 
 def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) -> np.ndarray:
-    """From the last forces and what each of them lacked, what the next ones should be: those that would lack
-    least if all this were linear."""
+    """Extrapolate the next forces by Anderson acceleration.
+
+    Args:
+        tried: Previous forces (m, 3) [N] with their residuals (m, 3) [N].
+        wanted: (m, 3) forces on the current surface [N].
+
+    Returns:
+        Forces (m, 3) [N] with the smallest residual of a linear model.
+    """
     forces, lacks = (np.array([each[k].ravel() for each in tried]) for k in (0, 1))
     if len(tried) < 2:
         return wanted
@@ -107,9 +120,15 @@ def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) 
 
 
 def frames(x: np.ndarray, triangles: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
-    """(k, 3, 3) rotations whose columns are two directions in each triangle and its normal. like: points at
-    which the first two are along the edges by rule; they turn to x as the triangle does on the whole (by the
-    rotation nearest to its deformation), so that shear does not favour an edge."""
+    """Return triangle frames (k, 3, 3): columns are two tangents and the normal.
+
+    Args:
+        x: Positions of the points [m].
+        triangles: (k, 3) triangles.
+        like: Reference positions [m], at which the first direction is along the first edge. From there the
+            directions rotate by the rotation nearest to the deformation of the triangle, so that shear does
+            not favor an edge. Default: the first direction is along the first edge at x.
+    """
     a, b, c = np.moveaxis(x[triangles], 1, 0)
     normal = _unit(np.cross(b - a, c - a))
     first = _unit(b - a)
@@ -129,7 +148,7 @@ def frames(x: np.ndarray, triangles: np.ndarray, like: np.ndarray | None = None)
 
 
 def _in_plane(x: np.ndarray, triangles: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """(k, 2, 2) the two edges from the first corner, in the first two axes."""
+    """Return the two edges from the first corner in the first two axes, as columns (k, 2, 2)."""
     a, b, c = np.moveaxis(x[triangles], 1, 0)
     return np.einsum("kij,kim->kjm", axes[:, :, :2], np.stack([b - a, c - a], axis=2))
 

@@ -1,4 +1,4 @@
-"""Variations of a scene: other pins, loads, materials or starts for the same bodies."""
+"""Scene variations: changed pins, loads, materials or initial positions of the same bodies."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ Vertices = VertexSet | Body
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """How one of many equilibria differs from the scene; what is not given is as in the scene.
+    """Changes that define one of many equilibria; omitted arguments keep scene values.
 
-    time: when to take the scene's own motions and loads [s], at their end unless given. pins: vertices that
-    the scene pins, with a motion, taken at that time, or positions (k, 3) [m]. forces: forces [N] in addition
-    to the scene's, (3,) in total or (k, 3). gravity (3,) [m/s²]. materials: other parameters of the same kind
-    of material for a body or one of its regions. start: positions (n, 3) [m] to begin from.
+    Args:
+        time: Time [s] of the scene's own motions and loads. Default: their final state.
+        pins: Pinned vertices with a motion, evaluated at `time`, or with positions (k, 3) [m].
+        forces: Vertices with forces [N] in addition to those of the scene, a total (3,) or (k, 3).
+        gravity: Acceleration (3,) [m/s²].
+        materials: Bodies or regions with other parameters of the same class of material.
+        start: Initial positions (n, 3) [m].
     """
 
     time: float = np.inf
@@ -53,8 +56,17 @@ class Variation:
 def conditions(
     scene: Scene, model: Model, variation: Variation, support: Support | None = None
 ) -> Conditions:
-    """What a variation means for the scene's model. support: what holds the scene's parts, where that is
-    known."""
+    """Convert a variation to model conditions.
+
+    Args:
+        scene: The scene.
+        model: Its model.
+        variation: The variation.
+        support: Support of the scene's parts, if it is known.
+
+    Raises:
+        SceneError: The variation is invalid, or its forces have no equilibrium.
+    """
     if not isinstance(variation, Variation):
         raise SceneError(f"A variation is a supple.Variation(...); got {shown(variation)}.")
     for name in ("pins", "forces", "materials"):
@@ -80,8 +92,11 @@ def conditions(
 
 
 def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float) -> Conditions:
-    """Conditions at a fraction of all loads and motions of a variation: motions and ramps are at that part of
-    their time, constant loads and positions of pins at that part of the way."""
+    """Return conditions at a fraction of all variation loads and motions.
+
+    Motions and ramps are at this fraction of their time. Constant loads, and pins with given positions, are
+    at this fraction of their change.
+    """
     time = part * (variation.time if np.isfinite(variation.time) else model.duration)
     there, begin = replace(variation, time=time), model.prescribed(0.0)
     pins: dict[Vertices, Any] = {}
@@ -108,9 +123,15 @@ def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float
 
 
 def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray | None = None) -> Conditions:
-    """What is different from one scene to another of the same bodies that are held at the same vertices:
-    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, and mass
-    (n,) [kg], if they are known."""
+    """Return conditions of a scene that shares bodies and constrained vertices with a model.
+
+    These are final positions of pins, forces and materials.
+
+    Args:
+        scene: The scene.
+        holding: Merged Dirichlet conditions of the pins, if they are known.
+        mass: (n,) vertex masses [kg], if they are known.
+    """
     if mass is None:
         mass = np.concatenate([body.masses for body in scene.bodies])
     prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
@@ -126,8 +147,17 @@ def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray
 
 
 def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: float) -> np.ndarray:
-    """Where the pinned vertices are at a time [s], (k, 3) [m]: some have another motion or other positions
-    than in the scene."""
+    """Return positions (k, 3) [m] of the constrained vertices at a time [s].
+
+    Args:
+        scene: The scene.
+        model: Its model.
+        pins: Vertices with another motion or other positions than in the scene.
+        time: Time [s].
+
+    Raises:
+        SceneError: The scene does not pin a vertex, or positions are not finite.
+    """
     positions = model.prescribed(time).copy()
     for chosen, target in pins.items():
         on = _in_scene(scene, chosen)
@@ -138,7 +168,7 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
                 "does not pin; pin them with scene.pin(...), so that the free vertices are always the same."
             )
         place = np.searchsorted(model.pinned, on.vertices)
-        with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
+        with np.errstate(all="ignore"):  # non-finite positions are refused below
             moved = target(on.points, time) if callable(target) else target
         name = f"where the pins of {on.body.name!r} arrive"
         positions[place] = finite_rows(name, moved, len(on), SceneError)
@@ -146,7 +176,7 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
 
 
 def forces_on(scene: Scene, model: Model, forces: Mapping[Vertices, ArrayLike]) -> np.ndarray:
-    """Forces (n, 3) [N] on all vertices, from those on some: (3,) in total or (k, 3)."""
+    """Return vertex forces (n, 3) [N] from totals (3,) or forces (k, 3) on vertex sets."""
     loaded = replace(scene)
     loaded.bodies = scene.bodies
     for chosen, force in forces.items():
@@ -174,7 +204,7 @@ def _gravity(scene: Scene, variation: Variation) -> Gravity:
 
 
 def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:
-    """One for each term that has one: those of bodies, then those of creases, which stay as they are."""
+    """List term materials: first all bodies, then creases, which do not change."""
     if not variation.materials and not scene.varied:
         return None
     parts = [part for body in scene.bodies for part in (body, *body.parts)]
@@ -205,7 +235,7 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
 
 
 def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
-    """The material of a body or one of its portions, whose arrays may be for the cells of the body."""
+    """Return the material of a body or portion, restricted to the cells of a portion."""
     material = changed.get(part.name)
     if material is None:
         return part.material

@@ -1,4 +1,4 @@
-"""Parameters of materials that vary in time."""
+"""Material parameters that vary in time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from supple.scene.ramps import AnyRamp, Ramp, check_ramp, fraction_at
 from supple.scene.regions import Portion
 
 Part = Body | Portion
-"""What has one material."""
+"""A body or portion, with one material."""
 
 
 @dataclass(frozen=True, eq=False)
 class Varied:
-    """A parameter of a body's material, of whose value a ramp says what part it has at a time."""
+    """Material parameter with a ramp over time."""
 
     body: Part
     parameter: str
@@ -33,7 +33,11 @@ class Varied:
         return self.__dict__ | {"ramp": picklable(self.ramp, whose, "ramp")}
 
     def changed(self, material: Material, t: float) -> Material:
-        """The material as it is at a time [s]."""
+        """Return the material at time t [s].
+
+        Raises:
+            SceneError: The parameter is out of its bounds at this time.
+        """
         fraction = fraction_at(self.ramp, t)
         if fraction == 1:
             return material
@@ -51,7 +55,7 @@ class Varied:
 
 
 def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
-    """What `Scene.vary` describes."""
+    """Build the variation that `Scene.vary` describes."""
     material, kind = body.material, type(body.material).__name__
     declared = {p.name: p for p in material.parameters}
     if not isinstance(parameter, str) or parameter not in declared:
@@ -79,21 +83,26 @@ def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
 
 
 def check_varied(each: Varied, body: Part, times: list[float]) -> None:
-    """Refuse a ramp that leads a parameter of a body out of its bounds: where the ramp has times of its own
-    there, else at these [s]."""
+    """Refuse ramps that violate parameter bounds.
+
+    Args:
+        each: The parameter with its ramp.
+        body: Body or portion with the material.
+        times: Times to check [s], for functions of the user; a `Ramp` is checked at its own times.
+    """
     for t in each.ramp.times if isinstance(each.ramp, Ramp) else times:
         each.changed(body.material, float(t))
 
 
 @dataclass(frozen=True, eq=False)
 class VaryingMaterial:
-    """t -> the one material of several bodies at a time [s]."""
+    """Merged body material as a function of time t [s]."""
 
     bodies: tuple[Part, ...]
     varied: tuple[Varied, ...]
 
     def fractions(self, t: float) -> tuple[float, ...]:
-        """What part each parameter that varies has of its value."""
+        """Return parameter fractions at time t [s]."""
         return tuple(fraction_at(each.ramp, t) for each in self.varied)
 
     def __call__(self, t: float) -> Material:
@@ -108,8 +117,15 @@ class VaryingMaterial:
 
 
 def merged_material(bodies: list[Part], apart: bool = False) -> Any:
-    """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
-    value for each cell; apart: also where they have the same, as what varies may differ later."""
+    """Merge materials of several bodies.
+
+    A parameter is uniform if all bodies have the same value, otherwise it has one value per cell.
+
+    Args:
+        bodies: Bodies or portions with the same class of material.
+        apart: True for one value per cell even if bodies have the same value, since varying parameters may
+            differ later.
+    """
     materials = [by_element(body.material, body.n_cells) for body in bodies]
     if len(bodies) == 1:
         return materials[0]
@@ -126,7 +142,7 @@ def merged_material(bodies: list[Part], apart: bool = False) -> Any:
 
 
 def varying_materials(groups: list[list[Part]], varied: list[Varied]) -> dict[int, VaryingMaterial]:
-    """For each group of bodies that make one term, in which a parameter varies, its material in time."""
+    """Return time-dependent materials by group number, for groups with varying parameters."""
     found = {}
     for number, group in enumerate(groups):
         own = tuple(each for each in varied if each.body.name in {body.name for body in group})

@@ -1,4 +1,4 @@
-"""What makes solids lose energy as they deform: viscosities, and damping by Rayleigh's rule."""
+"""Viscosity and Rayleigh damping of solids."""
 
 from __future__ import annotations
 
@@ -15,21 +15,32 @@ from supple.scene.errors import SceneError
 
 
 class Viscosity(ABC):
-    """A way in which a solid resists the rate of its strain, for `Scene.add_solid(viscosity=)`. Each is a
-    potential of every step, which residuals and certificates count."""
+    """Base class of viscosity and damping models, for `Scene.add_solid(viscosity=)`.
+
+    Each is a potential of every time step, which residuals and error estimates include.
+    """
 
     drag: float = 0.0
-    """α [1/s] of the force -α m v that acts on every vertex."""
+    """α [1/s] of the force -α m v on every vertex."""
 
     @abstractmethod
     def branch(self, material: Any, name: str) -> ViscousBranch | None:
-        """For a body of a material; name: how it is called in sentences. None where strains meet nothing."""
+        """Build the viscous branch of a body, None without viscous stress.
+
+        Args:
+            material: Material of the body.
+            name: Name of the body in messages.
+        """
 
 
 @dataclass(frozen=True)
 class KelvinVoigt(Viscosity):
-    """A dashpot beside the material: S = 2η (Ė - tr(Ė)/3 I) + ζ tr(Ė) I with Green's strain E, the shear
-    viscosity η and the bulk viscosity ζ [Pa s]."""
+    """Dashpot in parallel with the material: S = 2η (Ė - tr(Ė)/3 I) + ζ tr(Ė) I, E Green's strain.
+
+    Args:
+        shear: Shear viscosity η [Pa s].
+        bulk: Bulk viscosity ζ [Pa s].
+    """
 
     shear: float
     bulk: float = 0.0
@@ -46,8 +57,13 @@ class KelvinVoigt(Viscosity):
 
 @dataclass(frozen=True)
 class Maxwell(Viscosity):
-    """A spring of Young's modulus E [Pa] and Poisson's ratio ν beside the material, with a dashpot behind it
-    that relaxes its stress as e^(-t/τ), in a time τ [s]."""
+    """Spring and dashpot in series, in parallel with the material; stress relaxes as e^(-t/τ).
+
+    Args:
+        young: Young's modulus E of the spring [Pa].
+        poisson: Poisson's ratio ν of the spring.
+        time: Relaxation time τ [s].
+    """
 
     young: float
     poisson: float
@@ -68,9 +84,15 @@ class Maxwell(Viscosity):
 
 @dataclass(frozen=True)
 class Rayleigh(Viscosity):
-    """Damping in proportion to the stiffness that the material has at rest, β [s], and to the mass, α [1/s]:
-    an oscillation of ω [rad/s] has the damping ratio ζ = β ω/2 + α/(2 ω). The part of the mass also slows
-    what moves as a whole, as a fluid around it would."""
+    """Damping proportional to rest stiffness and mass.
+
+    An oscillation of ω [rad/s] has the damping ratio ζ = β ω/2 + α/(2 ω). The mass part also slows rigid
+    motions, like a surrounding fluid.
+
+    Args:
+        stiffness: β [s].
+        mass: α [1/s].
+    """
 
     stiffness: float = 0.0
     mass: float = 0.0
@@ -93,8 +115,10 @@ class Rayleigh(Viscosity):
 
 
 def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
-    """Lamé's parameters [Pa] of a material at rest, numbers or one for each element; of one that is not the
-    same in all directions their means over these."""
+    """Return Lamé's parameters [Pa] of a material at rest, uniform or per element.
+
+    For anisotropic materials these are means over the directions.
+    """
     if hasattr(material, "mu") and hasattr(material, "lam"):
         return material.mu, material.lam
     if any(map(is_per_element, material)):
@@ -110,7 +134,7 @@ def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
 
 
 def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
-    """One or several, as a tuple."""
+    """Return viscosities as a tuple."""
     several = [given] if isinstance(given, Viscosity) else given
     if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
         raise SceneError(

@@ -1,4 +1,4 @@
-"""The tables of a scene file, one module for each kind of them; `scene.schema` has the whole.
+"""Tables of scene files, one module per subject; `scene.schema` has the complete table.
 
-Field names, defaults and descriptions in them are the format's definition.
+Field names, defaults and descriptions define the file format.
 """

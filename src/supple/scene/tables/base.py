@@ -1,4 +1,4 @@
-"""What tables of scene files are made of: numbers within limits, and choices between kinds."""
+"""Building blocks of scene tables: numbers within limits, and choices between variants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Point = Annotated[list[Coordinate], Field(min_length=3, max_length=3)]
 
 
 FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
-"""What to say of paths in a file."""
+"""Remark on file paths, appended to field descriptions."""
 
 
 def _factors(value: Any) -> Any:
@@ -67,10 +67,10 @@ NumberOrVector = Annotated[Vector | Number, BeforeValidator(_pull)]
 class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     others_call: ClassVar[dict[str, str]] = {}
-    """What other programs call a key, and the key."""
+    """Keys of other programs, mapped to the corresponding key of this table."""
 
     def given(self) -> dict[str, Any]:
-        """The keys that the file has, as arguments for a constructor."""
+        """Return the keys present in the file, as constructor arguments."""
         return {name: value for name, value in self if name in self.model_fields_set}
 
 
@@ -79,7 +79,7 @@ def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
 
 
 class Choice(Table):
-    """A table that names exactly one of several kinds, `{ kind = ... }`, and may have further keys."""
+    """A table with exactly one of several variants, `{ variant = ... }`, plus optional further keys."""
 
     model_config = ConfigDict(json_schema_extra=_require_one)
     further: ClassVar[tuple[str, ...]] = ()
@@ -99,5 +99,5 @@ class Choice(Table):
 
     @property
     def chosen(self) -> tuple[str, Any]:
-        """The kind that is named, and its value."""
+        """The named variant and its value."""
         return next((name, getattr(self, name)) for name in self.kinds() if name in self.model_fields_set)

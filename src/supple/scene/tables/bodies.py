@@ -55,12 +55,12 @@ class Solid(Body):
 
     @property
     def mass_density(self) -> float:
-        """[kg/m³]"""
+        """Mass density [kg/m³] from the file, measured material, or default, in this order."""
         known = None if "density" in self.model_fields_set else self.material.density
         return self.density if known is None else known
 
     def made_of(self, mesh: meshes.TetMesh | None) -> Material | None:
-        """The material, with its rest shape; None where it needs a mesh that could not be read."""
+        """Return the material with rest deformation; None if required mesh data could not be read."""
         material = self.material.make(mesh)
         if material is None or mesh is None:
             return material
@@ -106,7 +106,7 @@ class Cloth(Body):
         return self
 
     def made_of(self, folder: Path, mesh: meshes.TriMesh | None) -> Any:
-        """What `Scene.add_cloth` takes as membrane."""
+        """Return the `membrane` argument of `Scene.add_cloth`: material or fabric."""
         if self.fabric is None:
             assert self.membrane is not None
             return self.membrane.make(mesh)

@@ -1,4 +1,4 @@
-"""Tables of scene files that only cloth has: surfaces, regions, rest shapes and bending."""
+"""Tables of scene files for cloth only: surfaces, regions, rest shapes and bending."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Plane = Literal["xy", "yz", "zx", "yx", "zy", "xz"]
 
 
 def _as_list(value: Any) -> Any:
-    """One number of cells, or two."""
+    """Wrap a single cell count in a list."""
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -48,7 +48,7 @@ Cells = Annotated[
 
 class _Generated(Table):
     def arguments(self) -> dict[str, Any]:
-        """For the generator; one number of cells stays one."""
+        """Return mesh generator arguments; single cell counts stay numbers."""
         given = self.given()
         cells = given.get("cells", ())
         return given | ({"cells": cells[0]} if len(cells) == 1 else {})
@@ -95,7 +95,7 @@ class Pillow(Sheet):
 
 
 class Surface(Choice):
-    """Where cloth starts: a generated surface, or a file."""
+    """Initial surface of cloth: generated surface or file."""
 
     further = ("scale", "translate", "weld")
     sheet: Sheet | None = Field(None, description="A rectangle.")
@@ -128,7 +128,7 @@ class Surface(Choice):
 
 
 class ClothRegion(Table):
-    """Triangles that are of another membrane than the rest of a piece of cloth."""
+    """Triangles of cloth with a different membrane."""
 
     name: StrictStr = Field(description="How [[vary]] refers to it.")
     where: Triangles = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
@@ -146,7 +146,7 @@ class UV(Table):
 
 
 class Rest(Choice):
-    """The shape in which cloth is not stretched, where that is not the shape in which it starts."""
+    """Rest shape of cloth, if different from the initial surface."""
 
     further = ("scale",)
     uv: UV | None = Field(None, description="The uv coordinates of the surface, { uv = { scale = 1.2 } }.")
@@ -209,7 +209,7 @@ class Isometric(_Bending):
 
 
 class BendingChoice(Choice):
-    """How cloth resists being folded."""
+    """Bending model of cloth."""
 
     hinge: Hinge | None = Field(None, description="By the angles between triangles.")
     creased: Creased | None = Field(

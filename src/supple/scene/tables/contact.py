@@ -13,7 +13,7 @@ from supple.scene.tables.shapes import ShapeTable
 
 
 class RubTable(Table):
-    """Friction between two bodies that differs from that of all others."""
+    """Friction coefficients of one body pair, which override those of [contact]."""
 
     bodies: list[StrictStr] = Field(min_length=2, max_length=2, description="Their names.")
     friction: NotNegative = Field(description="Coulomb's coefficient of what sticks.")
@@ -21,7 +21,7 @@ class RubTable(Table):
 
 
 class Contact(Table):
-    """How solids see each other and themselves."""
+    """Contact between bodies, including self-contact."""
 
     method: Literal["weak", "barrier", "grid", "none"] = Field(
         "weak",
@@ -60,7 +60,7 @@ class Contact(Table):
 
 
 class Obstacle(Table):
-    """Something rigid that solids cannot enter."""
+    """A shape that bodies cannot enter."""
 
     shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")

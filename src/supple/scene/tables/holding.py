@@ -1,4 +1,4 @@
-"""Tables of what holds bodies: [[pin]], [[attach]] and [[spring]]."""
+"""Tables of supports and connectors: [[pin]], [[attach]] and [[spring]]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Axes = Annotated[
 
 
 class Pin(OnBody):
-    """Vertices whose positions are prescribed, wholly or in some directions."""
+    """Vertices with prescribed positions, optionally along selected directions only."""
 
     axes: Axes | None = Field(
         None, description='The coordinates that are held, e.g. "x" or "yz"; all of them unless given.'
@@ -49,12 +49,12 @@ class Pin(OnBody):
 
     @property
     def holds(self) -> dict[str, Any]:
-        """What it holds, as arguments of `Scene.pin`."""
+        """Constrained directions, as arguments of `Scene.pin`."""
         return self.model_dump(include={"axes", "normal", "along"})
 
 
 class Target(Naming, Choice):
-    """What vertices are attached to."""
+    """Target of an attachment."""
 
     further = ("where",)
     solid: StrictStr | None = Field(
@@ -66,7 +66,7 @@ class Target(Naming, Choice):
 
 
 class Attach(OnBody):
-    """Weak constraints (springs of zero length) between vertices and something else."""
+    """Weak constraints (springs of zero length) between vertices and another body or fixed points."""
 
     to: Target | None = Field(
         None, description="A solid, cloth or fixed points; where the vertices are at rest unless given."
@@ -90,7 +90,7 @@ class Attach(OnBody):
 
 
 class SpringEnd(Naming, Choice):
-    """What springs lead to."""
+    """Other ends of springs."""
 
     further = ("where",)
     solid: StrictStr | None = Field(
@@ -102,7 +102,7 @@ class SpringEnd(Naming, Choice):
 
 
 class Spring(OnBody):
-    """Springs from vertices to other vertices or fixed points."""
+    """Springs between vertices, or to fixed points."""
 
     to: SpringEnd = Field(description='The other ends, e.g. { solid = "lid", where = { side = "y-" } }.')
     stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")

@@ -1,4 +1,4 @@
-"""Tables of loads, and of parameters of materials that vary in time."""
+"""Tables of loads and time-dependent material parameters."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Load(OnBody):
 
 
 class Force(Load):
-    """A force."""
+    """A force on vertices."""
 
     force: Vector = Field(description="The total force [N], shared equally by the vertices.")
 
 
 class BodyForce(OfBody):
-    """A force per volume at rest, or per area of cloth."""
+    """Force per rest volume, or per rest area of cloth."""
 
     force: Vector | None = Field(None, description="[N/m³], or [N/m²] of cloth.")
     field: StrictStr | None = Field(None, description="In place of that, a field of the mesh that has it.")
@@ -50,7 +50,7 @@ class BodyForce(OfBody):
 
 
 class Traction(Load):
-    """A traction on the surface triangles whose vertices are all chosen."""
+    """Traction on surface triangles with three selected vertices."""
 
     traction: NumberOrVector = Field(
         description="Force per area [Pa], of which a number is that along the outer normals."
@@ -61,13 +61,13 @@ class Traction(Load):
 
 
 class Pressure(Load):
-    """A pressure inside a closed surface, or one that is pinned along its edges."""
+    """Pressure inside a closed surface, or inside one with pinned edges."""
 
     pressure: Number = Field(description="Outwards on the surface [Pa], wherever it turns.")
 
 
 class Cavity(Load):
-    """A closed chamber with air inside."""
+    """A closed chamber filled with gas."""
 
     pressure: Number = Field(0.0, description="Of the air inside above that outside [Pa].")
     sealed: StrictBool = Field(
@@ -78,7 +78,7 @@ class Cavity(Load):
 
 
 class Cable(Load):
-    """A cable through points of a body, at a tension or of a length."""
+    """Cable through body points with prescribed tension or length."""
 
     points: Annotated[list[Point], Field(min_length=2)] = Field(
         description="Where it leads [m]: through the nearest vertices, in this order."
@@ -91,7 +91,7 @@ class Cable(Load):
 
 
 class Wind(Table):
-    """Air that moves past bodies of a dynamic scene."""
+    """Wind in a dynamic scene."""
 
     velocity: Vector = Field(description="Of the air [m/s].")
     bodies: list[StrictStr] = Field([], description="Names of what it blows on; everything unless given.")
@@ -102,7 +102,7 @@ class Wind(Table):
 
 
 class Vary(OfBody):
-    """A parameter of a body's material that varies in time."""
+    """Material parameter that varies in time."""
 
     parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
     region: StrictStr | None = Field(None, description="The region of a solid whose material it is.")

@@ -1,4 +1,4 @@
-"""Tables of materials in scene files, made from what the materials declare."""
+"""Tables of materials in scene files, generated from the parameters that material classes declare."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from supple.scene.tables.selections import Where
 
 
 class FromField(Table):
-    """A field of the mesh in place of a value."""
+    """Mesh field that replaces a value."""
 
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
 class OrSide:
-    """Lets a selection of vertices be the name of a side, too."""
+    """Pydantic annotation that accepts side names as vertex selections."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -47,7 +47,7 @@ class OrSide:
 
 
 class Between(Table):
-    """Directions that run from one face of the body to another, solved for inside."""
+    """Direction field between two faces of a body, solved for inside."""
 
     between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
         description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
@@ -55,7 +55,7 @@ class Between(Table):
     )
 
     def directions(self, mesh: Any, name: str) -> Any:
-        """(m, 3) of the parameter of this name."""
+        """Solve for directions (m, 3) of a named parameter."""
         ends = [end.selection() for end in self.between]
         for number, end in enumerate(ends):
             if not (np.any(end(mesh.points)) if callable(end) else len(end)):
@@ -66,8 +66,10 @@ class Between(Table):
 
 
 class OrField:
-    """Lets a parameter be `{ field = "name" }`, too, and, where it is solved for, a direction, `{ between =
-    ["x-", "x+"] }`."""
+    """Pydantic annotation that additionally accepts mesh fields, `{ field = "name" }`.
+
+    If `solved` is set, a direction may also be `{ between = ["x-", "x+"] }`.
+    """
 
     table = FromField
 
@@ -96,7 +98,7 @@ KINDS: dict[str, Any] = {
     "tensor": Annotated[list[Row], Field(min_length=3, max_length=3)],
     "symmetric": Annotated[list[Row], Field(min_length=3, max_length=3)],
 }
-"""What stands in a file for parameters that are no scalars."""
+"""Types of non-scalar parameters in scene files."""
 
 
 def _annotation(parameter: Parameter) -> Any:
@@ -110,7 +112,7 @@ def _annotation(parameter: Parameter) -> Any:
 
 
 Ways = list[tuple[set[str], list[str]]]
-"""The sets of parameters that a file may give: those that it must, and all."""
+"""Accepted sets of parameters, each as (required names, all names)."""
 
 
 def _ways(kind: type[Material]) -> Ways:
@@ -119,7 +121,7 @@ def _ways(kind: type[Material]) -> Ways:
 
 
 class Parameters(Table):
-    """The parameters of a material: those that it declares, or those that it stores instead."""
+    """Material parameters, either declared or stored ones."""
 
     kind: ClassVar[type[Material]]
 
@@ -133,7 +135,7 @@ class Parameters(Table):
         return self
 
     def make(self, mesh: Mesh | None) -> Material | None:
-        """The material for a mesh; None where it needs a field of one that could not be read."""
+        """Build the material; None if required mesh data could not be read."""
         given = self.given()
         if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
             return None
@@ -143,7 +145,7 @@ class Parameters(Table):
 
 
 def _on(mesh: Any, value: Any, name: str) -> Any:
-    """What the parameter of this name is in a mesh."""
+    """Evaluate a parameter on a mesh: read fields, solve for directions."""
     if isinstance(value, FromField):
         return mesh.field(value.field)
     if isinstance(value, Between):
@@ -152,14 +154,14 @@ def _on(mesh: Any, value: Any, name: str) -> Any:
 
 
 def _as_floats(value: Any) -> Any:
-    """Numbers, and lists of them, as those have them that declare what they are."""
+    """Convert integers to floats, including nested lists; other values stay unchanged."""
     if isinstance(value, list | tuple):
         return [_as_floats(v) for v in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class MeasuredTable(Table):
-    """A material that somebody has measured; further keys are parameters to change, such as its fibre."""
+    """Measured material by name; further keys override parameters, such as fiber directions."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
@@ -175,8 +177,10 @@ class MeasuredTable(Table):
         return MEASURED[self.name].kind
 
     def given(self) -> dict[str, Any]:
-        """All parameters, numbers as floats: those of the file, else as they were measured, else the defaults
-        of the material."""
+        """Return all parameters with float values.
+
+        Values in the file take precedence over measured values, and these over the defaults of the material.
+        """
         found = {p.name: p.default for p in self.kind.parameters if p.default is not None}
         found |= MEASURED[self.name].parameters | (self.model_extra or {})
         return {name: _as_floats(value) for name, value in found.items()}
@@ -199,21 +203,21 @@ class MeasuredTable(Table):
 
 
 class MaterialChoice(Choice):
-    """What a body is made of: an energy and its parameters."""
+    """Material: energy density and parameters."""
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
 
     @property
     def density(self) -> float | None:
-        """Of one that was measured [kg/m³]."""
+        """Mass density [kg/m³] of a measured material, None for others."""
         return getattr(self.chosen[1], "density", None)
 
 
 def material_choice(
     materials: Iterable[tuple[str, type[Material]]], name: str = "Material"
 ) -> type[MaterialChoice]:
-    """The table with one key for each of these materials, so that a new one needs no change here."""
+    """Return a table with one key per material; new materials need no change here."""
     keys: Any = {
         name: (_table(kind) | None, Field(None, description=(kind.__doc__ or name).strip().split("\n")[0]))
         for name, kind in materials

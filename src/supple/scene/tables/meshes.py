@@ -1,4 +1,4 @@
-"""Tables of rest shapes of solids, and of surfaces that are shown in place of a body's own."""
+"""Tables of solid rest shapes, and of detailed surfaces for pictures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Torus(Table):
 
 
 class Mesh(Choice):
-    """The rest shape of a solid: a generated one, or a file."""
+    """Rest shape of a solid: generated mesh or file."""
 
     further = ("edge_length", "without", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
@@ -90,7 +90,7 @@ class Mesh(Choice):
         return self._cut(mesh.translated(self.translate) if any(self.translate) else mesh)
 
     def _cut(self, mesh: meshes.TetMesh) -> meshes.TetMesh:
-        """Without what is cut out."""
+        """Remove tetrahedra with centroids inside boxes of `without`."""
         if not self.without:
             return mesh
         centres = mesh.points[mesh.tets].mean(axis=1)
@@ -103,7 +103,7 @@ class Mesh(Choice):
 
 
 class Render(Table):
-    """A detailed surface that follows a body in pictures and exports."""
+    """Detailed surface that follows a body in pictures and exports."""
 
     file: StrictStr = Field(description=f"A surface file (.obj, .stl, .ply, .off). {FILE}")
     scale: Factors | None = Field(

@@ -1,4 +1,4 @@
-"""Tables of motions, and of what varies in time."""
+"""Tables of motions and ramps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Scale(Timed):
 
 
 class Keyframes(Table):
-    """Fractions of a motion, or offsets, reached at given times; linear in between."""
+    """Motion fractions or offsets at given times, linear in between."""
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": ["motion", "fractions"]}, {"required": ["offsets"]}]}
@@ -69,7 +69,7 @@ class Keyframes(Table):
 
 
 class Motion(Choice):
-    """One motion of pinned vertices."""
+    """Motion of pinned vertices or an obstacle."""
 
     translate: Translate | None = Field(None, description="Move by an offset.")
     rotate: Rotate | None = Field(None, description="Turn about an axis.")
@@ -85,12 +85,12 @@ class Motion(Choice):
 
 
 def composed(tables: list[Motion]) -> motions.Motion:
-    """The motions of a list, done in its order."""
+    """Compose motions in list order."""
     return motions.Compose(tuple(table.make() for table in tables))
 
 
 class Ramp(Table):
-    """What part of a load or parameter there is at which time; linear in between."""
+    """Fraction of a load or parameter over time, piecewise linear."""
 
     times: Numbers = Field(description="Times [s], increasing.")
     fractions: Numbers = Field(

@@ -1,4 +1,4 @@
-"""What tables share that name a body."""
+"""Base classes of tables that name a body."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from supple.scene.tables.selections import Where
 
 
 class Naming:
-    """What names a solid or cloth."""
+    """Mixin for tables that name a body."""
 
     solid: str | None
     cloth: str | None
 
     @property
     def key(self) -> str:
-        """The key that names it."""
+        """Key that names the body."""
         return "cloth" if self.cloth is not None else "solid"
 
     @property
     def body(self) -> str | None:
-        """Its name, None where it is left out."""
+        """Body name, None if omitted."""
         return self.solid if self.cloth is None else self.cloth
 
 

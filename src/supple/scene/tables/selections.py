@@ -1,4 +1,4 @@
-"""Which vertices or cells of a body a table is about."""
+"""Tables of vertex and cell selections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sphere(Table):
 
 
 class Having(Table):
-    """A field of the mesh, and what it is in a region."""
+    """Mesh field with its values in a region."""
 
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
     values: Annotated[list[Number], Field(min_length=1)] = Field(
@@ -42,7 +42,7 @@ class _Cells(Choice):
     )
 
     def make(self) -> Any:
-        """What a `Region` takes."""
+        """Return the `where` argument of a `Region`."""
         kind, value = self.chosen
         if kind == "data":
             return {value.field: value.values}
@@ -50,19 +50,19 @@ class _Cells(Choice):
 
 
 class Cells(_Cells):
-    """Which tetrahedra of a solid, at rest."""
+    """Tetrahedron selection in rest positions."""
 
     tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
 
 
 class Triangles(_Cells):
-    """Which triangles of cloth, where it starts."""
+    """Triangle selection on the initial surface."""
 
     triangles: list[Index] | None = Field(None, description="Their numbers, from 0.")
 
 
 class Where(Choice):
-    """Which vertices of a body, at rest."""
+    """Vertex selection in rest positions."""
 
     box: Box | None = Field(None, description="Vertices in an axis-aligned box.")
     sphere: Sphere | None = Field(None, description="Vertices in a sphere.")
@@ -73,7 +73,7 @@ class Where(Choice):
     all: Literal[True] | None = Field(None, description="All vertices; the same as no where at all.")
 
     def selection(self) -> Any:
-        """What `Body.where` takes."""
+        """Return the argument of `Body.where`."""
         kind, value = self.chosen
         if kind == "vertices":
             return value

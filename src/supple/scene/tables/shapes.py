@@ -1,4 +1,4 @@
-"""Shapes of obstacles in scene files."""
+"""Tables of obstacle shapes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SequenceTable(Table):
 
 
 class ShapeTable(Choice):
-    """What an obstacle looks like."""
+    """Shape of an obstacle."""
 
     plane: PlaneTable | None = Field(None, description="Everything behind a plane.")
     box: BoxTable | None = Field(None, description="A box.")

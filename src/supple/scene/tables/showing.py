@@ -1,4 +1,4 @@
-"""Tables of what is shown and written: [view] and [output]."""
+"""Tables of pictures and output files: [view] and [output]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAMERAS: dict[str, Angles] = {
 
 
 def _angles_of(camera: Any) -> Any:
-    """Angles of a camera that is given by its name; all else as it is."""
+    """Replace camera names by angles; other values stay unchanged."""
     if not isinstance(camera, str):
         return camera
     if camera not in CAMERAS:
@@ -32,13 +32,13 @@ def _angles_of(camera: Any) -> Any:
 
 
 def _or_name(schema: dict[str, Any]) -> None:
-    """Let the schema of the angles allow the names, too."""
+    """Extend the JSON schema of camera angles by the names of cameras."""
     angles = {key: schema.pop(key) for key in ("items", "maxItems", "minItems", "type")}
     schema["anyOf"] = [{"enum": list(CAMERAS)}, angles]
 
 
 class View(Table):
-    """How pictures and films show the scene."""
+    """Display settings of pictures and films."""
 
     field: StrictStr = Field(default="displacement", description="What surfaces are coloured by.")
     camera: Annotated[list[Number], Field(min_length=2, max_length=2), BeforeValidator(_angles_of)] = Field(
@@ -54,7 +54,7 @@ class View(Table):
 
 
 class Output(Table):
-    """What the files of frames have beside positions."""
+    """Quantities in frame files, in addition to positions."""
 
     fields: list[StrictStr] = Field(
         default=[], description="Of `supple list quantities`, e.g. ['von_mises', 'cauchy']."

@@ -1,4 +1,4 @@
-"""Tables of scene files that only solids have: regions of other materials, viscosity and rest shapes."""
+"""Tables of scene files for solids only: regions, viscosity and rest deformation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from supple.scene.tables.selections import Cells
 
 
 class RegionTable(Table):
-    """Tetrahedra that are of another material than the rest of a solid."""
+    """Tetrahedra of a solid with a different material."""
 
     name: StrictStr = Field(description="How [[vary]] refers to it.")
     where: Cells = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
@@ -47,7 +47,7 @@ class Rayleigh(Table):
 
 
 class ViscosityChoice(Choice):
-    """What resists the rate of strain of a solid as steps of time pass."""
+    """Viscosity or damping in dynamic scenes."""
 
     kelvin_voigt: KelvinVoigt | None = Field(None, description="A dashpot beside the material.")
     maxwell: Maxwell | None = Field(None, description="A spring with a dashpot behind it.")
@@ -68,7 +68,7 @@ RestShape = Annotated[list[Row], Field(min_length=3, max_length=3), OrField()]
 
 
 def as_grown(material: Material, swelling: Any, rest_shape: Any, mesh: meshes.TetMesh) -> Material:
-    """A material with what a file says of its rest shape, if anything."""
+    """Apply optional swelling and rest shape to a material."""
     if swelling is None and rest_shape is None:
         return material
 

@@ -1,4 +1,4 @@
-"""Tables of how a scene is solved: [solver] and [stop]."""
+"""Tables of the solution method: [solver] and [stop]."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from supple.solvers import DEFAULT_SOLVER, SOLVERS
 
 
 def _parts_of_solvers() -> dict[str, Any]:
-    """Options of solvers that are names or tables, such as the acceleration."""
+    """JSON schemas of solver components given by name or table, such as acceleration."""
     parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
     return {part: _part(part, kinds) for part, kinds in parts.items()}
 
 
 def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
-    """A name, or a table { kind = ..., option = ... }."""
+    """JSON schema of a component: name, or table { kind = ..., option = ... }."""
     types = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
     tables = [
         {
@@ -44,7 +44,7 @@ def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
 
 
 class Solver(Table):
-    """The method, and its options under their own names."""
+    """Solver name and options."""
 
     model_config = ConfigDict(extra="allow")
     method: StrictStr = Field(
@@ -65,12 +65,12 @@ class Solver(Table):
 
 
 def _limit_or_false(value: Any, validate: ValidatorFunctionWrapHandler) -> float | bool:
-    """A limit, or false for none; errors are those of the limit alone."""
+    """Accept a limit, or false for no limit; errors mention only limits."""
     return False if value is False else validate(value)
 
 
 class _FalseToo:
-    """The JSON schema of a limit that may also be false."""
+    """JSON schema of limits that accept false."""
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -79,11 +79,11 @@ class _FalseToo:
 
 
 LimitOrFalse = Annotated[Number, Field(gt=0, lt=1), WrapValidator(_limit_or_false), _FalseToo()]
-"""A tolerance between 0 and 1, or false where it is switched off."""
+"""A tolerance between 0 and 1, or false to switch it off."""
 
 
 class Stop(Table):
-    """When a solve ends: whichever comes first."""
+    """Termination criteria of a solve: the first limit reached ends it."""
 
     tolerance: LimitOrFalse | None = Field(
         default=None,

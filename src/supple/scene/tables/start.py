@@ -1,4 +1,4 @@
-"""The table [start]: where free vertices start, instead of at rest."""
+"""The table [start]: initial positions of free vertices, if not the rest positions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Flatten(Table):
 
 
 class Start(Choice):
-    """Where free vertices start, instead of at rest."""
+    """Initial positions of free vertices, if not the rest positions."""
 
     scramble: Scramble | None = Field(None, description="At random in the bounding box of the scene at rest.")
     flatten: Flatten | None = Field(None, description="In a plane.")
@@ -40,7 +40,12 @@ class Start(Choice):
     )
 
     def positions(self, model: Model, folder: Path) -> np.ndarray:
-        """(n, 3) [m]; what is pinned is left at rest. folder: that of the scene file."""
+        """Return initial positions (n, 3) [m]; constrained vertices are at rest.
+
+        Args:
+            model: Model of the scene.
+            folder: Folder of the scene file.
+        """
         positions = model.rest.copy()
         if self.file is not None:
             positions = _saved_positions(folder / self.file, positions.shape)
@@ -53,18 +58,23 @@ class Start(Choice):
         return positions
 
     def velocities(self, model: Model, folder: Path) -> np.ndarray | None:
-        """(n, 3) [m/s] that a motion starts with; None for rest. folder: that of the scene file."""
+        """Return initial velocities (n, 3) [m/s], or None for zero velocities.
+
+        Args:
+            model: Model of the scene.
+            folder: Folder of the scene file.
+        """
         return None if self.file is None else _saved_velocities(folder / self.file, model.rest.shape)
 
 
 def _saved_velocities(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The velocities in an NPZ file, whose positions have been read; None where it has none."""
+    """Read velocities from an NPZ file of initial positions; None if missing."""
     with _arrays(path) as saved:
         return _vectors(path, saved, "velocities", shape) if "velocities" in saved else None
 
 
 def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """The positions in an NPZ file, one row for each vertex of the scene."""
+    """Read positions from an NPZ file, one row per scene vertex."""
     with _arrays(path) as saved:
         if "positions" not in saved:
             raise SceneError(f"start.file: {path} has no `positions`.")
@@ -73,7 +83,7 @@ def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 @contextmanager
 def _arrays(path: Path) -> Iterator[ArrayFile]:
-    """The arrays of an NPZ file; what cannot be read is refused with its name."""
+    """Open an NPZ file; read errors become a `SceneError` with its path."""
     try:
         with open_arrays(path) as saved:
             yield saved
@@ -84,7 +94,7 @@ def _arrays(path: Path) -> Iterator[ArrayFile]:
 
 
 def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """One array of an NPZ file as finite float64; its shape is compared before it is read."""
+    """Read one NPZ array as finite float64, after checking its shape."""
     found = saved.shape(name)
     if found != shape:
         raise SceneError(
