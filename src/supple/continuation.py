@@ -39,9 +39,8 @@ class Continuation:
 
     Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
     whose solve stagnates or fails is halved and repeated from the last converged step, down to
-    `SMALLEST_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve,
-    and the time budget to all of them: each solve may take the fraction of the remaining time that its step
-    is of the remaining path.
+    `SMALLEST_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
+    The time budget applies to all of them: the remaining time is allotted in proportion to step lengths.
 
     Args:
         problem: Problem.
