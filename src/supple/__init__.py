@@ -197,7 +197,7 @@ class _Package(ModuleType):
 
 
 def _is_installed(door: str) -> bool:
-    """True if the library of a submodule in `DOORS` is installed; `data` needs none."""
+    """True if a `DOORS` submodule has its library installed; `data` needs none."""
     return door == "data" or find_spec(door) is not None
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Circumstances(TypedDict, total=False):
-    """Keywords of every function that computes: `compute`, or its fields one by one."""
+    """Keywords of computing functions: `compute` or its single fields."""
 
     compute: Compute | None
     device: str
@@ -32,7 +32,7 @@ class Circumstances(TypedDict, total=False):
 
 
 class Options(Circumstances, total=False):
-    """Keywords of every function that solves: those of `Circumstances`, and `stop` or its fields one by one.
+    """Keywords of solving functions: those of `Circumstances`, plus `stop` or its single fields.
 
     Omitted keywords take the value of the scene file, or else the default.
     """
@@ -51,7 +51,7 @@ COMPUTE = {option.name: option.default for option in fields(Compute)}
 
 
 def takes_options(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that it checks its option keywords and lists them in its signature.
+    """Decorator: check option keywords and list them in the function's signature.
 
     Unknown keywords raise a `TypeError` with a suggestion. Editors read the keywords from the type, but
     `help` and notebooks read them from the signature only.
@@ -150,7 +150,7 @@ def request(
 def resolved_stop(
     options: Options, file: SceneFile | None, solver: Solver, always_tolerance: bool = False
 ) -> Stop:
-    """Resolve the termination criteria of a call, its scene file, the solver and the defaults.
+    """Resolve termination criteria: call, scene file, solver iterations, default tolerance.
 
     Args:
         options: Keywords of the call. A `stop` replaces all other limits; single limits are combined with
@@ -182,7 +182,7 @@ def resolved_stop(
 
 
 def stop_of(options: Options, file: SceneFile | None = None) -> Stop:
-    """Limits of a call and its scene file, without defaults.
+    """Limits given by call and scene file, without defaults.
 
     A `stop` replaces all other limits; single limits are combined with those of the file.
     """
@@ -230,13 +230,13 @@ def compute_of(options: Circumstances) -> Compute:
 
 
 def _said(options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]) -> dict[str, Any]:
-    """Return the given options with these names, without those in `unless` whose value is None."""
+    """Return given options with these names; None values of names in `unless` are dropped."""
     given = {name: options[name] for name in names if name in options}
     return {name: value for name, value in given.items() if value is not None or name not in unless}
 
 
 def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
-    """Raise an error if single options are combined with the object that contains them."""
+    """Raise an error if single options accompany the object that contains them."""
     if said:
         raise ValueError(
             f"give either {name}={kind}(...) or {', '.join(said)}, not both: put all of it into the {name}"
@@ -266,7 +266,7 @@ def check_watching(
     watch: Callable[..., None] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> None:
-    """Check the history flag and callbacks before anything is built."""
+    """Validate history flag and callbacks before any set-up."""
     flag("history", history)
     for name, function in (("watch", watch), ("progress", progress)):
         if function is not None and not callable(function):

@@ -1,4 +1,4 @@
-"""Error estimates during a solve: distance to the equilibrium, and comparison with its tolerance."""
+"""Error estimates during a solve: distance to equilibrium, compared with its tolerance."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Certifying:
         self._know(there)
 
     def _know(self, balances: Mapping[int, Balance]) -> None:
-        """Estimate the errors of several batch members in one batch; a single one is estimated on demand."""
+        """Estimate errors of several batch members together; single ones are estimated on demand."""
         new = {copy: b for copy, b in balances.items() if not self._copies[copy].knows(b)}
         if len(new) > 1:
             for copy, certificate in certify_copies(self._problem, new).items():
@@ -99,7 +99,7 @@ class Certifying:
         return [copy for copy, one in found.items() if one.stable and one.worst.of_size <= self._wanted]
 
     def agrees(self, balance: Balance, copy: int = 0) -> bool:
-        """True if a state that satisfies the imbalance also satisfies the distance, as far as computable.
+        """True if a state within the imbalance tolerance also satisfies the distance tolerance.
 
         Otherwise the solver run receives a lower imbalance at which the distance may be satisfied.
         """
@@ -118,7 +118,7 @@ class Certifying:
         return False
 
     def judged(self, outcome: Outcome | None, balance: Balance, copy: int = 0) -> Outcome | None:
-        """Determine the outcome of a solve that makes no more progress.
+        """Determine the outcome of a stagnated solve.
 
         In low precision the imbalance that satisfies the distance may be unreachable, so that a stagnated
         state can still be converged.
@@ -136,7 +136,7 @@ class Certifying:
         return Outcome.CONVERGED if balanced and certificate.worst.of_size <= self._wanted else outcome
 
     def _leaves(self, copy: int) -> bool:
-        """True if the run continues from an unstable state. It may try once per energy level."""
+        """True if the run continues from an unstable state, at most once per energy level."""
         known, exact = self._copies[copy], self._run.exact
         measures, number = (self._problem.measures, copy) if exact is None else (exact.measures, 0)
         energy = measures.energy_of(number)
@@ -161,7 +161,7 @@ class Certifying:
         return dict.fromkeys(ended) | {copy: self._certify(b, copy) for copy, b in wanted.items()}
 
     def _certify(self, balance: Balance, copy: int) -> Certificate:
-        """Return the error estimate of a state, computed unless it is known already."""
+        """Return a state's error estimate, cached if already known."""
         known = self._copies[copy]
         if known.last is None or known.last[0] != balance:
             known.last = balance, certify(self._problem, copy, self._run.exact)
@@ -181,7 +181,7 @@ class Certifying:
         return [*self._too_far(copy), *dict.fromkeys(caveats)]
 
     def _too_far(self, copy: int) -> list[str]:
-        """Note for a state that satisfies the imbalance but not the distance."""
+        """Note for states within the imbalance tolerance but beyond the distance tolerance."""
         last, wanted = self._copies[copy].last, self._wanted
         if last is None or self._tolerance is None or wanted is None:
             return []

@@ -51,7 +51,7 @@ def whole_number(name: str, value: Any, *, at_least: int = 1, at_most: int = MOS
 
 
 def check_iterations(value: Any) -> None:
-    """Check a solver's `iterations`: an integer, or None if the call sets the limit."""
+    """Check a solver's `iterations`: integer, or None if set by the call."""
     if value is not None:
         whole_number("iterations", value)
 

@@ -65,7 +65,7 @@ def folds_at_vertices(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _angles(triangles: np.ndarray, x: np.ndarray) -> tuple[Edges, np.ndarray]:
-    """Edges, and the angle between the normals of the two triangles at each interior edge [degrees]."""
+    """Edges, and angles between triangle normals at interior edges [degrees]."""
     edges = Edges(triangles)
     one, other = area_vectors(x, triangles)[edges.pairs].transpose(1, 0, 2)
     across = np.linalg.norm(np.cross(one, other), axis=1)
@@ -73,7 +73,7 @@ def _angles(triangles: np.ndarray, x: np.ndarray) -> tuple[Edges, np.ndarray]:
 
 
 def _strain(body: Any, x: np.ndarray, axis: str) -> np.ndarray | None:
-    """Relative elongation along the rest direction of u or v in each triangle; None without uv."""
+    """Relative elongation along the rest direction of u or v, per triangle; None without uv."""
     if body.mesh.uv is None:
         return None
     flat = flattened(body.rest_corners)

@@ -1,4 +1,4 @@
-"""Comparison of solvers on the same step of a scene, from the same start and with the same residual."""
+"""Solver comparison: one scene step, common initial positions, common residual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ remains."""
 
 @dataclass
 class Trial:
-    """Result of one solver in a comparison.
+    """Solver run in a comparison: final positions, report, or reason for failure.
 
     Attributes:
         solver: Solver.
@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass
 class Comparison:
-    """Trials of several solvers from the same start.
+    """Comparison of several solvers from common initial positions.
 
     Attributes:
         model: Model of the scene.
@@ -77,11 +77,11 @@ class Comparison:
     trials: list[Trial]
 
     def __repr__(self) -> str:
-        """One line, whatever the number of trials; every trial has its own `repr`."""
+        """One-line summary; every trial has its own `repr`."""
         return f"<Comparison: {', '.join(trial.label for trial in self.trials)} on {self.model!r}>"
 
     def __getitem__(self, name: str) -> Trial:
-        """Return the trial with this label, or the only trial of the solver with this name."""
+        """Return the trial with this label, or a solver's only trial by solver name."""
         for names in ([t.label for t in self.trials], [t.solver.name for t in self.trials]):
             if names.count(name) == 1:
                 return self.trials[names.index(name)]
@@ -100,7 +100,7 @@ def compare(
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Run each solver on one step of a scene and record its convergence.
+    """Run each solver on one scene step and record residual, energy and inversions.
 
     A quasistatic step is the equilibrium with every motion at its end. A dynamic step is the integrator's
     step that leads to a frame, or the first of its substeps. Residual, energy and inversions are measured

@@ -39,7 +39,7 @@ class Compute:
         thread_count(self.threads)
 
     def refuse_absent(self) -> None:
-        """Check that the packages of the device are installed.
+        """Check that packages for the device are installed.
 
         Raises:
             ValueError: The device is not available.
@@ -47,7 +47,7 @@ class Compute:
         check_device(self.device)
 
     def suited_to(self, solver: Solver) -> Compute:
-        """Replace a device or precision that a solver does not support.
+        """Replace device or precision if the solver does not support it.
 
         Args:
             solver: Solver.

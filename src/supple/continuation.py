@@ -109,7 +109,7 @@ class Continuation:
                 return Fraction(1)
 
     def _solve(self, aim: Fraction) -> Report:
-        """Solve a step within its share of the remaining time."""
+        """Solve one step within its share of the remaining time budget."""
         share = self._left
         if share is not None:
             share *= float((aim - self._reached) / (1 - self._reached))
@@ -160,7 +160,7 @@ class Continuation:
         return aim, report
 
     def _accept(self, aim: Fraction) -> None:
-        """Accept a step, and double the next one up to the longest allowed step."""
+        """Accept a step; double the step length up to the longest allowed one."""
         if self._lost is not None and aim >= self._lost[0]:
             self._lost = None
         self._reached, self._stride = aim, min(2 * self._stride, self._longest)
@@ -169,7 +169,7 @@ class Continuation:
             self._state = self._problem.state
 
     def _summary(self, last: Report) -> Report:
-        """Report of the last step with the iterations and seconds of all solves."""
+        """Last step's report with summed iterations and seconds of all solves."""
         solves = self._solves
         if len(solves) == 1:
             return last
@@ -199,7 +199,7 @@ def solve_along(
     stop: Stop,
     lost: Report,
 ) -> Report | None:
-    """Repeat a failed solve in steps along a path to its conditions.
+    """Repeat a failed solve stepwise along a path to its conditions.
 
     Args:
         path: Conditions at a fraction of all loads and motions.
@@ -250,7 +250,7 @@ def act_in_part(problem: Problem, fraction: float) -> None:
 
 
 def _grows(model: Model) -> bool:
-    """True if loads or motions at a fraction of the path differ from those at its end."""
+    """True if loads or motions vary along the continuation path."""
     changes = model.varying or model.changing or model.followers or model.obstacles is not None
     moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf))
     return bool(changes) or moves or bool(np.any(model.force))

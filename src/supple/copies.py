@@ -26,7 +26,7 @@ MOST_COPIES = 65_535
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frames:
-    """One frame of all batch members of a `Stepper`.
+    """One frame of a `Stepper` batch.
 
     `len` is the batch size. Indexing returns the `Frame` of one batch member, and a slice returns a list of
     them.
@@ -79,7 +79,7 @@ class Frames:
 
 
 class Together:
-    """All batch members, or the only state, in one problem, advanced at once."""
+    """Batch advanced at once in one problem; also a single state."""
 
     def __init__(self, stepping: Stepping) -> None:
         self._stepping = stepping
@@ -95,7 +95,7 @@ class Together:
         return self._stepping.settle()
 
     def on_device(self) -> Any:
-        """Displacements in device memory, or None on the CPU."""
+        """Displacements in device memory; None on the CPU."""
         return self._stepping.problem.states.on_device()
 
     def take(self) -> list[State]:
@@ -114,12 +114,12 @@ class Together:
         return self._stepping.advance(forces, pins)
 
     def last_steps(self) -> list[Step | None]:
-        """Last step of each batch member, or None."""
+        """Last step per batch member, or None."""
         return self._stepping.last_steps()
 
     @property
     def models(self) -> list[Model]:
-        """Model of the frame for each batch member, with its contacts."""
+        """Frame model per batch member, including contacts."""
         return [self._stepping.model] * self._stepping.problem.copies
 
 
@@ -144,7 +144,7 @@ class OneByOne:
         return np.stack([state.velocities for state in self._states]).astype(float)
 
     def on_device(self) -> None:
-        """None, as the batch is not in device memory as a whole."""
+        """None: a sequential batch has no common device array."""
 
     def take(self) -> list[State]:
         """Return the states of all batch members."""
@@ -156,7 +156,7 @@ class OneByOne:
         self._stepping.begin()
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
-        """Advance all batch members, one after the other, by one frame."""
+        """Advance all batch members sequentially, each one frame further."""
         stepping, reports, index = self._stepping, [], self._stepping.index
         self._steps, self.models = [], []
         for k, state in enumerate(self._states):
@@ -172,7 +172,7 @@ class OneByOne:
         return reports
 
     def last_steps(self) -> list[Step | None]:
-        """Last step of each batch member, or None."""
+        """Last step per batch member, or None."""
         return self._steps
 
 

@@ -23,7 +23,7 @@ Pins = ArrayLike | Mapping[Vertices, Any]
 
 @dataclass(frozen=True, eq=False)
 class Driving:
-    """Converter for the inputs of a stepper.
+    """Converter of stepper inputs: forces, pin positions, states.
 
     Attributes:
         scene: Scene.
@@ -75,7 +75,7 @@ class Driving:
         return [self.rounded(sound(one, self.model)) for one in states]
 
     def rounded(self, state: State) -> State:
-        """Return a copy of a state in the working precision."""
+        """Copy a state in working precision."""
         u, v = state.displacements.astype(self.dtype), state.velocities.astype(self.dtype)
         return replace(state, displacements=u, velocities=v)
 

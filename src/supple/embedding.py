@@ -52,7 +52,7 @@ class Skin(Protocol):
 
 
 class Boundary:
-    """Boundary of a mesh without interior vertices; the whole mesh if it is a surface."""
+    """Mesh boundary without interior vertices; for surface meshes, the whole mesh."""
 
     def __init__(self, mesh: Mesh) -> None:
         self.uv = mesh.uv
@@ -260,7 +260,7 @@ class Part(Protocol):
 
 
 def skin_of(body: Part) -> Skin:
-    """Return the render surface of a body, or else its boundary."""
+    """Return a body's render surface, or else its boundary."""
     return body.skin or Boundary(body.mesh)
 
 
@@ -279,7 +279,7 @@ class Surface(NamedTuple):
 
 
 class VisibleSurface:
-    """Union of the visible surfaces of several bodies.
+    """Union of several bodies' visible surfaces.
 
     Args:
         bodies: Bodies of a scene with n vertices.
@@ -313,7 +313,7 @@ class VisibleSurface:
 
 
 def surface_of(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:
-    """Return the visible surface of a scene: render surfaces of its bodies, or else their boundaries.
+    """Return a scene's visible surface: render surfaces or else boundaries of all bodies.
 
     For many frames create a `VisibleSurface(scene.bodies)` once.
 

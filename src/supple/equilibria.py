@@ -1,4 +1,4 @@
-"""Equilibria of one scene under many variations."""
+"""Batched equilibria: one scene, many variations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def equilibria(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Result]:
-    """Compute the equilibria of a scene under many variations, in the given order.
+    """Compute equilibria of a scene, one per variation, in the given order.
 
     Results are yielded as soon as their batch is ready, so that tens of thousands need no more memory than
     one batch. Each equilibrium stops by its own tolerance and has its own report. On a CUDA device, all
@@ -91,7 +91,7 @@ def equilibria(
 
 
 def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
-    """True if batch members of a model are advanced in one batch instead of one by one.
+    """True if batch members are advanced together instead of sequentially.
 
     This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
     same stencils.
@@ -100,7 +100,7 @@ def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
 
 
 def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
-    """Add the scene file's initial positions to conditions without a start of their own."""
+    """Set the scene file's initial positions in conditions without start."""
     return replace(c, start=start) if c.start is None and start is not None else c
 
 
@@ -173,7 +173,7 @@ class Batches:
         return self._problem, chunk, reports
 
     def _along(self, copy: int, c: Conditions, lost: Report) -> Report:
-        """Repeat the failed solve of one batch member in steps along the path of its conditions."""
+        """Repeat one batch member's failed solve stepwise along the path of its conditions."""
         assert self._problem is not None
         assert c.path is not None
         problem, asked = self._problem, self._asked

@@ -86,7 +86,7 @@ def evaluation_of(
     step: Step | None = None,
     compute: Compute = DEFAULT,
 ) -> Evaluation:
-    """Evaluate a model at the end of a step.
+    """Evaluate all quantities of a model after a step.
 
     Args:
         model: Model with contacts at these positions.
@@ -184,7 +184,7 @@ def _with_obstacles(model: Model, compute: Compute) -> Problem:
 
 
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
-    """Cached problem of a model with the parameters and history variables of a step."""
+    """Cached problem with parameters and history variables of a given step."""
     problem = _problem(model, compute)
     recall(problem, model, step)
     return problem
@@ -202,7 +202,7 @@ def recall(problem: Problem, model: Model, step: Step | None) -> None:
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """Average a quantity over the cells around each vertex, without evaluating anything else.
+    """Average one cell quantity around each vertex; nothing else is evaluated.
 
     This serves pictures of a running simulation.
 
@@ -236,7 +236,7 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
 
 
 def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """`means_of` for models in which several terms share cells, so that their stresses add up first."""
+    """`means_of` for models whose terms share cells: stresses are summed first."""
     found = evaluation_of(model, positions, step)
     numbers = found.figures[:, FIGURES[figure]]
     if figure == "energy":
@@ -318,7 +318,7 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
 
 
 def _add(found: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, rows: np.ndarray) -> None:
-    """Add energies and stresses of further terms in the same cells, such as viscous stresses."""
+    """Add energies and stresses of further terms that share cells, such as viscous stresses."""
     found["element_energy"][cells] += part.element_energy[rows]
     found["piola"][cells] += part.piola[rows]
     F, P = found["deformation_gradient"][cells], found["piola"][cells]

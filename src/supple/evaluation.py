@@ -103,7 +103,7 @@ class Deformations:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pulls:
-    """Energy and force of elements without a material, such as attachments and springs.
+    """Energy and force of elements without material, such as attachments and springs.
 
     Attributes:
         vertices: (m, k) vertices of the elements.
@@ -189,7 +189,7 @@ class Evaluation(Deformations, CellFigures):
 
     @cached_property
     def obstacle_reactions(self) -> dict[str, Reaction]:
-        """Total force of each obstacle on all bodies, by its name; bodies exert the opposite on it."""
+        """Total force of each obstacle on all bodies, by obstacle name; obstacles receive the opposite."""
         found = {}
         for k, name in enumerate(self.touches.names):
             mine = self.touches.obstacle == k
@@ -215,7 +215,7 @@ class Evaluation(Deformations, CellFigures):
 
     @cached_property
     def reactions(self) -> dict[str, Reaction]:
-        """Reaction of each pin, by its name.
+        """Pin reactions by name.
 
         A vertex held by several pins counts for the one that fixes it completely, otherwise for the first.
         """
@@ -234,7 +234,7 @@ class Evaluation(Deformations, CellFigures):
         return self._energy_of(loads=False)
 
     def _energy_of(self, loads: bool) -> float:
-        """Energy of terms that are loads, such as pressure, or of all other terms [J]."""
+        """Total energy of load terms, such as pressure, or of all other terms [J]."""
         pairs = zip(self.model.terms, self.terms, strict=True)
         return float(sum(values.element_energy.sum() for term, values in pairs if term.loads is loads))
 

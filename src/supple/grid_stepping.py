@@ -163,7 +163,7 @@ class GridStepping(Stepping):
         p.remembered.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
     def _of_vertices(self, report: Report, on_grid: Problem, carried: Carried) -> Report:
-        """Complete a report with depth or gap of vertices at obstacles, and with contact forces per body.
+        """Complete a report: obstacle depth or gap of vertices, contact forces per body.
 
         Node forces are divided among embedded bodies in proportion to their masses.
         """
@@ -193,6 +193,6 @@ class GridStepping(Stepping):
 
 
 def stepping_of(problem: Problem, *options: Any, **named: Any) -> Stepping:
-    """Create the time stepping of a problem, on a grid if its model has one."""
+    """Create a problem's time stepping, grid-based if its model has a grid."""
     kind = Stepping if problem.model.grid is None else GridStepping
     return kind(problem, *options, **named)

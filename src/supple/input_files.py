@@ -41,7 +41,7 @@ class InputFileError(ValueError):
 
 
 def check_regular(path: Path) -> None:
-    """Check that a path is a regular file.
+    """Check that a path points to a regular file.
 
     Reading a pipe would block until data is written to it, and reading a device may never end.
 
@@ -101,7 +101,7 @@ class ArrayFile(Mapping[str, np.ndarray]):
         return iter(self._members)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array from its header, without reading the data."""
+        """Return an array's shape from its header, without reading data."""
         with self._opened(name) as member:
             return self._checked_header(name, member)[0]
 
@@ -131,7 +131,7 @@ class ArrayFile(Mapping[str, np.ndarray]):
             raise InputFileError(f"is damaged: {name!r} cannot be read ({error})") from error
 
     def _checked_header(self, name: str, member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Read shape and dtype, and check them against the size of the file and the available memory."""
+        """Read shape and dtype; check them against file size and available memory."""
         version = np.lib.format.read_magic(member)
         read = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

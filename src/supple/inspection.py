@@ -92,7 +92,7 @@ def _clock(scene: Scene) -> dict[str, Any]:
 
 
 def _pin(pin: Pin) -> dict[str, Any]:
-    """Summary of a pin; `holds` has axes, directions (d, 3), or a sentence if they vary over the vertices."""
+    """Pin summary; `holds` lists axes, directions (d, 3), or a sentence for varying directions."""
     return {
         "body": pin.on.body.name,
         "vertices": len(pin.on),
@@ -120,7 +120,7 @@ def _acting(body: Body, count: int, forces: np.ndarray, ramp: Any, following: bo
 
 
 def _contact(scene: Scene, model: Model) -> dict[str, Any]:
-    """Contact method and options, None for automatic values; the spacing of a grid is the actual one."""
+    """Contact method and options, None for automatic values; actual grid spacing."""
     contact = contact_of(scene.contact)
     found = {"method": contact.method, **contact.options}
     return found if model.grid is None else found | {"spacing": model.grid.spacing}
@@ -132,7 +132,7 @@ def _varied(each: Varied) -> dict[str, Any]:
 
 
 def _ramp(ramp: Any) -> Any:
-    """Times and fractions of a ramp; a sentence for a function, None without a ramp."""
+    """Ramp times and fractions; a sentence for functions, None without ramp."""
     if isinstance(ramp, Ramp):
         return {"times": list(ramp.times), "fractions": list(ramp.fractions)}
     return None if ramp is None else "a function of the time"
@@ -168,7 +168,7 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
 
 
 def _portion(part: Portion) -> dict[str, Any]:
-    """Summary of a region of a body, or of its damping."""
+    """Summary: region of a body, or damping material."""
     material = part.material
     return {
         "name": part.name,
@@ -192,7 +192,7 @@ def _parameter(material: Material, parameter: Parameter) -> dict[str, Any]:
 
 
 def _span(values: Any) -> list[float]:
-    """Minimum and maximum of a parameter, to 12 digits."""
+    """Parameter minimum and maximum, rounded to 12 digits."""
     return [float(f"{np.min(values):.12g}"), float(f"{np.max(values):.12g}")]
 
 

@@ -79,7 +79,7 @@ class Rule(ABC):
     def begin(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> np.ndarray:
-        """Velocities at the end of the first step of a motion, from the arguments of `arrive`."""
+        """Velocities after a motion's first step, from the arguments of `arrive`."""
         return self.arrive(a, before, dt)[0]
 
 
@@ -141,7 +141,7 @@ INTEGRATORS = ("backward_euler", *RULES)
 
 
 class Integrating:
-    """Time integration of a problem by a second-order rule, for all batch members at once.
+    """Second-order time integration of a problem, all batch members at once.
 
     Its arithmetic is done in float64 on the host; solves run on the problem's device.
     """
@@ -151,7 +151,7 @@ class Integrating:
         problem.loads.set_time_step(rule.inertia * dt)
 
     def look_back(self, time: float, forces: np.ndarray | None) -> None:
-        """Prepare the history variables of a step, before the problem begins it and after velocities are set.
+        """Prepare history variables for a step, after velocities are set and before the problem begins it.
 
         Args:
             time: End of the step [s].
@@ -169,7 +169,7 @@ class Integrating:
         self._begins = ~np.array(known)
 
     def pull(self, guess: str, time: float) -> None:
-        """Set the inertial target x̂ of the step that ends at a time [s], after the problem has begun it."""
+        """Set the inertial target x̂ of a step ending at `time` [s], after the problem has begun it."""
         self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
         predict_fall(self._problem, guess, time)
 
@@ -212,7 +212,7 @@ class Integrating:
 
 
 def refuse_rule(name: str, model: Model, solver: Solver) -> None:
-    """Check that a model and a solver support an integrator.
+    """Check model and solver support for an integrator.
 
     Second-order rules need smooth forces, and history variables that describe the forces.
 

@@ -16,7 +16,7 @@ LIBRARIES = ("torch", "cupy")
 def array_of(
     like: str, positions: np.ndarray | None, rest: np.ndarray, records: Any, copies: int | None = None
 ) -> Any:
-    """Return positions as an array of another library.
+    """Return positions in the array type of another library.
 
     Device displacements are shared through the CUDA array interface; otherwise the array is made from the
     host's positions.

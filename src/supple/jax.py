@@ -26,7 +26,7 @@ def equilibrium(
     complaints: list[str] | None = None,
     **given: Any,
 ) -> jax.Array:
-    """Solve for the equilibrium of a scene as a differentiable JAX function of some of its inputs.
+    """Solve for a scene's equilibrium as a differentiable JAX function of selected inputs.
 
     It works under jit, grad and vmap. Under vmap, the whole batch is solved in one call, and up to 64 batch
     members are differentiated together. Gradients are first-order, in reverse mode only. Everything is
@@ -48,7 +48,7 @@ def equilibrium(
 
 
 def _flat(values: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[list[np.ndarray], tuple[int, ...]]:
-    """Merge the batch axes of vmap into one leading axis; return the arrays and the shape of these axes."""
+    """Merge vmap's batch axes into one leading axis; return arrays and the shape of these axes."""
     arrays = [np.asarray(value, float) for value in values]
     lead = arrays[0].shape[: arrays[0].ndim - len(shapes[0])]
     return [array.reshape(-1, *shape) for array, shape in zip(arrays, shapes, strict=True)], lead
@@ -60,7 +60,7 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
     dtype = jnp.zeros(0).dtype
 
     def told(found: Any) -> Any:
-        """Return a result, or None for an error, which is recorded: callbacks must not raise."""
+        """Return a result; record errors and return None for them, since callbacks must not raise."""
         if isinstance(found, Exception) and complaints is not None:
             complaints.append(str(found))
         return None if isinstance(found, Exception) else found
@@ -73,7 +73,7 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
             return [told(error)] * count
 
     def filled(found: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
-        """Stack arrays of a shape, with NaN for missing ones."""
+        """Stack arrays; missing ones become NaN."""
         every = [np.full(shape, np.nan) if array is None else array for array in found]
         return np.reshape(every, (*lead, *shape)).astype(dtype)
 
@@ -114,7 +114,7 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
 
 
 def _once(function: Any) -> Any:
-    """Make a part of a gradient raise an error if it is differentiated again."""
+    """Wrap a gradient function so that differentiating it again raises an error."""
     wrapped = jax.custom_jvp(function)
 
     @wrapped.defjvp  # type: ignore[untyped-decorator]

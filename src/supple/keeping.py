@@ -19,7 +19,7 @@ MOST = 4
 
 @dataclass
 class _Kept:
-    """Cached problem with the key for which it was made."""
+    """Cached problem with its key: kind, model, compute settings."""
 
     kind: str
     model: Model
@@ -31,7 +31,7 @@ _known: deque[_Kept] = deque(maxlen=MOST)
 
 
 def kept(kind: str, model: Model, compute: Compute, make: Callable[[], Problem]) -> Problem:
-    """Return the cached problem of a model, or create it.
+    """Return a model's cached problem, or create it.
 
     A problem whose model differs only in dynamic terms, such as contacts, is reused with the terms of this
     model.

@@ -21,7 +21,7 @@ MODEL, PER_NUMBER = 550, 105
 def refuse_too_many(
     vertices: float, count: float, kind: str, solved: bool = False, cells: str = "tetrahedra"
 ) -> None:
-    """Check that a generated mesh fits into memory, before it is made.
+    """Check memory requirements of a generated mesh before its creation.
 
     Args:
         vertices: Number of vertices.
@@ -43,7 +43,7 @@ def refuse_too_many(
 
 
 def refuse_large_problem(elements: int, number: int) -> None:
-    """Check that a problem fits into memory, before it is set up.
+    """Check memory requirements of a problem before its set-up.
 
     Args:
         elements: Number of elements.
@@ -66,7 +66,7 @@ def _refuse(needed: float, what: str) -> None:
 
 
 def available(root: Path = Path("/")) -> float | None:
-    """Memory that this process may still use [bytes].
+    """Memory still available to this process [bytes].
 
     It is the minimum of the machine's available memory, the limits of its control groups (cgroups), and the
     process's own limit.
@@ -82,7 +82,7 @@ def available(root: Path = Path("/")) -> float | None:
 
 
 def say_bytes(count: float) -> str:
-    """Format a number of bytes, such as 1.2 GB."""
+    """Format a byte count: 1.2 GB."""
     for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"
@@ -90,7 +90,7 @@ def say_bytes(count: float) -> str:
 
 
 def say_count(count: float) -> str:
-    """Format a count, such as 12,345 or 1e+20."""
+    """Format a count: 12,345 or 1e+20."""
     return f"{count:,.0f}" if count < 1e15 else f"{count:.0e}" if math.isfinite(count) else "infinitely many"
 
 
@@ -139,7 +139,7 @@ def _of_process(root: Path) -> Iterator[float]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Lines of a file, none if it cannot be read."""
+    """Lines of a text file; empty list if unreadable."""
     try:
         return path.read_text().splitlines()
     except OSError:
@@ -147,12 +147,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def _table(path: Path) -> dict[str, int]:
-    """Integers of a file with a name and a number per line."""
+    """Integers by name from a file with one name and number per line."""
     rows = [line.split() for line in _lines(path)]
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
 
 
 def _number(path: Path) -> int | None:
-    """The integer that a file consists of; None for "max"."""
+    """Parse a file that consists of one integer; None for "max"."""
     text = "".join(_lines(path)).strip()
     return int(text) if text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""Lowest eigenmodes of the Hessian at an equilibrium, which show how close it is to buckling."""
+"""Lowest Hessian eigenmodes at an equilibrium; small eigenvalues indicate imminent buckling."""
 
 from __future__ import annotations
 

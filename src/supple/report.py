@@ -15,7 +15,7 @@ from supple.words import counted
 
 
 class Outcome(Enum):
-    """Outcome of a solve; the value is the sentence shown to the user."""
+    """Solve outcome; its value is the sentence shown to users."""
 
     CONVERGED = "Converged: the imbalance is below the tolerance."
     BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
@@ -41,7 +41,7 @@ class Outcome(Enum):
 
     @property
     def ok(self) -> bool:
-        """True if the solve reached its tolerance, or had none to reach."""
+        """True if the solve reached its tolerance, or ran to completion without one."""
         return self in (Outcome.CONVERGED, Outcome.COMPLETED)
 
     def sentence(self, inverted: str = "", far: bool = False) -> str:
@@ -68,7 +68,7 @@ the residual forces are a hundredth of the acting forces."""
 
 
 def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
-    """Notes on the visible effect of a time step that ended far from equilibrium, and on remedies.
+    """Notes about a time step that ended far from equilibrium: visible effect and remedies.
 
     Args:
         report: Report of the step.
@@ -121,7 +121,7 @@ class History:
         self.energy.append(energy)
 
     def go_on(self, further: History) -> None:
-        """Append the history of a solve that continued from the end of this one, without its first entry.
+        """Append a continued solve's history without its first entry.
 
         Args:
             further: History of the continued solve.
@@ -225,7 +225,7 @@ class Report:
 
     @property
     def far(self) -> bool:
-        """True if a solve without a tolerance ended with an imbalance above 1e-2."""
+        """True if a solve without tolerance ended with imbalance above 1e-2."""
         return self.outcome is Outcome.COMPLETED and self.imbalance > FAR_IMBALANCE
 
     @property
@@ -246,11 +246,11 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        """Outcome as a sentence, with the number of inverted elements."""
+        """Outcome sentence, including the number of inverted elements."""
         return self.outcome.sentence("".join(self._inversions()), self.far)
 
     def _inversions(self) -> list[str]:
-        """Number of inverted elements in words, if there are any."""
+        """Inverted element count in words; empty without inversions."""
         return [counted(self.inverted, "inverted element")] if self.inverted else []
 
     def to_dict(self) -> dict[str, Any]:

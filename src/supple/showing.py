@@ -40,7 +40,7 @@ def picture(
     names: bool | None = None,
     model: Scene | Model | None = None,
 ) -> Path | np.ndarray:
-    """Draw a result or frame as a PNG file, or as an image array.
+    """Draw a result or frame and write a PNG file, or return an image array.
 
     Args:
         result: Result of `equilibrium`, frame of `simulate` or of a stepper; a run of `open_run`, whose last
@@ -164,7 +164,7 @@ def export(
     *,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
-    """Export the initial state, as frame 0, and all frames of a results folder.
+    """Export initial state (frame 0) and all frames from a results folder.
 
     Nothing is simulated. For an unfinished run, the complete frames are exported.
 
@@ -211,7 +211,7 @@ def report_page(results: Any, path: PathLike | None = None) -> Path:
 
 
 def _run(source: Any) -> SavedRun | None:
-    """Return the source if it is a run; its class is imported by `open_run` only."""
+    """Return the source if it is a saved run, otherwise None; only `open_run` imports the class."""
     saved = sys.modules.get("supple.runs.saved")
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
@@ -302,7 +302,7 @@ class _Shapes(Sequence[Any]):
 
 
 def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
-    """Shapes of a film, their model, and the time between them [s]."""
+    """Film shapes, their model, and the time step between them [s]."""
     if (run := _run(frames)) is not None:
         return run.shapes(), run.model, run.file.scene.dt
     wanted = "a film needs at least one frame, such as supple.simulate(scene) gives"
@@ -343,6 +343,6 @@ def _text(name: str, value: Any) -> str | None:
 
 
 def _warn(sentence: str | None) -> None:
-    """Issue a warning, unless there is nothing to say."""
+    """Issue a warning unless the sentence is empty."""
     if sentence:
         warnings.warn(sentence, stacklevel=3)

@@ -87,7 +87,7 @@ class Result:
         return self.positions[body.vertices]
 
     def positions_like(self, like: str) -> Any:
-        """Return the positions as an array of another library.
+        """Return positions in the array type of another library.
 
         After a solve on a CUDA device, the array is on that device in the precision of the solve, without a
         copy through the host. On the CPU it shares memory with `positions` if the library permits it.
@@ -194,7 +194,7 @@ def equilibrium(
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Result:
-    """Solve for the positions at which all forces balance, with every motion and every load at its end.
+    """Solve for a static equilibrium, with all prescribed motions and loads at their end.
 
     Args:
         scene: Scene, scene file or model. A scene file provides the solver, start and limits that the call
@@ -350,7 +350,7 @@ def _frames(
 
 
 def frame_of(stepping: Stepping, report: Report) -> Frame:
-    """Create the frame at the current time of a time stepping; the caller may modify it."""
+    """Create the frame at the current time; the caller may modify it."""
     problem, (v, *_), (step, *_) = stepping.problem, stepping.settle(), stepping.last_steps()
     return Frame(
         problem.positions,
@@ -366,7 +366,7 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
 
 
 def sound(state: State, model: Model) -> State:
-    """Return a state after checking that it fits a model and is finite."""
+    """Validate a state: matching model size and finite values."""
     return State(
         finite_rows("displacements of the state", state.displacements, model.vertices),
         finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),

@@ -55,7 +55,7 @@ def parse_solver(text: str, idle: bool = False) -> Solver:
 
 
 def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
-    """Split an option of the solver, or of one of its components, into name and value."""
+    """Split an option, such as omega=1.7, into name and value; reject unknown names."""
     name, equals, value = setting.partition("=")
     if name not in option_names(kind) and part_with(kind, name) is None:
         known = [*option_names(kind), *_options_of_parts(kind)]
@@ -66,7 +66,7 @@ def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
 
 
 def _options_of_parts(kind: type[Solver]) -> list[str]:
-    """Names of all options of a solver's components."""
+    """Option names of all solver components."""
     every = (one for kinds in kind.parts.values() for one in kinds.values())
     return [name for one in every for name in option_names(one)]
 
@@ -87,7 +87,7 @@ def _parts(solver: Solver, foreign: dict[str, str], idle: bool) -> dict[str, dic
 
 
 def _read(kind: type, name: str, text: str) -> Any:
-    """Convert the text of an option to its value."""
+    """Convert option text to a typed value."""
     hint = get_type_hints(kind)[name]
     if text == "none" and NoneType in get_args(hint):
         return None

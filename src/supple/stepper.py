@@ -37,10 +37,10 @@ log = logging.getLogger("supple")
 class Stepper:
     """Simulation that an external loop advances step by step:
 
-            sim = supple.Stepper(scene, dt=0.01)
-            for _ in range(10):
-                frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
-                frame.positions, frame.velocities, frame.report
+        sim = supple.Stepper(scene, dt=0.01)
+        for _ in range(10):
+            frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
+            frame.positions, frame.velocities, frame.report
 
     Everything is built once, from the scene at the time of construction; a step only solves. A dynamic scene
     takes `substeps` backward Euler steps per step, each with v = (1 - damping) Δx/Δt, or those of another
@@ -161,7 +161,7 @@ class Stepper:
         return self._all_or_one(self._copies.velocities)
 
     def positions_like(self, like: str) -> Any:
-        """Return the positions as an array of another library.
+        """Return the positions in the array type of another library.
 
         If the stepper runs on a device, the array is in device memory.
 
@@ -290,10 +290,10 @@ class Stepper:
     ) -> None:
         """Replace all dynamic springs by these, with energy ½ k (l - L)² [J]:
 
-                    sim = supple.Stepper(scene, dt=0.01, springs=100)
-                    sim.set_springs([(3, 17), (4, 18)], stiffness=50.0, rest_length=0.1)
-                    sim.step()
-                    sim.set_springs([])
+            sim = supple.Stepper(scene, dt=0.01, springs=100)
+            sim.set_springs([(3, 17), (4, 18)], stiffness=50.0, rest_length=0.1)
+            sim.step()
+            sim.set_springs([])
 
         Nothing is rebuilt, as long as their number does not exceed the capacity `springs` of the stepper.
         Springs are common to all batch members, and not part of the state.
@@ -334,7 +334,7 @@ class Stepper:
         return reports
 
     def _say_changed_gravity(self) -> None:
-        """Warn once if gravity has changed since construction, which has no effect."""
+        """Warn once about a gravity change since construction, which has no effect."""
         now = tuple(np.ravel(self.scene.gravity).tolist())
         if now != self._gravity:
             log.warning(

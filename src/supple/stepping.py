@@ -23,7 +23,7 @@ from supple.stop import Stop
 
 
 class Stepping:
-    """Time stepping of a problem, for all batch members at once.
+    """Time stepping of a problem, all batch members at once.
 
     Only the first batch member is monitored and records a history.
 
@@ -86,7 +86,7 @@ class Stepping:
         return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
 
     def stand(self) -> None:
-        """Move obstacles to their positions at the time of the last frame.
+        """Move obstacles to their positions at the last frame's time.
 
         Obstacles moved by bodies are placed with the state.
         """
@@ -98,13 +98,13 @@ class Stepping:
         self._inverted = self.problem.measures.inversions().astype(int)
 
     def begin(self) -> None:
-        """Continue from the current positions and velocities of the problem."""
+        """Continue from the problem's current positions and velocities."""
         self._settled, self._interrupted = True, False
         self.problem.remembered.forget_motions(self.past)
 
     @property
     def past(self) -> str | None:
-        """Name of the integrator's history variables besides velocities, or None."""
+        """Name of the integrator's history variables, or None."""
         rule = None if self.pace.quasistatic else RULES.get(self.pace.integrator)
         return None if rule is None else rule.past
 
@@ -193,7 +193,7 @@ class Stepping:
         return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
 
     def _set_velocities(self) -> None:
-        """Compute the velocities at the end of the last step."""
+        """Compute velocities at the end of a step."""
         states, pace = self.problem.states, self.pace
         if pace.quasistatic:
             states.settle(self._before, pace.dt)
@@ -275,7 +275,7 @@ class Stepping:
         ]
 
     def _sweep(self, run: Run, iterations: int) -> int:
-        """Take a number of iterations, with the checks that the method and dynamic terms need.
+        """Run iterations, with residual checks and contact updates as required.
 
         Iterations in which prescribed motions are in progress are added.
 
@@ -297,7 +297,7 @@ class Stepping:
         return done
 
     def _take_began(self) -> float | None:
-        """Return the start of the set-up once, for the first report."""
+        """Return the set-up start time once, for the first report."""
         began, self._began = self._began, None
         return began
 
@@ -325,7 +325,7 @@ class Stepping:
 
 
 def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str, time: float) -> None:
-    """Mark frames that continue from a step that did not converge.
+    """Mark frames that continue from an unconverged step.
 
     Second-order rules continue from accelerations, which equal those of the forces only if the step
     converged. No later frame counts as converged until positions or another state are set.

@@ -23,7 +23,7 @@ def equilibrium(
     start: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:
-    """Solve for the equilibrium of a scene as a differentiable PyTorch function of some of its inputs.
+    """Solve for a scene's equilibrium as a differentiable PyTorch function of selected inputs.
 
     The solve is followed by Newton steps to about 1e-11, and differentiated once by one adjoint solve.
     Everything is computed in float64 on the host.
@@ -119,7 +119,7 @@ class _Equilibria(_Equilibrium):
 
 
 class _Pull(torch.autograd.Function):  # type: ignore[misc]
-    """Gradients of a loss with respect to the inputs of a layer, from those with respect to positions.
+    """Map loss gradients with respect to positions to gradients with respect to layer inputs.
 
     As a separate function it raises an error when differentiated again.
     """
@@ -149,7 +149,7 @@ class _Pull(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _all(found: list[Any]) -> list[Any]:
-    """Return all results, or raise the first error among them."""
+    """Return all results, or raise the first error."""
     for one in found:
         if isinstance(one, ValueError):
             raise one
@@ -163,7 +163,7 @@ def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
 
 
 def _needed(found: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
-    """Yield the required gradients with dtype and device of their inputs, None for others."""
+    """Yield required gradients with dtype and device of their inputs; None for others."""
     return (
         torch.as_tensor(g, dtype=value.dtype, device=value.device) if wanted else None
         for g, value, wanted in zip(found, values, needed, strict=True)
@@ -171,5 +171,5 @@ def _needed(found: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: t
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
-    """Copy a tensor to a float64 array on the host."""
+    """Copy a tensor to a float64 host array."""
     return tensor.detach().cpu().numpy().astype(float)
