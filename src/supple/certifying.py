@@ -20,8 +20,8 @@ CLOSER = 2.0, 10.0
 """Bounds of the factor by which the imbalance must fall before the next error estimate."""
 
 WAITING = 3
-"""Convergence checks for which converged batch members are deferred, so that error estimates are computed in
-one batch. They keep converging meanwhile."""
+"""Convergence checks for which the estimate of converged batch members is deferred, so that more of them join
+the batch. They keep converging meanwhile."""
 
 
 @dataclass

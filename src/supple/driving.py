@@ -18,7 +18,10 @@ from supple.state import State
 from supple.words import counted
 
 Forces = ArrayLike | Mapping[Vertices, ArrayLike]
+"""Forces [N] accepted by a stepper: an array, or a dictionary of vertices or bodies with forces."""
 Pins = ArrayLike | Mapping[Vertices, Any]
+"""Pin positions [m] accepted by a stepper: an array, or a dictionary of vertices or bodies with positions or
+motions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -195,7 +195,7 @@ def recall(problem: Problem, model: Model, step: Step | None) -> None:
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
     remembered = {} if step is None else dict(step.remembered)
-    for k in rubbing_terms(model):  # without a friction state of the step, that of the model
+    for k in rubbing_terms(model):  # use the model's friction state if the step has none
         rubbing: Any = model.terms[k]
         remembered = contacts_to_state(rubbing, model.rest) | remembered
     problem.remembered.put([remembered])

@@ -1,4 +1,4 @@
-"""Positions as arrays of other libraries."""
+"""Conversion of positions to arrays of PyTorch and CuPy."""
 
 from __future__ import annotations
 

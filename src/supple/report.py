@@ -149,7 +149,7 @@ class Report:
     """Report of one solve.
 
     Attributes:
-        outcome: Outcome.
+        outcome: Convergence, limit or failure that ended the solve.
         solver: Name of the solver.
         iterations: Number of iterations.
         imbalance: |r| / |s|, scale-free and between 0 and 1. r is the gradient of the (incremental) potential
@@ -232,8 +232,9 @@ class Report:
     def ok(self) -> bool:
         """True if the solve succeeded.
 
-        Its tolerance was met, or a fixed number of iterations ended with an imbalance of at most 1e-2; no
-        elements are inverted other than those at the start of the motion; and no surfaces intersect.
+        This requires three conditions: the tolerance was met, or a fixed number of iterations ended with an
+        imbalance of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces have
+        passed through each other.
         """
         passed = any(contact is not None and contact.passed for contact in (self.contact, self.met))
         return self.outcome.ok and not self.far and not passed and self.inverted <= self.inverted_before

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from supple.view.picture import Shape
 
 PathLike = str | os.PathLike[str]
+"""Path as text or path object."""
 
 
 def picture(
@@ -42,26 +43,28 @@ def picture(
 ) -> Path | np.ndarray:
     """Draw a result or frame and write a PNG file, or return an image array.
 
+    For a run of `open_run`, its scene file provides the defaults of field, camera, title, thickness and
+    names.
+
     Args:
         result: Result of `equilibrium`, frame of `simulate` or of a stepper; a run of `open_run`, whose last
             frame is drawn; a scene in its rest configuration; or positions (n, 3) [m] of a `model`.
         path: PNG file to write; None returns the image instead.
-        field: Quantity for colors: displacement, energy_density, volume_ratio, von_mises, pressure,
-            principal_stress, stretch, plastic_strain, fibre_stretch, bending_angle, weft_strain, warp_strain,
-            residual, ordering, body, or a field of your own. By default displacement, or the field of a run's
-            scene file.
-        camera: corner, front, side, back, top, or azimuth and elevation [degrees].
+        field: Quantity for colors, displacement by default: displacement, energy_density, volume_ratio,
+            von_mises, pressure, principal_stress, stretch, plastic_strain, fibre_stretch, bending_angle,
+            weft_strain, warp_strain, residual, ordering, body, or a field of your own.
+        camera: corner (default), front, side, back, top, or azimuth and elevation [degrees].
         theme: "light" or "dark".
         size: Width and height [pixels].
         title: Title.
         subtitle: Subtitle; by default a summary of the solve.
-        thickness: Factor by which the thickness of cloth is drawn, 0 for an infinitely thin surface.
-        names: Label bodies with their names.
+        thickness: Factor by which the thickness of cloth is drawn; 0 (default) draws an infinitely thin
+            surface.
+        names: Label bodies with their names, False by default.
         model: Scene or model of the given positions.
 
     Returns:
-        Path of the file, or the image (height, width, 3) as uint8. For a run, its scene file provides the
-        defaults of field, camera, title, thickness and names.
+        Path of the file, or the image (height, width, 3) as uint8.
 
     Raises:
         ValueError: An argument is unknown or out of range, or the folder does not exist.
