@@ -27,7 +27,7 @@ def of_cells(model: Model, positions: np.ndarray, name: str) -> np.ndarray:
 
 
 def bending_angle(body: Any, x: np.ndarray) -> np.ndarray:
-    """Largest dihedral angle between each triangle and its neighbors [degrees]."""
+    """Largest angle between the normals of each triangle and its neighbors [degrees]."""
     return folds(body.mesh.cells, x)
 
 
@@ -47,7 +47,7 @@ def area_ratio(body: Any, x: np.ndarray) -> np.ndarray:
 
 
 def folds(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(m,) largest dihedral angle between each triangle and its neighbors [degrees]."""
+    """(m,) largest angle between the normals of each triangle and its neighbors [degrees]."""
     edges, angle = _angles(triangles, x)
     largest = np.zeros(len(triangles))
     for side in edges.pairs.T:
@@ -56,7 +56,7 @@ def folds(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def folds_at_vertices(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(n,) largest dihedral angle at the edges of each vertex [degrees]."""
+    """(n,) largest angle between triangle normals at the edges of each vertex [degrees]."""
     edges, angle = _angles(triangles, x)
     largest = np.zeros(len(x))
     for end in edges.ends[edges.counts == 2].T:
