@@ -29,7 +29,7 @@ class CellFigures:
 
     @cached_property
     def bending_angle(self) -> np.ndarray:
-        """(m,) largest angle between normals of a triangle and its neighbors [degrees]; NaN for tetrahedra."""
+        """(m,) largest angle between normals of neighboring triangles [degrees]; NaN for tetrahedra."""
         return of_cells(self.model, self.positions, "bending_angle")
 
     @cached_property
