@@ -157,19 +157,22 @@ __all__ = [
 
 
 BY_NAME = ("inspect", "select")
-"""Public names of modules of the standard library, which `from supple import *` must not replace."""
+"""Public names that equal names of the standard library, which `from supple import *` must not replace."""
 
 DOORS = ("data", "jax", "torch")
-"""Modules that need further libraries, or much time to import."""
+"""Submodules that need optional libraries, or are slow to import."""
 
 
 class _Package(ModuleType):
-    """Loads what users ask for when they first do: the command line's help needs none of it, and numerical
-    libraries take a second. Functions are found rather than modules of the same name, such as `compare`; the
-    doors to other libraries are modules."""
+    """Package module that imports public names on first access.
+
+    The command line's help needs none of them, and importing the numerical libraries takes a second. Public
+    functions take precedence over submodules of the same name, such as `compare`; the names in `DOORS` are
+    submodules.
+    """
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # which Python itself asks for
+        if name.startswith("__"):  # requested by Python itself
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name in DOORS:
             try:
@@ -183,17 +186,18 @@ class _Package(ModuleType):
         return self.__dict__[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Ignore submodules that the import system would bind to a public name, such as `compare`."""
         if not (name in (*__all__, *BY_NAME) and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        """Public names, without doors to libraries that are not installed."""
+        """Public names, without submodules whose library is not installed."""
         own = {name for name in self.__dict__ if name.startswith("__")}
         return sorted({*own, *__all__, *BY_NAME, *filter(_is_installed, DOORS)})
 
 
 def _is_installed(door: str) -> bool:
-    """True where the library of a door can be found; `data` needs none."""
+    """True if a `DOORS` submodule has its library installed; `data` needs none."""
     return door == "data" or find_spec(door) is not None
 
 

@@ -1,5 +1,4 @@
-"""What a call asks for: a scene or a scene file, a solver or its name, when to stop, how to compute, where to
-start."""
+"""Options of public calls: scene, solver, termination criteria, compute settings and initial positions."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 class Circumstances(TypedDict, total=False):
-    """The keywords of every call that computes something: `compute`, or what it consists of, one by one."""
+    """Keywords of computing functions: `compute` or its single fields."""
 
     compute: Compute | None
     device: str
@@ -33,8 +32,10 @@ class Circumstances(TypedDict, total=False):
 
 
 class Options(Circumstances, total=False):
-    """The keywords of every call that solves something: `stop`, too, or what it consists of. What is left out
-    is what a scene file says, else the default."""
+    """Keywords of solving functions: those of `Circumstances`, plus `stop` or its single fields.
+
+    Omitted keywords take the value of the scene file, or else the default.
+    """
 
     stop: Stop | None
     tolerance: float | None
@@ -44,13 +45,23 @@ class Options(Circumstances, total=False):
 
 
 LIMITS = tuple(option.name for option in fields(Stop))
+"""Names of the limits in a `Stop`."""
 COMPUTE = {option.name: option.default for option in fields(Compute)}
+"""Default values of the fields of `Compute`, by name."""
 
 
 def takes_options(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function with `**options: Unpack[Options]`, or `Unpack[Circumstances]`, refuse other keywords by
-    a suggestion, and show these in its signature: editors find them in the type, `help` and notebooks only
-    there."""
+    """Decorator: check option keywords and list them in the function's signature.
+
+    Unknown keywords raise a `TypeError` with a suggestion. Editors read the keywords from the type, but
+    `help` and notebooks read them from the signature only.
+
+    Args:
+        function: Function with `**options: Unpack[Options]` or `Unpack[Circumstances]`.
+
+    Returns:
+        The decorated function.
+    """
     signature = inspect.signature(function)
     *named, rest = signature.parameters.values()
     hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else Circumstances)
@@ -71,7 +82,15 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """scene: with its bodies, or the model of it; file: what says the rest where the call does not."""
+    """Resolved options of one call.
+
+    Attributes:
+        scene: Scene with its bodies, or its model.
+        file: Scene file, which provides the values that the call omits; None without one.
+        solver: Solver.
+        stop: Termination criteria.
+        compute: Device, precision and threads.
+    """
 
     scene: Scene | Model
     file: SceneFile | None
@@ -80,14 +99,23 @@ class Request:
     compute: Compute
 
     def start(self, given: Any, model: Model) -> np.ndarray | None:
-        """Positions (n, 3) [m] to begin from, of the call or of the file; None for the rest positions."""
+        """Initial positions (n, 3) [m] of the call, or else of the scene file; None means rest positions."""
         if given is None and self.file is not None:
             return self.file.start_positions(model)
         return given
 
     def velocities(self, start: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
-        """Velocities (n, 3) [m/s] that a motion begins with, for the `start` of the call: the file's where
-        its positions are the start, else the scene's, which only the first frame has; None for none."""
+        """Initial velocities of a motion.
+
+        Args:
+            start: The `start` argument of the call. If None, a scene file with initial positions also
+                provides their velocities.
+            model: Model.
+            first_frame: Number of the first frame. The scene's own velocities apply to frame 1 only.
+
+        Returns:
+            (n, 3) velocities [m/s], or None.
+        """
         saved = self.file.start_velocities(model) if start is None and self.file is not None else None
         if saved is not None:
             return finite_rows("velocities", saved, model.vertices, limit=LARGEST)
@@ -97,9 +125,19 @@ class Request:
 def request(
     scene: Any, solver: Any, options: Options, always_tolerance: bool = False, models: bool = False
 ) -> Request:
-    """What a call asks for. always_tolerance: the default tolerance also holds where nothing but the solver's
-    own `iterations` limits a solve, which are a fixed number per step in motions. models: whether a model
-    serves as a scene."""
+    """Resolve the options of a call.
+
+    Args:
+        scene: Scene, scene file, or model.
+        solver: Solver, its name, or None.
+        options: Keywords of the call.
+        always_tolerance: Apply the default tolerance also if only the solver's own `iterations` limit a
+            solve; in motions these are a fixed number per step. The default distance is then added as well.
+        models: Accept a model in place of a scene.
+
+    Returns:
+        The resolved request.
+    """
     file = scene if isinstance(scene, SceneFile) else None
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
     method = method_of(solver, file)
@@ -112,21 +150,22 @@ def request(
 def resolved_stop(
     options: Options, file: SceneFile | None, solver: Solver, always_tolerance: bool = False
 ) -> Stop:
-    """When a solve ends, by the call, its scene file, the solver's iterations and the default tolerance.
+    """Resolve termination criteria: call, scene file, solver iterations, default tolerance.
 
     Args:
-        options: The keywords of the call. A `stop` is all that is said; single limits stand beside the
-            file's.
-        file: The scene file, if there is one.
-        solver: Its `iterations` are the limit where neither call nor file names a number.
-        always_tolerance: The default tolerance holds also beside the solver's own iterations alone.
+        options: Keywords of the call. A `stop` replaces all other limits; single limits are combined with
+            those of the file.
+        file: Scene file, or None.
+        solver: Solver, whose `iterations` are the limit if neither call nor file sets one.
+        always_tolerance: Apply the default tolerance also if only the solver's own iterations limit the
+            solve.
 
     Returns:
-        The limits. A limit on iterations or time comes on top of the default tolerance: only
-        `tolerance=None` in the call, or `tolerance = false` in the file, switches it off.
+        The limits. The default tolerance applies in addition to a limit on iterations or time; only
+        `tolerance=None` in the call, or `tolerance = false` in the file, disables it.
 
     Raises:
-        ValueError: The tolerance is switched off and nothing else ends the solve.
+        ValueError: The tolerance is disabled and nothing else ends the solve.
     """
     stop = stop_of(options, file)
     if options.get("stop") is not None:
@@ -143,8 +182,10 @@ def resolved_stop(
 
 
 def stop_of(options: Options, file: SceneFile | None = None) -> Stop:
-    """The limits of a call and its scene file, without defaults: a `stop` is all of them, single limits
-    stand beside those of the file."""
+    """Limits given by call and scene file, without defaults.
+
+    A `stop` replaces all other limits; single limits are combined with those of the file.
+    """
     said = _said(options, LIMITS, unless=("max_iterations", "time_budget"))
     stop = options.get("stop")
     if stop is None:
@@ -157,22 +198,25 @@ def stop_of(options: Options, file: SceneFile | None = None) -> Stop:
 
 
 def _without_tolerance(options: Options, file: SceneFile | None) -> bool:
-    """True where the call, or else the file, switches the tolerance off."""
+    """True if the call, or else the scene file, disables the tolerance."""
     if "tolerance" in options:
         return options["tolerance"] is None
     return file is not None and file.stop.tolerance is False
 
 
 def arriving(stop: Stop, options: Options, file: SceneFile | None = None) -> Stop:
-    """Of a solve for an equilibrium: with the default distance beside a tolerance, unless a distance, or a
-    whole `stop`, was said."""
+    """Add the default distance to the limits of an equilibrium solve.
+
+    Limits stay unchanged without a tolerance, or if the call or the file sets or disables the distance, or if
+    the call has a `stop`.
+    """
     said = stop.distance is not None or "distance" in options or options.get("stop") is not None
     said = said or (file is not None and file.stop.distance is False)
     return stop if said or stop.tolerance is None else replace(stop, distance=DEFAULT_DISTANCE)
 
 
 def compute_of(options: Circumstances) -> Compute:
-    """How to compute, as the call says; refuses devices that cannot be used."""
+    """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
     said = _said(options, COMPUTE, unless=("threads",))
     compute = options.get("compute")
     if compute is None:
@@ -186,12 +230,13 @@ def compute_of(options: Circumstances) -> Compute:
 
 
 def _said(options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the options with these names that are there; unless: where None says nothing."""
+    """Return given options with these names; None values of names in `unless` are dropped."""
     given = {name: options[name] for name in names if name in options}
     return {name: value for name, value in given.items() if value is not None or name not in unless}
 
 
 def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
+    """Raise an error if single options accompany the object that contains them."""
     if said:
         raise ValueError(
             f"give either {name}={kind}(...) or {', '.join(said)}, not both: put all of it into the {name}"
@@ -199,7 +244,7 @@ def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
 
 
 def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
-    """A solver, from itself or from its name; None is the file's, or the default."""
+    """Return a solver given as object or name; None means the scene file's solver, or the default."""
     if solver is None:
         return default_solver() if file is None else SOLVERS[file.solver.method](**file.solver.options)
     if isinstance(solver, str):
@@ -221,7 +266,7 @@ def check_watching(
     watch: Callable[..., None] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> None:
-    """Refuse what cannot be called, before anything is built."""
+    """Validate history flag and callbacks before any set-up."""
     flag("history", history)
     for name, function in (("watch", watch), ("progress", progress)):
         if function is not None and not callable(function):

@@ -1,4 +1,4 @@
-"""How long a sweep takes."""
+"""Benchmark of the time per solver iteration."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from supple.solvers.options import plain_options
 from supple.solving import make_problem
 
 SWEEPS = 5
-"""Sweeps per sample for solvers that look at the residual only now and then."""
+"""Iterations per sample for solvers that check the residual only every few iterations."""
 
 DT = 0.01
-"""Time step [s]: with inertia, element-wise methods need no steps of pseudo-time between their sweeps."""
+"""Time step [s]. With inertia, element-wise methods need no pseudo-time steps between their sweeps."""
 
 
 PLAIN = PBNG(acceleration=None)
-"""What a sweep costs by itself."""
+"""Default solver: plain PBNG sweeps without acceleration."""
 
 
 def sweep(
@@ -42,12 +42,28 @@ def sweep(
     threads: int | None = None,
     repeats: int = 20,
 ) -> dict[str, Any]:
-    """Milliseconds per iteration of a solver in one time step of the twisted and stretched unit block [PBNG
-    section 11.1].
+    """Measure the time per iteration of a solver in one time step of the twisted, stretched unit block.
 
-    visits: vertex-tet pairs that a sweep over the free vertices looks at. setup_seconds: mesh, model,
-    colouring and layout, without compile_seconds. imbalance: after the last sample, infinite where the solver
-    failed. Each sample begins anew, with one iteration that is not timed.
+    The block is that of [PBNG section 11.1]. Every sample restarts from the same positions, with one untimed
+    iteration first.
+
+    Args:
+        cells: Cells along each edge of the block.
+        solver: Solver or its name.
+        material: Name of the material.
+        precision: "float32" or "float64".
+        device: "cpu" or "cuda".
+        threads: Number of CPU threads, all cores by default.
+        repeats: Number of samples.
+
+    Returns:
+        Settings and measurements by name. `ms_per_sweep` is the median [ms] and `ms_min` the minimum;
+        `visits` counts (free vertex, tetrahedron) incidences; `setup_seconds` covers mesh, model, coloring
+        and layout without `compile_seconds`; `imbalance` is that after the last sample, infinite if the
+        solver failed.
+
+    Raises:
+        ValueError: An argument is unknown or out of range.
     """
     method = method_of(solver)
     kind = _known(material, MATERIALS, "material")
@@ -99,13 +115,14 @@ def sweep(
 
 
 def _known(name: str, names: Iterable[str], what: str) -> str:
+    """Return a known name, or raise an error with a suggestion."""
     if name not in names:
         raise ValueError(f"there is no {what} {name!r}; {closest(name, names)}")
     return name
 
 
 def twisted_block(cells: int, material: str) -> Model:
-    """The unit block with its left face held and its right one turned by 1 rad and pulled by 0.3 m."""
+    """Unit block with fixed left face; the right face is rotated by 1 rad and pulled by 0.3 m."""
     scene = Scene(gravity=(0, 0, 0))
     body = scene.add_solid(block(cells), MATERIALS[material].example(), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))

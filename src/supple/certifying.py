@@ -1,4 +1,4 @@
-"""When the distance to the equilibrium is computed in a solve, and whether it is small enough."""
+"""Error estimates during a solve: distance to equilibrium, compared with its tolerance."""
 
 from __future__ import annotations
 
@@ -17,18 +17,23 @@ from supple.solvers.newton_steps.gathered import room_for
 from supple.stop import Stop
 
 CLOSER = 2.0, 10.0
-"""Bounds of the factor by which the imbalance must fall before the distance is computed again."""
+"""Bounds of the factor by which the imbalance must fall before the next error estimate."""
 
 WAITING = 3
-"""Looks at which copies that have reached the imbalance wait for others, to be certified together: meanwhile
-they get closer."""
+"""Convergence checks for which the estimate of converged batch members is deferred, so that more of them join
+the batch. They keep converging meanwhile."""
 
 
 @dataclass
 class _Copy:
-    """What is known of one copy of the state: the imbalance below which it is certified again, the least
-    energy [J] at which it was found to be not stable, its last certificate and of what balance that is, and
-    whether there is none because a time budget ended."""
+    """Error estimates of one batch member.
+
+    Attributes:
+        below: Imbalance below which the error is estimated again.
+        saddle: Lowest energy at which the state was found unstable [J].
+        last: Latest error estimate, with the residual norms of its state.
+        cut_short: True if a time budget prevented the estimate.
+    """
 
     below: float = math.inf
     saddle: float = math.inf
@@ -36,13 +41,16 @@ class _Copy:
     cut_short: bool = False
 
     def knows(self, balance: Balance) -> bool:
-        """Whether there is a certificate of that very state."""
+        """True if the latest error estimate belongs to the state with these residual norms."""
         return self.last is not None and self.last[0] == balance
 
 
 class Certifying:
-    """The certificates of one solve. A copy of the state is certified when its imbalance is reached, or soon
-    after, and at the end."""
+    """Error estimates of one solve.
+
+    The error of a batch member is estimated when it reaches the tolerance of the imbalance, or soon after,
+    and at the end of the solve.
+    """
 
     def __init__(self, problem: Problem, stop: Stop, run: Run, prepared: bool = True) -> None:
         self._problem, self._run = problem, run
@@ -57,8 +65,11 @@ class Certifying:
         self._copies = [_Copy() for _ in range(problem.copies)]
 
     def see(self, balances: Balances, active: np.ndarray) -> None:
-        """Certify at once what will be asked for: copies that have reached the imbalance. Where they are few
-        and others are still on their way, they wait for these."""
+        """Estimate the errors of converged batch members in one batch.
+
+        In solves without a time budget or iteration limit, the estimate is deferred for up to `WAITING`
+        checks if only few members have converged and others are still active.
+        """
         if self._wanted is None or self._tolerance is None or len(self._copies) == 1:
             return
         imbalance = balances.imbalance
@@ -73,13 +84,14 @@ class Certifying:
         self._know(there)
 
     def _know(self, balances: Mapping[int, Balance]) -> None:
+        """Estimate errors of several batch members together; single ones are estimated on demand."""
         new = {copy: b for copy, b in balances.items() if not self._copies[copy].knows(b)}
         if len(new) > 1:
             for copy, certificate in certify_copies(self._problem, new).items():
                 self._copies[copy].last = new[copy], certificate
 
     def near(self, balances: Mapping[int, Balance]) -> list[int]:
-        """Which copies with these balances are stable, and as close to the equilibrium as wanted."""
+        """Return batch members that are stable and within the distance tolerance."""
         if self._wanted is None:
             return list(balances)
         self._know(balances)
@@ -87,8 +99,10 @@ class Certifying:
         return [copy for copy, one in found.items() if one.stable and one.worst.of_size <= self._wanted]
 
     def agrees(self, balance: Balance, copy: int = 0) -> bool:
-        """Whether a state that has reached the imbalance is as close to the equilibrium as wanted, as far as
-        that can be computed; a run is told when it is not."""
+        """True if a state within the imbalance tolerance also satisfies the distance tolerance.
+
+        Otherwise the solver run receives a lower imbalance at which the distance may be satisfied.
+        """
         if self._wanted is None:
             return True
         known = self._copies[copy]
@@ -104,9 +118,15 @@ class Certifying:
         return False
 
     def judged(self, outcome: Outcome | None, balance: Balance, copy: int = 0) -> Outcome | None:
-        """How a solve ends that makes no more progress: not at a saddle that can be left, and well where the
-        state is in balance and close enough. In a low precision, the imbalance that would tell may be out of
-        reach."""
+        """Determine the outcome of a stagnated solve.
+
+        In low precision the imbalance that satisfies the distance may be unreachable, so that a stagnated
+        state can still be converged.
+
+        Returns:
+            None at a saddle point that the method can leave; CONVERGED if imbalance and distance satisfy
+            their tolerances; otherwise the given outcome.
+        """
         if outcome is None or self._wanted is None:
             return outcome
         certificate = self._certify(balance, copy)
@@ -116,7 +136,7 @@ class Certifying:
         return Outcome.CONVERGED if balanced and certificate.worst.of_size <= self._wanted else outcome
 
     def _leaves(self, copy: int) -> bool:
-        """Whether the run goes on from a state that is not stable; it may try that once for each energy."""
+        """True if the run continues from an unstable state, at most once per energy level."""
         known, exact = self._copies[copy], self._run.exact
         measures, number = (self._problem.measures, copy) if exact is None else (exact.measures, 0)
         energy = measures.energy_of(number)
@@ -127,7 +147,7 @@ class Certifying:
     def final(
         self, ended: Mapping[int, Outcome], balances: Mapping[int, Balance]
     ) -> dict[int, Certificate | None]:
-        """Of the states in which the solves of copies have ended, with their outcomes and balances."""
+        """Error estimates of the final states of batch members, from their outcomes and residual norms."""
         exact = self._run.exact
         sound = {
             copy: balances[copy] if exact is None else exact.balance()
@@ -141,13 +161,14 @@ class Certifying:
         return dict.fromkeys(ended) | {copy: self._certify(b, copy) for copy, b in wanted.items()}
 
     def _certify(self, balance: Balance, copy: int) -> Certificate:
+        """Return a state's error estimate, cached if already known."""
         known = self._copies[copy]
         if known.last is None or known.last[0] != balance:
             known.last = balance, certify(self._problem, copy, self._run.exact)
         return known.last[1]
 
     def notes(self, copy: int = 0) -> list[str]:
-        """What is to be said of distances that are missing, or too large."""
+        """Report notes about missing or excessive error estimates."""
         if self._wanted is None:
             return []
         if self._copies[copy].cut_short:
@@ -160,7 +181,7 @@ class Certifying:
         return [*self._too_far(copy), *dict.fromkeys(caveats)]
 
     def _too_far(self, copy: int) -> list[str]:
-        """Where a distance, and no imbalance, is what was not reached."""
+        """Note for states within the imbalance tolerance but beyond the distance tolerance."""
         last, wanted = self._copies[copy].last, self._wanted
         if last is None or self._tolerance is None or wanted is None:
             return []

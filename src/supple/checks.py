@@ -1,4 +1,4 @@
-"""Checks of what a user gives. Each returns the value, or raises a sentence that says what would be right."""
+"""Validation of user arguments. Every check returns the value, or raises an error with the accepted range."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 
 SMALLEST, LARGEST = 1e-30, 1e30
-"""Numbers in SI units may be this large, and positive ones this small: then squares and products of them stay
-within float64."""
+"""Range of magnitudes in SI units. Squares and products of such numbers stay within float64."""
 
 SHORTEST, LONGEST = 1e-12, 1e12
-"""Lengths [m] may be this small and this large. A vertex that has moved a thousand times further is lost."""
+"""Range of lengths [m]. A vertex that has moved a thousand times further is lost."""
 
 MOST = 2**31 - 1
-"""The largest whole number: counts and vertex numbers of kernels have 32 bits."""
+"""Largest integer: counts and vertex numbers of kernels have 32 bits."""
 
 NUMBERS_ONLY = "iuf"
-"""Kinds of NumPy types that are numbers; text and bools are none."""
+"""Kinds of numeric NumPy dtypes; text and bool are excluded."""
 
 
 def floats(value: Any) -> np.ndarray:
-    """Numbers of any shape as float64; NaN in place of what is no number."""
+    """Convert numbers of any shape to float64; other values become a single NaN."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in NUMBERS_ONLY and not (given.dtype.kind == "O" and _plain(given)):
@@ -37,11 +36,12 @@ def floats(value: Any) -> np.ndarray:
 
 
 def _plain(given: np.ndarray) -> bool:
+    """True if an object array contains neither text nor bool nor None."""
     return not any(isinstance(item, str | bytes | bool | None) for item in given.ravel())
 
 
 def whole_number(name: str, value: Any, *, at_least: int = 1, at_most: int = MOST) -> int:
-    """One whole number in range."""
+    """Check an integer and its range."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if is_whole and at_least <= value <= at_most:
         return int(value)
@@ -51,7 +51,7 @@ def whole_number(name: str, value: Any, *, at_least: int = 1, at_most: int = MOS
 
 
 def check_iterations(value: Any) -> None:
-    """A solver's `iterations`: a whole number, or None where a call sets the limit."""
+    """Check a solver's `iterations`: integer, or None if set by the call."""
     if value is not None:
         whole_number("iterations", value)
 
@@ -65,7 +65,7 @@ def one_number(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """One finite number in range."""
+    """Check a finite number and its range."""
     numbers = floats(value)
     low, high = above if at_least is None else at_least, below if at_most is None else at_most
     if numbers.ndim == 0:
@@ -88,7 +88,7 @@ def one_number(
 
 
 def positive(name: str, value: Any, unit: str) -> float:
-    """One positive number of a unit, neither so large nor so small that its powers leave float64."""
+    """Check a positive number whose powers neither overflow nor underflow float64."""
     numbers = floats(value)
     given = float(numbers) if numbers.ndim == 0 else np.nan
     if not 0 < given < np.inf:
@@ -99,14 +99,14 @@ def positive(name: str, value: Any, unit: str) -> float:
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, and not something that merely counts as such."""
+    """Check a bool; other truthy or falsy values raise an error."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> str:
-    """One of several words."""
+    """Check a string against the known choices."""
     words = list(known)
     if isinstance(value, str) and value in words:
         return value
@@ -123,8 +123,23 @@ def finite_rows(
     copies: int | None = None,
     per: str = "vertex",
 ) -> np.ndarray:
-    """(count, 3) finite float64, one row for each vertex; the array itself where it is that already. copies:
-    how long an axis before those may be."""
+    """Check finite vectors, one per vertex.
+
+    Args:
+        name: Name of the argument, for messages.
+        values: Array-like.
+        count: Number of rows.
+        error: Class of the error.
+        limit: Largest magnitude.
+        copies: Batch size. If given, a leading batch axis of this length is accepted.
+        per: Singular name of the row's owner, for messages.
+
+    Returns:
+        (count, 3) or (copies, count, 3) float64 array. It is the array itself if that is valid already.
+
+    Raises:
+        ValueError: Shape or values are invalid; `error` is raised.
+    """
     rows = floats(values)
     shapes = [(count, 3)] if copies is None else [(count, 3), (copies, count, 3)]
     if rows.shape not in shapes:
@@ -140,7 +155,7 @@ def finite_rows(
 
 
 def a_path(value: Any, what: str) -> Path:
-    """The path of a file or folder."""
+    """Check a file or folder path."""
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{what} is needed as text or as a pathlib.Path, got {shown(value)}")
     path = Path(value)
@@ -150,7 +165,7 @@ def a_path(value: Any, what: str) -> Path:
 
 
 def each(values: Any, what: str) -> Iterator[Any]:
-    """The items of a list or of anything else that can be gone through; `what` says what it should be."""
+    """Iterate over an argument; `what` describes the expected value in the error message."""
     try:
         return iter(values)
     except TypeError:
@@ -158,8 +173,7 @@ def each(values: Any, what: str) -> Iterator[Any]:
 
 
 def items(value: Any) -> tuple[Any, ...]:
-    """What a list or anything else that can be gone through consists of; what cannot is its only item, which
-    whoever looks at items refuses."""
+    """Return the elements of an iterable; other values become a single element, rejected by later checks."""
     try:
         return tuple(value)
     except TypeError:
@@ -167,25 +181,29 @@ def items(value: Any) -> tuple[Any, ...]:
 
 
 def thread_count(value: Any) -> int | None:
-    """How many threads: None for all cores. More than the cores only wait for each other, so that beyond 64,
-    or four for each core where that is more, it is a mistake."""
+    """Check a number of threads; None means all cores.
+
+    Threads beyond the number of cores only wait for each other. The limit is 64, or four per core if that is
+    more.
+    """
     return (
         None if value is None else whole_number("threads", value, at_most=max(64, 4 * (os.cpu_count() or 1)))
     )
 
 
 def shown(value: Any, limit: int = 60) -> str:
-    """`repr` cut to a readable length."""
+    """Return `repr` cut to a readable length."""
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def listed(names: Iterable[str]) -> str:
+    """Join quoted names with commas."""
     return ", ".join(repr(name) for name in names)
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """A sentence that suggests the known name nearest to a mistyped one, or lists them all."""
+    """Suggest the known name closest to a mistyped one, or list all known names."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else f"known here: {listed(known)}."

@@ -1,4 +1,4 @@
-"""What is known of cloth by where its vertices are: how it folds, and how its threads and area stretch."""
+"""Derived quantities of cloth from vertex positions: folds, thread strains and area ratio."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from supple.model import Model
 from supple.terms.frames import flattened, pattern_frames, pattern_gradients
 
 Figure = Callable[[Any, np.ndarray], np.ndarray | None]
-"""Of a body with vertices at positions (n, 3): one number for each of its cells, None where it has none."""
+"""Function of a body and positions (n, 3) [m] that returns one number per cell, or None if it is
+undefined."""
 
 
 def of_cells(model: Model, positions: np.ndarray, name: str) -> np.ndarray:
-    """(m,) one of `CLOTH_FIGURES` of all cells, body after body; NaN on solids."""
+    """(m,) one of `CLOTH_FIGURES` for all cells, body after body; NaN for solids."""
     found, figure = [], CLOTH_FIGURES[name]
     for body in model.bodies:
         here = figure(body, positions[body.vertices]) if body.mesh.corners == 3 else None
@@ -26,27 +27,27 @@ def of_cells(model: Model, positions: np.ndarray, name: str) -> np.ndarray:
 
 
 def bending_angle(body: Any, x: np.ndarray) -> np.ndarray:
-    """The largest angle of each triangle to a neighbour [degrees]."""
+    """Largest angle between the normals of each triangle and its neighbors [degrees]."""
     return folds(body.mesh.cells, x)
 
 
 def weft_strain(body: Any, x: np.ndarray) -> np.ndarray | None:
-    """By what part threads along u are longer than at rest; None without uv."""
+    """Relative elongation of threads along u; None without uv."""
     return _strain(body, x, "u")
 
 
 def warp_strain(body: Any, x: np.ndarray) -> np.ndarray | None:
-    """By what part threads along v are longer than at rest; None without uv."""
+    """Relative elongation of threads along v; None without uv."""
     return _strain(body, x, "v")
 
 
 def area_ratio(body: Any, x: np.ndarray) -> np.ndarray:
-    """Of each triangle, its area over that at rest."""
+    """Area of each triangle relative to its rest area."""
     return areas(x, body.mesh.cells) / body.rest_measures
 
 
 def folds(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(m,) the largest angle of each triangle to a neighbour [degrees]."""
+    """(m,) largest angle between the normals of each triangle and its neighbors [degrees]."""
     edges, angle = _angles(triangles, x)
     largest = np.zeros(len(triangles))
     for side in edges.pairs.T:
@@ -55,7 +56,7 @@ def folds(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def folds_at_vertices(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(n,) the largest angle between triangles that meet at an edge of each vertex [degrees]."""
+    """(n,) largest angle between triangle normals at the edges of each vertex [degrees]."""
     edges, angle = _angles(triangles, x)
     largest = np.zeros(len(x))
     for end in edges.ends[edges.counts == 2].T:
@@ -64,7 +65,7 @@ def folds_at_vertices(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _angles(triangles: np.ndarray, x: np.ndarray) -> tuple[Edges, np.ndarray]:
-    """Edges, and for those of two triangles the angle between their normals [degrees]."""
+    """Edges, and angles between triangle normals at interior edges [degrees]."""
     edges = Edges(triangles)
     one, other = area_vectors(x, triangles)[edges.pairs].transpose(1, 0, 2)
     across = np.linalg.norm(np.cross(one, other), axis=1)
@@ -72,6 +73,7 @@ def _angles(triangles: np.ndarray, x: np.ndarray) -> tuple[Edges, np.ndarray]:
 
 
 def _strain(body: Any, x: np.ndarray, axis: str) -> np.ndarray | None:
+    """Relative elongation along the rest direction of u or v, per triangle; None without uv."""
     if body.mesh.uv is None:
         return None
     flat = flattened(body.rest_corners)
@@ -87,3 +89,4 @@ CLOTH_FIGURES: dict[str, Figure] = {
     "warp_strain": warp_strain,
     "area_ratio": area_ratio,
 }
+"""Derived quantities of cloth by name."""

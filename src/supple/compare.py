@@ -1,4 +1,4 @@
-"""Comparing solvers: the same scene, the same start, the same residual."""
+"""Solver comparison: one scene step, common initial positions, common residual."""
 
 from __future__ import annotations
 
@@ -27,17 +27,24 @@ from supple.stop import Stop
 from supple.words import counted
 
 DEFAULT_ITERATIONS = 40
-"""Iterations of every solver where nothing says when to stop."""
+"""Iterations of every solver if neither call nor scene file sets a limit."""
 
 ROUNDING = 1e-13
-"""Imbalance at which solvers that can reach it, such as Newton, stop where there is no tolerance: nothing but
-rounding is left."""
+"""Imbalance at which solvers of linear systems, such as Newton, stop without a tolerance: only rounding
+remains."""
 
 
 @dataclass
 class Trial:
-    """What one solver made of the step: its positions (n, 3) [m] and its report with all curves, or why it
-    could not be run. label: the solver's name with the options that are not the default."""
+    """Solver run in a comparison: final positions, report, or reason for failure.
+
+    Attributes:
+        solver: Solver.
+        label: Name of the solver with its non-default options.
+        positions: (n, 3) final positions [m]; None if the solver did not run.
+        report: Report with all residual curves; None if the solver did not run.
+        error: Reason why the solver could not run; None if it did.
+    """
 
     solver: Solver
     label: str
@@ -57,18 +64,24 @@ class Trial:
 
 @dataclass
 class Comparison:
-    """Trials of several solvers from the same start (n, 3) [m]."""
+    """Comparison of several solvers from common initial positions.
+
+    Attributes:
+        model: Model of the scene.
+        start: (n, 3) initial positions [m].
+        trials: One trial per solver.
+    """
 
     model: Model
     start: np.ndarray = field(repr=False)
     trials: list[Trial]
 
     def __repr__(self) -> str:
-        """One line, whatever the number of trials; each of them has one of its own."""
+        """One-line summary; every trial has its own `repr`."""
         return f"<Comparison: {', '.join(trial.label for trial in self.trials)} on {self.model!r}>"
 
     def __getitem__(self, name: str) -> Trial:
-        """The trial with this label, or the only one of the solver with this name."""
+        """Return the trial with this label, or a solver's only trial by solver name."""
         for names in ([t.label for t in self.trials], [t.solver.name for t in self.trials]):
             if names.count(name) == 1:
                 return self.trials[names.index(name)]
@@ -87,16 +100,34 @@ def compare(
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Run each solver on one step of the scene: its equilibrium with every motion at its end, or, where it is
-    dynamic, the step of its integrator that leads to a frame, or the first of its substeps.
+    """Run each solver on one scene step and record residual, energy and inversions.
 
-    Residual, energy and inversions are measured after every iteration, outside the timed region. start and
-    velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. stop and
-    compute, or what they consist of one by one: as for `equilibrium`, but without any limit, of the call or
-    of a scene file, every solver does 40 iterations; a scene file also says where to start, and how fast. A
-    solver that cannot treat the scene is listed with the reason. One that knows neither the device nor the
-    precision works with what it knows, and one that solves systems of equations stops when nothing but
-    rounding is left: Newton, in float64 on the CPU. progress is called with each trial before and after it.
+    A quasistatic step is the equilibrium with every motion at its end. A dynamic step is the integrator's
+    step that leads to a frame, or the first of its substeps. Residual, energy and inversions are measured
+    after every iteration, outside the timed region.
+
+    A solver that does not support the scene is listed with the reason. A solver that does not support the
+    device or precision runs on one that it supports. Without a tolerance, solvers of linear systems stop when
+    only rounding remains: Newton, in float64 on the CPU.
+
+    Args:
+        scene: Scene or scene file. A scene file also provides initial positions and velocities.
+        solvers: Solvers or their names, all solvers by default.
+        start: (n, 3) initial positions [m] instead of the rest positions. To compare on a later frame, pass
+            positions and velocities of the frame before it.
+        velocities: (n, 3) initial velocities [m/s].
+        frame: Number of the frame at which the dynamic step ends, from 1.
+        progress: Called with each trial before and after it runs.
+        watch: Called as watch(iteration, imbalance, seconds) after each measurement.
+        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. If neither call nor
+            scene file sets a limit, every solver does 40 iterations.
+
+    Returns:
+        The comparison, with one trial per solver.
+
+    Raises:
+        ValueError: No solver, invalid options, or a scene whose contact works on a grid.
+        TypeError: An argument has the wrong type.
     """
     compute = compute_of(options)
     check_watching(watch=watch, progress=progress)
@@ -142,8 +173,11 @@ def compare(
 def _run(
     trial: Trial, problem: Problem, place: Callable[[], None], stop: Stop, watch: Watcher | None
 ) -> None:
-    """One solver on the problem as it is placed. Its first iteration is done twice, so that the clock sees
-    neither compilation nor memory that is touched for the first time."""
+    """Run one solver from the placed state.
+
+    The first iteration is done twice, so that the timed run includes neither compilation nor first access to
+    memory.
+    """
     with compilation() as compiled:
         trial.solver.begin(problem).advance(1)
     place()
@@ -160,7 +194,7 @@ def _run(
 
 
 def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, frame: int = 1) -> None:
-    """Set a problem up for the scene's first step to a frame from positions x with velocities v."""
+    """Set up a problem for the first step to a frame, from positions x (n, 3) [m] and velocities v [m/s]."""
     problem.positions = x
     if scene.quasistatic:
         problem.begin_step(np.inf)
@@ -180,7 +214,7 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
 
 
 def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
-    """One trial per solver; where a label occurs again, it gets a number."""
+    """Create one trial per solver; repeated labels get a number."""
     one = isinstance(solvers, str | Solver | None)
     listed = [solvers] if one else each(solvers, "solvers are a list of solvers or of their names")
     made = [method_of(solver) for solver in listed]

@@ -1,4 +1,4 @@
-"""Where and how to compute: the one list of devices, precisions and threads, with its defaults."""
+"""Compute settings: device, precision and threads, with their defaults."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ if TYPE_CHECKING:
     from supple.solvers import Solver
 
 PRECISIONS = ("float32", "float64")
+"""Names of the supported precisions."""
 
 
 @dataclass(frozen=True)
 class Compute:
-    """device: "cpu" or "cuda". precision: "float32" or "float64", of positions and forces; residuals are
-    summed up in float64 always. threads: of the CPU, all cores unless given; at most 64, or four for each
-    core where that is more."""
+    """Device, precision and threads of a computation.
+
+    Attributes:
+        device: "cpu" or "cuda".
+        precision: "float32" or "float64", of positions and forces. Residuals are always summed in float64.
+        threads: Number of CPU threads, all cores by default. The limit is 64, or four per core if that is
+            more.
+
+    Raises:
+        ValueError: A setting is unknown or out of range.
+    """
 
     device: str = "cpu"
     precision: str = "float64"
@@ -30,11 +39,22 @@ class Compute:
         thread_count(self.threads)
 
     def refuse_absent(self) -> None:
-        """Refuse a device for which the packages are not installed."""
+        """Check that packages for the device are installed.
+
+        Raises:
+            ValueError: The device is not available.
+        """
         check_device(self.device)
 
     def suited_to(self, solver: Solver) -> Compute:
-        """This, or what a solver can do in place of it: another device, another precision."""
+        """Replace device or precision if the solver does not support it.
+
+        Args:
+            solver: Solver.
+
+        Returns:
+            These settings with the first supported device and the last supported precision as replacements.
+        """
         device = self.device if self.device in solver.devices else solver.devices[0]
         precision = self.precision if self.precision in solver.precisions else solver.precisions[-1]
         return replace(self, device=device, precision=precision)

@@ -1,5 +1,8 @@
-"""Loads and motions that grow in steps: where the path decides which equilibrium is found, and where all of
-them at once would turn elements inside out or lead to a solve that does not converge."""
+"""Incremental loads and motions with step cutback.
+
+The load path selects among several equilibria. Full loads in one step could also invert elements, or fail to
+converge.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +22,34 @@ from supple.stop import Stop
 from supple.words import counted
 
 LEAST = Fraction(1, 1024)
-"""The smallest step that is tried where forces are infinite at the start of longer ones."""
+"""Smallest step as a fraction of the path, if forces are infinite at the start of longer steps."""
 
 SMALLEST_CUTBACK = Fraction(1, 64)
-"""The smallest step after solves that did not converge, relative to the steps asked for."""
+"""Smallest step after solves that did not converge, relative to the requested step."""
 
 CUT_BACK = {Outcome.STAGNATED, Outcome.FAILED}
-"""Outcomes after which a step is repeated in halves."""
+"""Outcomes after which the step is halved and repeated."""
 
 LEAST_SECONDS = 1e-3
-"""Time budget of a solve where those before it have spent all of it."""
+"""Time budget of a solve if previous solves have spent the whole budget [s]."""
 
 
 class Continuation:
-    """Solves under growing loads and motions, with step cutback.
+    """Sequence of solves under increasing loads and motions, with step cutback.
 
-    Steps at whose start forces are infinite are halved, unless the solver recovers from such a start. A step
-    whose solve stagnates or fails is repeated in halves from the last converged step, down to
-    `SMALLEST_CUTBACK`. If that fails too, the first solve that was lost is the answer. Limits hold for each
-    solve, a time budget for all of them: each solve may take the part of the time left that its step is of
-    the way left.
+    Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
+    whose solve stagnates or fails is halved and repeated from the last converged step, down to
+    `SMALLEST_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
+    The time budget applies to all of them: the remaining time is allotted in proportion to step lengths.
+
+    Args:
+        problem: Problem.
+        solver, stop: As for `solve`.
+        steps: Number of steps.
+        watch: Called after each measurement of the imbalance.
+        history: Keep the residual history of the last step.
+        began: Start of the set-up [s], for the first report.
+        act: Function that sets up the problem at a fraction of loads and motions; `act_in_part` by default.
     """
 
     def __init__(
@@ -52,7 +63,6 @@ class Continuation:
         began: float | None = None,
         act: Callable[[Problem, float], None] | None = None,
     ) -> None:
-        """act: sets a problem up at a fraction of loads and motions, `act_in_part` by default."""
         self._act = act or act_in_part
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
         self._watch, self._history, self._began = watch, history, began
@@ -65,8 +75,12 @@ class Continuation:
         self._accepted, self._notes = 0, list[str]()
 
     def run(self) -> Iterator[tuple[float, Report]]:
-        """Yield the fraction of loads and motions and the report of each accepted step; the last is at 1, and
-        its report has the iterations and seconds of all solves."""
+        """Solve all steps.
+
+        Yields:
+            The fraction of loads and motions, and the report, of each accepted step. The last fraction is 1;
+            its report has the iterations and seconds of all solves.
+        """
         while self._reached < 1:
             aim = self._begin()
             report = self._solve(aim)
@@ -95,6 +109,7 @@ class Continuation:
                 return Fraction(1)
 
     def _solve(self, aim: Fraction) -> Report:
+        """Solve one step within its share of the remaining time budget."""
         share = self._left
         if share is not None:
             share *= float((aim - self._reached) / (1 - self._reached))
@@ -108,7 +123,7 @@ class Continuation:
         return report
 
     def _cut_back(self, aim: Fraction, report: Report) -> bool:
-        """Halve a step whose solve is lost; False where it converged or where no shorter step is allowed."""
+        """Halve a step whose solve failed; False if it converged or no shorter step is allowed."""
         if not self._cuts_back or report.outcome not in CUT_BACK:
             return False
         if self._act is act_in_part and not _grows(self._problem.model):
@@ -131,7 +146,7 @@ class Continuation:
         self._problem.state = self._state
 
     def _give_up(self, lost: tuple[Fraction, Report, State]) -> tuple[Fraction, Report]:
-        """Take the first solve that was lost, and cut no further step back."""
+        """Return to the first failed solve, and disable further cutback."""
         aim, report, state = lost
         shortest = counted(int(1 / self._stride), "step")
         self._notes.append(
@@ -145,6 +160,7 @@ class Continuation:
         return aim, report
 
     def _accept(self, aim: Fraction) -> None:
+        """Accept a step; double the step length up to the longest allowed one."""
         if self._lost is not None and aim >= self._lost[0]:
             self._lost = None
         self._reached, self._stride = aim, min(2 * self._stride, self._longest)
@@ -153,7 +169,7 @@ class Continuation:
             self._state = self._problem.state
 
     def _summary(self, last: Report) -> Report:
-        """The report of the last step with the iterations and seconds of all solves."""
+        """Last step's report with summed iterations and seconds of all solves."""
         solves = self._solves
         if len(solves) == 1:
             return last
@@ -183,17 +199,18 @@ def solve_along(
     stop: Stop,
     lost: Report,
 ) -> Report | None:
-    """Solve for conditions whose solve at once was lost, along a path to them.
+    """Repeat a failed solve stepwise along a path to its conditions.
 
     Args:
-        path: conditions at a fraction of all loads and motions.
-        c: the conditions to reach, with the start.
-        problem: one that suits these conditions; its state is the answer, unless there is none.
-        solver, stop: as for `Continuation`.
-        lost: the report of the solve at once.
+        path: Conditions at a fraction of all loads and motions.
+        c: Target conditions, with the start.
+        problem: Compatible problem; its state is the result, unless the steps fail.
+        solver, stop: As for `Continuation`.
+        lost: Report of the failed solve.
 
     Returns:
-        The report, with the iterations and seconds of all solves; None where shorter steps did not converge.
+        The report with the iterations and seconds of all solves; None if shorter steps did not converge
+        either.
     """
 
     def act(problem: Problem, fraction: float) -> None:
@@ -218,8 +235,11 @@ def solve_along(
 
 
 def act_in_part(problem: Problem, fraction: float) -> None:
-    """Let motions and ramps be at a fraction of the time that they take, and let that fraction of the
-    constant loads act; 1 is the end of everything."""
+    """Set motions, ramps and constant loads to a fraction of the path.
+
+    Motions and ramps are taken at this fraction of their duration, and constant loads are scaled by it. At
+    fraction 1, everything is taken at its end.
+    """
     if fraction == 1:
         problem.begin_step(np.inf)
         return
@@ -230,7 +250,7 @@ def act_in_part(problem: Problem, fraction: float) -> None:
 
 
 def _grows(model: Model) -> bool:
-    """Whether loads or motions make a part of the way differ from the whole."""
+    """True if loads or motions vary along the continuation path."""
     changes = model.varying or model.changing or model.followers or model.obstacles is not None
     moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf))
     return bool(changes) or moves or bool(np.any(model.force))

@@ -1,4 +1,4 @@
-"""Copies of one scene that move on together, or one after the other."""
+"""Batches of states of one scene, advanced together or sequentially."""
 
 from __future__ import annotations
 
@@ -21,14 +21,27 @@ from supple.stepping import Stepping
 from supple.words import counted
 
 MOST_COPIES = 65_535
-"""Rows that a grid of a CUDA device may have, one for each copy."""
+"""Largest batch size: rows of a CUDA grid, one per batch member."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frames:
-    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report, a state,
-    the step that led there and the model with its contacts there for each. [k] is the `Frame` of the k-th
-    copy, and a slice a list of them."""
+    """One frame of a `Stepper` batch.
+
+    `len` is the batch size. Indexing returns the `Frame` of one batch member, and a slice returns a list of
+    them.
+
+    Attributes:
+        positions: (copies, n, 3) vertex positions [m].
+        velocities: (copies, n, 3) vertex velocities [m/s].
+        reports: Report of each batch member.
+        model: Model of the stepper.
+        index: Number of the frame.
+        time: Time [s].
+        states: State of each batch member.
+        steps: Last step of each batch member, or None.
+        models: Model of each batch member with its contacts at this frame.
+    """
 
     positions: np.ndarray
     velocities: np.ndarray
@@ -66,78 +79,84 @@ class Frames:
 
 
 class Together:
-    """All copies, or the only one, in one problem, whose states are theirs."""
+    """Batch advanced at once in one problem; also a single state."""
 
     def __init__(self, stepping: Stepping) -> None:
         self._stepping = stepping
 
     @property
     def positions(self) -> np.ndarray:
-        """(copies, n, 3) [m]."""
+        """(copies, n, 3) positions [m]."""
         return self._stepping.problem.states.positions
 
     @property
     def velocities(self) -> np.ndarray:
-        """(copies, n, 3) [m/s]."""
+        """(copies, n, 3) velocities [m/s]."""
         return self._stepping.settle()
 
     def on_device(self) -> Any:
-        """The displacements where they are, if that is a device."""
+        """Displacements in device memory; None on the CPU."""
         return self._stepping.problem.states.on_device()
 
     def take(self) -> list[State]:
+        """Return the states of all batch members."""
         self._stepping.settle()
         return self._stepping.problem.states.take()
 
     def put(self, states: list[State]) -> None:
+        """Set the states of all batch members."""
         self._stepping.stand()
         self._stepping.problem.states.put(states)
         self._stepping.begin()
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
+        """Advance by one frame under additional forces [N], with pins at given positions [m]."""
         return self._stepping.advance(forces, pins)
 
     def last_steps(self) -> list[Step | None]:
-        """What led to the frame, for each copy."""
+        """Last step per batch member, or None."""
         return self._stepping.last_steps()
 
     @property
     def models(self) -> list[Model]:
-        """What the frame is of, for each copy: contacts are their own."""
+        """Frame model per batch member, including contacts."""
         return [self._stepping.model] * self._stepping.problem.copies
 
 
 class OneByOne:
-    """One copy after the other through the same problem; the states of all are kept here."""
+    """Batch members advanced sequentially in one problem; their states are stored here."""
 
     def __init__(self, stepping: Stepping) -> None:
         self._stepping = stepping
         self._states: list[State] = []
         self._steps: list[Step | None] = []
         self.models: list[Model] = []
-        """What the frame is of, for each copy: contacts are their own."""
+        """Model of the frame for each batch member, with its contacts."""
 
     @property
     def positions(self) -> np.ndarray:
-        """(copies, n, 3) [m]."""
+        """(copies, n, 3) positions [m]."""
         return self._stepping.problem.model.rest + np.stack([state.displacements for state in self._states])
 
     @property
     def velocities(self) -> np.ndarray:
-        """(copies, n, 3) [m/s]."""
+        """(copies, n, 3) velocities [m/s]."""
         return np.stack([state.velocities for state in self._states]).astype(float)
 
     def on_device(self) -> None:
-        """They are not on a device all at once."""
+        """None: a sequential batch has no common device array."""
 
     def take(self) -> list[State]:
+        """Return the states of all batch members."""
         return list(self._states)
 
     def put(self, states: list[State]) -> None:
+        """Set the states of all batch members."""
         self._states = list(states)
         self._stepping.begin()
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
+        """Advance all batch members sequentially, each one frame further."""
         stepping, reports, index = self._stepping, [], self._stepping.index
         self._steps, self.models = [], []
         for k, state in enumerate(self._states):
@@ -153,17 +172,17 @@ class OneByOne:
         return reports
 
     def last_steps(self) -> list[Step | None]:
-        """What led to the frame, for each copy."""
+        """Last step per batch member, or None."""
         return self._steps
 
 
 def of_copy(k: int, *arrays: np.ndarray | None) -> list[Any]:
-    """What the k-th copy has of arrays that may have a leading axis of copies."""
+    """Select batch member k of arrays with an optional leading batch axis."""
     return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
 
 
 def problem_of_copies(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
-    """Copies on a CUDA device, which must have room for them."""
+    """Create a problem for a batch on a CUDA device; insufficient device memory raises a `ValueError`."""
     from supple.kernels.cuda import free_memory, require_device
 
     require_device()

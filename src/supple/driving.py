@@ -1,4 +1,4 @@
-"""What somebody else's loop gives to a stepper: forces, pins and states, read and checked."""
+"""Inputs of a `Stepper`: forces, pin positions and states, converted and checked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,22 @@ from supple.state import State
 from supple.words import counted
 
 Forces = ArrayLike | Mapping[Vertices, ArrayLike]
+"""Forces [N] accepted by a stepper: an array, or a dictionary of vertices or bodies with forces."""
 Pins = ArrayLike | Mapping[Vertices, Any]
+"""Pin positions [m] accepted by a stepper: an array, or a dictionary of vertices or bodies with positions or
+motions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Driving:
-    """What is given to the copies of a scene, None for one without copies, whose states have a dtype."""
+    """Converter of stepper inputs: forces, pin positions, states.
+
+    Attributes:
+        scene: Scene.
+        model: Model of the scene.
+        copies: Batch size, None without a batch axis.
+        dtype: Working precision of states.
+    """
 
     scene: Scene
     model: Model
@@ -31,13 +41,13 @@ class Driving:
     dtype: np.dtype[Any]
 
     def forces(self, given: Forces | None) -> np.ndarray | None:
-        """(n, 3) [N], or (copies, n, 3)."""
+        """Convert forces to (n, 3) or (copies, n, 3) [N]."""
         if isinstance(given, Mapping):
             return forces_on(self.scene, self.model, given)
         return None if given is None else self.rows("forces [N]", given)
 
     def pins(self, given: Pins | None, time: float) -> np.ndarray | None:
-        """Where the k pinned vertices are at a time [s]: (k, 3) [m], or (copies, k, 3)."""
+        """Positions of the k pinned vertices at a time [s]: (k, 3) or (copies, k, 3) [m]."""
         if isinstance(given, Mapping):
             return pins_at(self.scene, self.model, given, time)
         if given is None:
@@ -52,12 +62,12 @@ class Driving:
         limit: float = LARGEST,
         per: str = "vertex",
     ) -> np.ndarray:
-        """An array of its own of (count, 3) finite numbers; with copies it may have a leading axis."""
+        """Copy an array of finite vectors (count, 3), with an optional leading batch axis."""
         count = self.model.vertices if count is None else count
         return finite_rows(what, values, count, limit=limit, copies=self.copies, per=per).copy()
 
     def states(self, given: State | Sequence[State]) -> list[State]:
-        """One for each copy."""
+        """Check states, one per batch member, and round them to the working precision."""
         wanted = "a supple.State" if self.copies is None else f"a list of {self.copies} states"
         what = f"the state of this stepper is {wanted}, as stepper.state gives it"
         states = [given] if isinstance(given, State) else list(each(given, what))
@@ -68,12 +78,12 @@ class Driving:
         return [self.rounded(sound(one, self.model)) for one in states]
 
     def rounded(self, state: State) -> State:
-        """A state of its own in the precision of the problem."""
+        """Copy a state in working precision."""
         u, v = state.displacements.astype(self.dtype), state.velocities.astype(self.dtype)
         return replace(state, displacements=u, velocities=v)
 
     def chosen(self, copies: Sequence[int]) -> list[int]:
-        """The numbers of some of the copies."""
+        """Check the indices of selected batch members."""
         chosen = np.asarray(copies)
         if self.copies is None:
             raise ValueError("this stepper has no copies; reset() without copies starts it again")

@@ -1,4 +1,4 @@
-"""Detailed surfaces that follow coarse bodies, and the surface that is seen of each body [PBCM section 5]."""
+"""Render surfaces embedded in simulation meshes, and the visible surface of each body [PBCM section 5]."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("supple")
 
 FAR = 1.0
-"""A vertex is far outside when it is this many mean edges of the body's surface away from the body."""
+"""Distance beyond which an embedded point triggers a warning, in mean edge lengths of the body's surface."""
 
 
 class Skin(Protocol):
-    """A surface that follows the n vertices of a body: its triangles (t, 3) do not change."""
+    """Surface with constant triangles that follows the n vertices of a body."""
 
     @property
     def n_points(self) -> int: ...
@@ -34,25 +34,25 @@ class Skin(Protocol):
 
     @property
     def uv(self) -> np.ndarray | None:
-        """Texture coordinates (t, 3, 2) of the corners of the triangles, where there are any."""
+        """Texture coordinates (t, 3, 2) of the triangle corners, or None."""
         ...
 
     def deform(self, positions: np.ndarray) -> np.ndarray:
-        """Where the k points of the surface are when the body's vertices are at positions (n, 3) [m]."""
+        """Surface points (k, 3) [m] for vertex positions (n, 3) [m] of the body."""
         ...
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
-        """(k, ...) values at the points of the surface from values (n, ...) at the vertices."""
+        """Interpolate vertex values (n, ...) to surface points (k, ...)."""
         ...
 
     @property
     def nearest(self) -> np.ndarray:
-        """(k,) the vertex of the body that each point of the surface follows most."""
+        """(k,) vertex of the body with the largest weight for each surface point."""
         ...
 
 
 class Boundary:
-    """The boundary of a mesh itself, without the vertices inside; all of it where it is a surface."""
+    """Mesh boundary without interior vertices; for surface meshes, the whole mesh."""
 
     def __init__(self, mesh: Mesh) -> None:
         self.uv = mesh.uv
@@ -75,14 +75,23 @@ class Boundary:
 
 
 class Embedding:
-    """A surface tied to a mesh of tetrahedra, or of triangles, which contain nothing; made by `embed`.
+    """Render surface embedded in a tetrahedral or triangle mesh; created by `embed`.
 
-    A point inside has the barycentric coordinates w of its tetrahedron, x(p) = Σ_j w_j x_j. A point outside
-    is tied to the closest point of the boundary and keeps its offset d from there, which turns and stretches
-    with the surface: x(p) = Σ_j w_j (x_j + M_j d). M_j is the mean, weighted by area, over the boundary
-    triangles around vertex j of what takes their two edges and unit normal at rest to those now. So d keeps
+    A point inside a tetrahedron has its barycentric coordinates w: x(p) = Σ_j w_j x_j. A point outside is
+    tied to the closest point of the boundary. Its rest offset d from there rotates and stretches with the
+    surface: x(p) = Σ_j w_j (x_j + M_j d). M_j is an area-weighted mean over the boundary triangles around
+    vertex j of the maps that take their two edges and unit normal from rest to the deformed state. So d keeps
     its length along the normal, as in PBCM; blending M where PBCM blends normals also carries the points
-    whose closest point is on an edge.
+    whose closest point is on an edge. All points of a triangle mesh are treated as outside.
+
+    Args:
+        surface: Render surface with k points at rest [m].
+        mesh: Simulation mesh with n vertices.
+
+    Attributes:
+        surface: Render surface at rest.
+        mesh: Simulation mesh.
+        distance: (k,) distance of each point from the mesh at rest [m].
     """
 
     def __init__(self, surface: TriMesh, mesh: Mesh) -> None:
@@ -100,26 +109,38 @@ class Embedding:
 
     @property
     def n_points(self) -> int:
+        """Number k of surface points."""
         return self.surface.n_vertices
 
     @property
     def triangles(self) -> np.ndarray:
-        """Triangles of the detailed surface, (t, 3)."""
+        """(t, 3) triangles of the render surface."""
         return self.surface.triangles
 
     @property
     def uv(self) -> np.ndarray | None:
+        """Texture coordinates (t, 3, 2) of the triangle corners, or None."""
         return self.surface.uv
 
     @property
     def outside(self) -> np.ndarray:
-        """(k,) bool: whether a point lies outside the mesh at rest."""
+        """(k,) bool: True for points outside the mesh at rest."""
         mask = np.zeros(len(self.distance), bool)
         mask[self._outside] = True
         return mask
 
     def deform(self, positions: np.ndarray) -> np.ndarray:
-        """The surface's points (k, 3) [m] when the vertices of the mesh are at positions (n, 3) [m]."""
+        """Deform the render surface.
+
+        Args:
+            positions: (n, 3) vertex positions of the mesh [m].
+
+        Returns:
+            (k, 3) points of the surface [m].
+
+        Raises:
+            ValueError: The positions have the wrong shape.
+        """
         positions = np.asarray(positions, float)
         if positions.shape != self.mesh.points.shape:
             raise ValueError(
@@ -134,13 +155,20 @@ class Embedding:
         return points
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
-        """Values (n,) or (n, c) at the vertices of the mesh, at the points of the surface; those outside
-        have the value of their closest point."""
+        """Interpolate vertex values to the render surface.
+
+        Args:
+            values: (n,) or (n, c) values at the vertices of the mesh.
+
+        Returns:
+            (k,) or (k, c) values at the surface points; points outside the mesh have the value of their
+            closest point.
+        """
         return self._weights @ np.asarray(values, float)
 
     @property
     def nearest(self) -> np.ndarray:
-        """(k,) the vertex of the mesh that each point of the surface follows most."""
+        """(k,) mesh vertex with the largest weight for each surface point."""
         corners = self.mesh.corners
         most = self._weights.data.reshape(-1, corners).argmax(axis=1)
         return self._weights.indices.reshape(-1, corners)[np.arange(len(most)), most]
@@ -150,7 +178,20 @@ class Embedding:
 
 
 def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
-    """Tie a detailed surface to a body's mesh at rest. Points far outside the mesh are warned about."""
+    """Embed a render surface in a body's mesh at rest.
+
+    Points far outside the mesh are reported by a warning.
+
+    Args:
+        surface: Render surface [m].
+        body: Body of a scene, or mesh.
+
+    Returns:
+        The embedding.
+
+    Raises:
+        TypeError: The surface is not a `TriMesh`, or the body has no mesh.
+    """
     mesh = body if isinstance(body, Mesh) else getattr(body, "mesh", None)
     if not isinstance(mesh, Mesh):
         raise TypeError(f"a surface is embedded in a body of a scene or a mesh, got {shown(body)}")
@@ -175,7 +216,10 @@ def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
 
 
 def _frames(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(t, 3, 3): columns are two edges [m] and the unit normal of each triangle; 0 where it has no area."""
+    """(t, 3, 3) matrices with two edges [m] and the unit normal of each triangle as columns.
+
+    The normal is 0 for triangles without area.
+    """
     a, b, c = np.moveaxis(points[triangles], 1, 0)
     normal = np.cross(b - a, c - a)
     length = np.linalg.norm(normal, axis=1, keepdims=True)
@@ -183,7 +227,7 @@ def _frames(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def _mean_over_triangles(mesh: Mesh) -> csr_array:
-    """(n, t): takes values on the boundary triangles to means, weighted by area, around each vertex."""
+    """(n, t) matrix of area-weighted means over the boundary triangles around each vertex."""
     area = np.linalg.norm(TriMesh(mesh.points, mesh.surface).area_vectors, axis=1)
     triangle = np.repeat(np.arange(len(area)), 3)
     shape = (mesh.n_vertices, len(area))
@@ -193,12 +237,13 @@ def _mean_over_triangles(mesh: Mesh) -> csr_array:
 
 
 def _mean_edge(mesh: Mesh) -> float:
+    """Mean edge length of the boundary triangles [m]."""
     corners = mesh.points[mesh.surface]
     return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
 
 
 class Part(Protocol):
-    """What is needed of a body to show it: its mesh, its vertices among those of the scene, its skin."""
+    """Interface of a body for rendering: mesh, vertices within the scene, and render surface."""
 
     @property
     def name(self) -> str: ...
@@ -210,17 +255,23 @@ class Part(Protocol):
     def skin(self) -> Skin | None: ...
     @property
     def rest_measures(self) -> np.ndarray:
-        """Volumes (m,) [m³] of its tetrahedra, or areas [m²] of its triangles, where nothing is stretched."""
+        """(m,) rest volumes [m³] of tetrahedra, or rest areas [m²] of triangles, in the stress-free state."""
         ...
 
 
 def skin_of(body: Part) -> Skin:
-    """The render surface of a body where it has one, else its boundary."""
+    """Return a body's render surface, or else its boundary."""
     return body.skin or Boundary(body.mesh)
 
 
 class Surface(NamedTuple):
-    """points (k, 3) [m], triangles (t, 3), and which body each triangle belongs to, (t,)."""
+    """Visible surface of a scene.
+
+    Attributes:
+        points: (k, 3) positions [m].
+        triangles: (t, 3) point indices.
+        body: (t,) number of each triangle's body.
+    """
 
     points: np.ndarray
     triangles: np.ndarray
@@ -228,7 +279,15 @@ class Surface(NamedTuple):
 
 
 class VisibleSurface:
-    """The skins of several bodies as one surface, for positions (n, 3) [m] of all vertices of a scene."""
+    """Union of several bodies' visible surfaces.
+
+    Args:
+        bodies: Bodies of a scene with n vertices.
+
+    Attributes:
+        triangles: (t, 3) point indices.
+        body: (t,) number of each triangle's body.
+    """
 
     def __init__(self, bodies: Sequence[Part]) -> None:
         self._vertices = [body.vertices for body in bodies]
@@ -241,20 +300,33 @@ class VisibleSurface:
         return zip(self._vertices, self._skins, strict=True)
 
     def points(self, positions: np.ndarray) -> np.ndarray:
+        """Surface points (k, 3) [m] for vertex positions (n, 3) [m] of the scene."""
         return np.concatenate([skin.deform(positions[vertices]) for vertices, skin in self._pairs()])
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
+        """Interpolate vertex values (n, ...) to surface points (k, ...)."""
         return np.concatenate([skin.interpolate(values[vertices]) for vertices, skin in self._pairs()])
 
     def pick(self, values: np.ndarray) -> np.ndarray:
-        """(k, ...) the values of the vertices that points follow most, for those that cannot be blended."""
+        """(k, ...) values of the vertices with the largest weights, for values that cannot be blended."""
         return np.concatenate([values[vertices][skin.nearest] for vertices, skin in self._pairs()])
 
 
 def surface_of(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:
-    """What is seen of a scene at positions (n, 3) [m]: the skins of its bodies, or else their boundaries.
+    """Return a scene's visible surface: render surfaces or else boundaries of all bodies.
 
-    For many frames make a `VisibleSurface(scene.bodies)` once.
+    For many frames create a `VisibleSurface(scene.bodies)` once.
+
+    Args:
+        scene: Scene, scene file, or model of a result.
+        positions: (n, 3) positions of all vertices [m].
+
+    Returns:
+        Points (k, 3) [m], triangles (t, 3), and the body number (t,) of each triangle.
+
+    Raises:
+        TypeError: The scene has no bodies.
+        ValueError: The positions have the wrong shape or are not finite.
     """
     bodies = getattr(getattr(scene, "scene", scene), "bodies", None)
     if not bodies:

@@ -1,4 +1,4 @@
-"""equilibria(): many equilibria of one scene."""
+"""Batched equilibria: one scene, many variations."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from supple.solvers.newton_steps.twin import bring_back
 from supple.solving import on_device, solve_copies
 
 MOST_AT_ONCE = 1024
-"""Equilibria solved together on a device, if its memory allows."""
+"""Default batch size on a device, if its memory suffices."""
 
 MOST_ROWS = 65_535
-"""Rows that a grid of a CUDA device may have, one for each equilibrium."""
+"""Largest batch size: rows of a CUDA grid, one per equilibrium."""
 
 MEMORY_SHARE = 0.8
-"""The part of a device's free memory that a batch may fill."""
+"""Fraction of a device's free memory that a batch may fill."""
 
 Progress = Callable[[int], None]
-"""Called with the number of equilibria that are done."""
+"""Callback with the number of completed equilibria."""
 
 
 @takes_options
@@ -53,14 +53,29 @@ def equilibria(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Result]:
-    """The equilibrium of a scene under each of many conditions, in the order given.
+    """Compute equilibria of a scene, one per variation, in the given order.
 
-    Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
-    its own tolerance and has its own report. On a CUDA device all solvers but Newton solve up to 1024
-    together, or `at_once`, as far as they fit into its memory, and the default lets those go on alone that
-    sweeps do not bring to rest; on the CPU they are solved one by one. stop
-    holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute and scene
-    files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
+    Results are yielded as soon as their batch is ready, so that tens of thousands need no more memory than
+    one batch. Each equilibrium stops by its own tolerance and has its own report. On a CUDA device, all
+    solvers but Newton solve batches; the default solver refines single batch members that sweeps do not bring
+    to equilibrium. On the CPU, equilibria are solved one by one.
+
+    Args:
+        scene: Scene or scene file.
+        variations: Variations of the scene.
+        solver: Solver or its name, as in `equilibrium`.
+        at_once: Largest batch size on a device, 1024 by default, reduced to the available memory.
+        progress: Called with the number of completed equilibria.
+        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to each
+            equilibrium; on a device, a time budget applies to each batch.
+
+    Yields:
+        The result of each variation.
+
+    Raises:
+        ValueError: An option or variation is invalid.
+        TypeError: An argument has the wrong type.
+    """
     asked = request(scene, solver, options, always_tolerance=True)
     if at_once is not None:
         whole_number("at_once", at_once)
@@ -76,17 +91,21 @@ def equilibria(
 
 
 def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
-    """Whether copies of a model's state are moved at once, rather than one by one: on a CUDA device, by a
-    solver that can, and with the same stencils for all."""
+    """True if batch members are advanced together instead of sequentially.
+
+    This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
+    same stencils.
+    """
     return compute.device == "cuda" and solver.batches and not model.followers
 
 
 def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
-    """With the scene file's start where a variation has none of its own."""
+    """Set the scene file's initial positions in conditions without start."""
     return replace(c, start=start) if c.start is None and start is not None else c
 
 
 def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
+    """Pass results on and report their number."""
     for done, result in enumerate(results, 1):
         if progress is not None:
             progress(done)
@@ -96,7 +115,7 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
 def solved_under(
     model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
 ) -> Iterator[Result]:
-    """As many at once as the device and the solver can."""
+    """Solve conditions in the largest batches that device and solver allow."""
     solving = Batches(model, asked, at_once)
     while chunk := solving.next_of(every):
         yield from _results(*solving.solve(chunk))
@@ -104,8 +123,14 @@ def solved_under(
 
 
 class Batches:
-    """Solves one batch of conditions after the other, with one problem for all as far as it suits them.
-    share: what part of the device's memory there is for them."""
+    """Batched solver for many conditions; its problem is reused for compatible batches.
+
+    Args:
+        model: Model.
+        asked: Resolved options of the call.
+        at_once: Largest batch size, or None.
+        share: Fraction of the device's memory that is available to this solver.
+    """
 
     def __init__(self, model: Model, asked: Request, at_once: int | None = None, share: float = 1.0) -> None:
         self._model, self._asked, self._at_once, self._share = model, asked, at_once, share
@@ -113,13 +138,13 @@ class Batches:
         self._problem: Problem | None = None
 
     def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
-        """As many of them as are solved at once."""
+        """Take the conditions of the next batch."""
         chunk = list(islice(every, 1))
         return chunk + list(islice(every, self._most - 1)) if chunk and self._together else chunk
 
     @property
     def _most(self) -> int:
-        """How many fit on the CUDA device, where those of the last batch make room."""
+        """Largest batch size for the device's memory, including the memory of the previous batch."""
         from supple.kernels.cuda import free_memory, require_device
 
         require_device()
@@ -129,10 +154,14 @@ class Batches:
         return max(1, min(fitting, self._at_once or MOST_AT_ONCE, MOST_ROWS))
 
     def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
-        """A problem whose states are what was found under these conditions, until the next ones."""
+        """Solve one batch.
+
+        Returns:
+            A problem that holds the solutions until the next batch, the conditions, and the reports.
+        """
         asked, began = self._asked, perf_counter()
         if self._problem is None or not self._problem.take(chunk):
-            self._problem = None  # before there are two of them on the device
+            self._problem = None  # free its device memory before the next is allocated
             self._problem = problem_under(self._model, chunk, asked.compute)
         reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
         for copy, c in enumerate(chunk):
@@ -144,7 +173,7 @@ class Batches:
         return self._problem, chunk, reports
 
     def _along(self, copy: int, c: Conditions, lost: Report) -> Report:
-        """Solve again for conditions that were not reached at once, in steps along their path."""
+        """Repeat one batch member's failed solve stepwise along the path of its conditions."""
         assert self._problem is not None
         assert c.path is not None
         problem, asked = self._problem, self._asked
@@ -156,7 +185,7 @@ class Batches:
         return report
 
     def end(self) -> None:
-        """Let go of the device's memory."""
+        """Free the device memory."""
         self._problem = None
         if self._together:
             from supple.kernels.cuda import release_memory
@@ -165,7 +194,7 @@ class Batches:
 
 
 def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
-    """A problem that has taken on these conditions, and takes on others like them."""
+    """Create a problem for these conditions; compatible conditions can replace them later."""
     own = [c.materials for c in chunk if c.materials is not None]
     alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
     where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
@@ -175,6 +204,7 @@ def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Pr
 
 
 def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -> Iterator[Result]:
+    """Yield the result of each batch member."""
     found = zip(problem.states.each(), chunk, reports, strict=True)
     for copy, (state, c, report) in enumerate(found):
         model = problem.layout.model
@@ -195,9 +225,12 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
 
 
 def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:
-    """What each further copy needs on the device: records of u, of what a step goes on from and of what a
-    solve goes back to; forces and sums by vertex, energies, and the parameters of every visit, in case
-    materials differ; and what the solver keeps. A tenth is added for what is rounded up."""
+    """Device memory per batch member [bytes].
+
+    It includes padded vectors of u, of the step's start and of the solve's checkpoint; forces and sums per
+    vertex; energies; the material parameters of every incidence, in case materials differ; and the memory of
+    the solver. A tenth is added for rounding up.
+    """
     parameters = sum(
         (term.vertices.size + len(term.vertices)) * sum(p.size for p in term.material.stored)
         for term in model.terms

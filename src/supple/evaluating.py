@@ -1,4 +1,4 @@
-"""evaluate(): forces, energies, deformations and stresses at given positions, by the solvers' kernels."""
+"""Evaluation of forces, energies, deformations and stresses at given positions by the solvers' kernels."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from supple.standing import standing_at
 from supple.terms import Term
 
 DEFAULT = Compute()
+"""Default compute settings."""
 
 
 @takes_options
@@ -46,16 +47,28 @@ def evaluate(
     time: float = np.inf,
     **options: Unpack[Circumstances],
 ) -> Evaluation:
-    """Forces, reactions at pins, energies, deformations and stresses with all vertices at positions (n, 3)
-    [m]; nothing is solved, and pins need not be where their motions have them.
+    """Evaluate forces, reactions, energies, deformations and stresses at given positions, without solving.
 
-    time [s]: when to take loads, parameters that vary and obstacles that move, at their end unless given.
-    Obstacles exert what balances vertices that touch them, as far as they can; where they rub, as if nothing
-    slid; contacts between bodies are found at these positions. compute: a `Compute`, or its device, precision
-    and threads one by one; all is computed there, by what solvers compute with, and returned in float64. To
-    evaluate one scene many times, give `supple.build_model(scene)`: what is set up for it is kept.
-    Examples: `supple.evaluate(scene, result.positions).von_mises`,
-    `supple.evaluate(scene, result.positions).reactions["pin0"].force`.
+    Pinned vertices need not be at their prescribed positions. Obstacles exert the forces that balance the
+    vertices in contact as far as possible; friction is evaluated without sliding. Contacts between bodies are
+    detected at these positions. Everything is computed with the solvers' kernels and returned in float64.
+
+    For many evaluations of one scene pass `supple.build_model(scene)`, whose set-up is cached.
+
+    Examples: `supple.evaluate(scene, result.positions).von_mises`, `supple.evaluate(scene,
+    result.positions).reactions["pin0"].force`.
+
+    Args:
+        scene: Scene, scene file or model.
+        positions: (n, 3) positions of all vertices [m].
+        time: Time of loads, varying parameters and moving obstacles [s]; by default their end.
+        **options: `compute`, or `device`, `precision` and `threads` one by one.
+
+    Returns:
+        The evaluated quantities.
+
+    Raises:
+        ValueError: Positions, time or options are invalid.
     """
     compute = compute_of(options)
     when = floats(time)
@@ -73,8 +86,14 @@ def evaluation_of(
     step: Step | None = None,
     compute: Compute = DEFAULT,
 ) -> Evaluation:
-    """What `evaluate` says, at the end of a step; None for one without inertia under the model's constant
-    forces."""
+    """Evaluate all quantities of a model after a step.
+
+    Args:
+        model: Model with contacts at these positions.
+        positions: (n, 3) positions [m].
+        step: Step that led to the positions; None for no inertia and the model's constant forces.
+        compute: Compute settings.
+    """
     problem = _problem_at(model, step, compute)
     internal, external = _internal_force(problem, positions), _external_force(model, step)
     inertial = _inertial_force(model, positions, step)
@@ -96,7 +115,7 @@ def evaluation_of(
 
 
 def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
-    """(n, 3) [N] the net force alone, at the end of a step whose anchor is known."""
+    """(n, 3) net force [N] at the end of a step with known anchor."""
     internal = _internal_force(_problem_at(model, step, DEFAULT), positions)
     inertial = _inertial_force(model, positions, step)
     assert inertial is not None
@@ -107,7 +126,7 @@ def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
 def _touches(
     model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, compute: Compute
 ) -> Touches:
-    """What obstacles do to vertices on which all that is outside of bodies acts with forces (n, 3) [N]."""
+    """Obstacle contacts of vertices under external and inertial forces `outer` (n, 3) [N]."""
     if model.obstacles is None:
         return Touches.none()
     problem = _with_obstacles(model, compute)
@@ -123,18 +142,19 @@ def _touches(
 
 
 def _internal_force(problem: Problem, positions: np.ndarray) -> np.ndarray:
+    """(n, 3) net force of a problem without loads [N]."""
     problem.positions = positions
     problem.balance()
     return problem.states.vectors(problem.states.net)[0].astype(float)
 
 
 def _external_force(model: Model, step: Step | None) -> np.ndarray:
+    """(n, 3) external force of a step [N], or the model's constant force."""
     return model.force if step is None or step.force is None else step.force
 
 
 def _problem(model: Model, compute: Compute) -> Problem:
-    """The elements of a model alone, without anything that holds or loads them; kept for the frames of a
-    film."""
+    """Cached problem of a model's elements alone, without constraints, loads and obstacles."""
 
     def make() -> Problem:
         nothing = np.empty((0, 3))
@@ -154,7 +174,7 @@ def _problem(model: Model, compute: Compute) -> Problem:
 
 
 def _with_obstacles(model: Model, compute: Compute) -> Problem:
-    """The model with its obstacles, under no forces yet."""
+    """Cached problem of a model with its obstacles, without forces and dynamic terms."""
 
     def make() -> Problem:
         quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
@@ -164,26 +184,37 @@ def _with_obstacles(model: Model, compute: Compute) -> Problem:
 
 
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
+    """Cached problem with parameters and history variables of a given step."""
     problem = _problem(model, compute)
     recall(problem, model, step)
     return problem
 
 
 def recall(problem: Problem, model: Model, step: Step | None) -> None:
-    """Give a model's problem the parameters of the step that led to its positions, and what it remembers."""
+    """Set the varying parameters and history variables of a step in a model's problem."""
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
     remembered = {} if step is None else dict(step.remembered)
-    for k in rubbing_terms(model):  # contacts that no step remembers are those that the model has
+    for k in rubbing_terms(model):  # use the model's friction state if the step has none
         rubbing: Any = model.terms[k]
         remembered = contacts_to_state(rubbing, model.rest) | remembered
     problem.remembered.put([remembered])
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """(n, ...) one of `FIGURES`, the mean over the cells around each vertex; energies per volume at rest
-    [J/m³]; NaN where there are none of a material. Nothing else is evaluated: for pictures while something
-    moves."""
+    """Average one cell quantity around each vertex; nothing else is evaluated.
+
+    This serves pictures of a running simulation.
+
+    Args:
+        model: Model.
+        positions: (n, 3) positions [m].
+        figure: Name in `FIGURES`; energies are per rest volume [J/m³].
+        step: Step that led to the positions, or None.
+
+    Returns:
+        (n, ...) means; NaN for vertices without cells of a material.
+    """
     problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
     if any(getattr(term.material, "dissipates", False) for term in model.terms):
@@ -205,7 +236,7 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
 
 
 def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """`means_of` where several terms have the same cells, so that their stresses add up first."""
+    """`means_of` for models whose terms share cells: stresses are summed first."""
     found = evaluation_of(model, positions, step)
     numbers = found.figures[:, FIGURES[figure]]
     if figure == "energy":
@@ -216,6 +247,7 @@ def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step 
 
 
 def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
+    """Evaluate one term: deformations of elements with a material, otherwise energies and forces."""
     if not is_deformed(problem, k):
         numbers = element_values(problem, k, Pulling)
         return Pulls(term.vertices, numbers[:, 0], numbers[:, 1:])
@@ -237,8 +269,10 @@ def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
 
 
 def _flowed(material: Any, F: np.ndarray) -> np.ndarray | None:
-    """Equivalent plastic strains (m,), with the flow of the step that led to F (m, 3, 3) where the forces
-    have it."""
+    """Equivalent plastic strains (m,) at F (m, 3, 3), or None.
+
+    For rate-independent plasticity they include the flow of the step that led to F, as the forces do.
+    """
     if getattr(material, "rate_independent", False):
         material = material._replace(**material.evolve(F, 0.0))
     flowed: np.ndarray | None = material.flowed()
@@ -246,14 +280,16 @@ def _flowed(material: Any, F: np.ndarray) -> np.ndarray | None:
 
 
 def _material(problem: Problem, k: int) -> Any:
-    """That of the k-th term as it is now."""
+    """Current material of term k."""
     number = sum(term.material is not None for term in problem.model.terms[:k])
     return problem.layout.materials[0][number]
 
 
 def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarray]:
-    """All cells (m, k) in the order of the model, which has them body after body, not material by material;
-    NaN for those without a deformation gradient."""
+    """Join terms in the cell order of the model: cells (m, k), body after body.
+
+    Cells without a deformation gradient have NaN.
+    """
     if len(parts) == 1 and np.array_equal(parts[0].vertices, cells):
         return dict(vars(parts[0]))
     matrices = np.full((len(cells), 3, 3), np.nan)
@@ -268,7 +304,7 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
         "linear": np.zeros(len(cells), bool),
         "plastic_strain": numbers.copy(),
     }
-    taken = np.zeros(len(cells) + 1, bool)  # the last is for what has no cell
+    taken = np.zeros(len(cells) + 1, bool)  # the last entry is for elements without a cell
     for part in parts:
         here = places(padded(part.vertices, cells.shape[1]), cells)
         new = (here >= 0) & ~taken[here]
@@ -282,7 +318,7 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
 
 
 def _add(found: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, rows: np.ndarray) -> None:
-    """What else there is in the same cells, as viscous stresses: energies and stresses add up."""
+    """Add energies and stresses of further terms that share cells, such as viscous stresses."""
     found["element_energy"][cells] += part.element_energy[rows]
     found["piola"][cells] += part.piola[rows]
     F, P = found["deformation_gradient"][cells], found["piola"][cells]
@@ -301,7 +337,7 @@ def _add(found: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, ro
 
 
 def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> np.ndarray | None:
-    """-m/Δt² (x - x̂) (n, 3) [N]; None where that is not known."""
+    """-m/Δt² (x - x̂) (n, 3) [N]; None if the anchor x̂ is unknown."""
     if step is None or np.isinf(step.dt):
         return np.zeros_like(positions)
     if step.anchor is None:

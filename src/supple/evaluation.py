@@ -1,4 +1,4 @@
-"""What is known of a model at some positions: forces, energies, deformations and stresses."""
+"""Evaluation results: forces, energies, deformations and stresses of a model."""
 
 from __future__ import annotations
 
@@ -25,19 +25,25 @@ FIGURES: dict[str, Any] = {
     "principal_stresses": slice(4, 7),
     "principal_stretches": slice(7, 10),
 }
-"""Where they are among the figures of an element."""
+"""Columns of the scalar quantities of an element, by name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Deformations:
-    """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
-    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; figures (m, 10): what follows
-    from these, see the properties; linear (m,): whether their material is one for small deformations, which
-    has one stress only; plastic_strain (m,): how much they have flowed, the equivalent plastic strain, NaN
-    where their material cannot.
+    """Energy, deformation and stress of elements with a material.
 
-    Triangles have the F that keeps their thickness, so J is their area over that at rest, and with it a
-    stress across their plane.
+    Triangles have the F that keeps their thickness. Their J is thus the area ratio, and their stress includes
+    a component normal to their plane.
+
+    Attributes:
+        vertices: (m, k) vertices of the elements.
+        rest_volume: (m,) rest volume [m³].
+        element_energy: (m,) energy [J].
+        deformation_gradient: (m, 3, 3) deformation gradient F.
+        piola: (m, 3, 3) first Piola-Kirchhoff stress P = ∂ψ/∂F [Pa].
+        figures: (m, 10) derived quantities, see the properties.
+        linear: (m,) True for small-strain materials, which have a single stress measure.
+        plastic_strain: (m,) equivalent plastic strain; NaN for materials without plastic flow.
     """
 
     vertices: np.ndarray
@@ -51,18 +57,20 @@ class Deformations:
 
     @cached_property
     def energy_density(self) -> np.ndarray:
-        """ψ (m,) [J/m³]: energy per volume at rest."""
+        """(m,) strain energy density ψ per rest volume [J/m³]."""
         return self.element_energy / self.rest_volume
 
     @property
     def volume_ratio(self) -> np.ndarray:
-        """J = det F (m,), negative where an element is inverted."""
+        """(m,) J = det F, negative for inverted elements."""
         return self._figure("volume_ratio")
 
     @cached_property
     def cauchy(self) -> np.ndarray:
-        """Cauchy stress σ = P Fᵀ/J (m, 3, 3) [Pa], symmetric; P itself for materials of small deformations.
-        It is infinite or NaN where an element has no volume left."""
+        """(m, 3, 3) symmetric Cauchy stress σ = P Fᵀ/J [Pa]; P itself for small-strain materials.
+
+        It is infinite or NaN for elements of zero volume.
+        """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             true = (
                 self.piola @ self.deformation_gradient.transpose(0, 2, 1) / self.volume_ratio[:, None, None]
@@ -71,22 +79,22 @@ class Deformations:
 
     @property
     def pressure(self) -> np.ndarray:
-        """-tr(σ)/3 (m,) [Pa], positive in compression."""
+        """(m,) pressure -tr(σ)/3 [Pa], positive in compression."""
         return self._figure("pressure")
 
     @property
     def von_mises(self) -> np.ndarray:
-        """√(3/2 s:s) (m,) [Pa] with s = σ - tr(σ)/3 I."""
+        """(m,) von Mises stress √(3/2 s:s) [Pa] with s = σ - tr(σ)/3 I."""
         return self._figure("von_mises")
 
     @property
     def principal_stresses(self) -> np.ndarray:
-        """Eigenvalues of σ (m, 3) [Pa], the largest first, which is tension where it is positive."""
+        """(m, 3) eigenvalues of σ [Pa] in descending order, positive in tension."""
         return self._figure("principal_stresses")
 
     @property
     def principal_stretches(self) -> np.ndarray:
-        """Singular values of F (m, 3), the largest first; the last is negative in inverted elements."""
+        """(m, 3) singular values of F in descending order; the last is negative for inverted elements."""
         return self._figure("principal_stretches")
 
     def _figure(self, name: str) -> np.ndarray:
@@ -95,8 +103,13 @@ class Deformations:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pulls:
-    """Elements without a material, such as attachments and springs: vertices (m, k), element_energy (m,) [J],
-    and their force (m, 3) [N] on the first of their vertices."""
+    """Energy and force of elements without material, such as attachments and springs.
+
+    Attributes:
+        vertices: (m, k) vertices of the elements.
+        element_energy: (m,) energy [J].
+        force: (m, 3) force on the first vertex of each element [N].
+    """
 
     vertices: np.ndarray
     element_energy: np.ndarray
@@ -105,25 +118,35 @@ class Pulls:
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Quantities for files by name: those of vertices (n, ...), and those of cells (m, ...)."""
+    """Output quantities by name.
+
+    Attributes:
+        vertices: Vertex quantities (n, ...).
+        cells: Cell quantities (m, ...).
+    """
 
     vertices: dict[str, np.ndarray] = field(default_factory=dict)
     cells: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def all(self) -> dict[str, np.ndarray]:
+        """Vertex and cell quantities in one dictionary."""
         return self.vertices | self.cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Deformations, CellFigures):
-    """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
+    """Forces, energies, deformations and stresses of a model at given positions; created by `evaluate`.
 
-    Arrays with one row for each element are those of all cells, tetrahedra of solids and triangles of cloth,
-    body after body; where there are both, the fourth vertex of a triangle is -1. `terms` has them for each
-    kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
-    [N] of all elements, and of contact between bodies, on every vertex; external_force (n, 3) [N],
-    gravity and loads.
+    Element arrays cover all cells, tetrahedra of solids and triangles of cloth, body after body. If a scene
+    has both, the fourth vertex of a triangle is -1.
+
+    Attributes:
+        model: Model.
+        positions: (n, 3) positions [m].
+        internal_force: (n, 3) force of all elements and of contact between bodies on each vertex [N].
+        external_force: (n, 3) gravity and loads on each vertex [N].
+        terms: `Deformations` or `Pulls` of each energy term, in the order of the model.
     """
 
     model: Model = field(kw_only=True)
@@ -136,7 +159,11 @@ class Evaluation(Deformations, CellFigures):
 
     @property
     def inertial_force(self) -> np.ndarray:
-        """-m a (n, 3) [N] of the step of time that led here; zero without one."""
+        """(n, 3) inertial force -m a [N] of the time step that led here; zero without one.
+
+        Raises:
+            ValueError: The start of the step is unknown.
+        """
         if self._inertial is None:
             raise ValueError(
                 "forces of inertia, and with them net forces and reactions, are not known for frames of "
@@ -147,20 +174,22 @@ class Evaluation(Deformations, CellFigures):
 
     @property
     def touches(self) -> Touches:
-        """Where vertices touch obstacles."""
+        """Contacts of vertices with obstacles."""
         if self._touches is None:
-            assert self.inertial_force is not None  # which says why nothing is known
+            assert self.inertial_force is not None  # raises an error that explains the reason
         return self._touches or Touches.none()
 
     @cached_property
     def contact_force(self) -> np.ndarray:
-        """(n, 3) [N] of obstacles, and of bodies in weak contact or with a barrier, on every vertex. Bodies
-        do the opposite to each other, and `internal_force` has that, too."""
+        """(n, 3) force of obstacles, and of bodies in penalty or barrier contact, on each vertex [N].
+
+        Forces between bodies are opposite and equal; `internal_force` includes them as well.
+        """
         return self.touches.total(self.model.vertices) + forces_between_bodies(self.model, self.positions)
 
     @cached_property
     def obstacle_reactions(self) -> dict[str, Reaction]:
-        """What every obstacle does to all bodies, by its name; bodies do the opposite to it."""
+        """Total force of each obstacle on all bodies, by obstacle name; obstacles receive the opposite."""
         found = {}
         for k, name in enumerate(self.touches.names):
             mine = self.touches.obstacle == k
@@ -169,23 +198,27 @@ class Evaluation(Deformations, CellFigures):
 
     @property
     def net_force(self) -> np.ndarray:
-        """internal + external + inertial forces and those of obstacles (n, 3) [N], without what pins do: zero
-        where all balances.
-        Without inertia and obstacles it is minus the derivative of `energy` by the positions."""
+        """(n, 3) sum of internal, external, inertial and obstacle forces [N], without pins.
+
+        It is zero in equilibrium. Without inertia and obstacles it is minus the derivative of `energy` with
+        respect to the positions.
+        """
         of_obstacles = self.touches.total(self.model.vertices)
         return self.internal_force + self.external_force + self.inertial_force + of_obstacles
 
     @property
     def reaction_force(self) -> np.ndarray:
-        """(n, 3) [N] what pins do to every vertex, minus the net force; zero where a vertex is free."""
+        """(n, 3) force of pins on each vertex [N], minus the net force; zero for free vertices."""
         forces, pinned = np.zeros_like(self.positions), self.model.pinned
         forces[pinned] = -self.model.along(self.net_force[pinned])
         return forces
 
     @cached_property
     def reactions(self) -> dict[str, Reaction]:
-        """The reaction of every pin by its name. What several pins hold counts for the one that holds it
-        wholly, else for the first of them."""
+        """Pin reactions by name.
+
+        A vertex held by several pins counts for the one that fixes it completely, otherwise for the first.
+        """
         supports = self.model.supports or (("pins", self.model.pinned, None),)
         parts = [Part(vertices, self.model.rest[vertices], held) for _, vertices, held in supports]
         holding = Holding(parts)
@@ -197,28 +230,31 @@ class Evaluation(Deformations, CellFigures):
 
     @cached_property
     def stored_energy(self) -> float:
-        """Of all elements [J]."""
+        """Stored energy of all elements [J]."""
         return self._energy_of(loads=False)
 
     def _energy_of(self, loads: bool) -> float:
-        """Of terms that are loads, such as pressure, or of all others [J]."""
+        """Total energy of load terms, such as pressure, or of all other terms [J]."""
         pairs = zip(self.model.terms, self.terms, strict=True)
         return float(sum(values.element_energy.sum() for term, values in pairs if term.loads is loads))
 
     @cached_property
     def load_energy(self) -> float:
-        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest, and of pressure, -p V."""
+        """Potential energy of loads [J].
+
+        It is -Σ f · (x - X) for gravity and forces, zero at rest, and -p V for pressure.
+        """
         dead = -float((self.external_force * (self.positions - self.model.rest)).sum())
         return dead + self._energy_of(loads=True)
 
     @property
     def energy(self) -> float:
-        """Stored, and that of gravity and loads [J]. Reports count the loads on free vertices only."""
+        """Stored energy and load potential [J]. Reports include the loads on free vertices only."""
         return self.stored_energy + self.load_energy
 
     @cached_property
     def body_energies(self) -> dict[str, float]:
-        """What is stored in each body [J], by its name; attachments belong to none."""
+        """Stored energy of each body [J], by its name; attachments belong to no body."""
         stored = np.zeros(self.model.vertices)
         for term, values in zip(self.model.terms, self.terms, strict=True):
             if not term.ties and not term.loads:
@@ -226,11 +262,25 @@ class Evaluation(Deformations, CellFigures):
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) means of values (m, ...) over the cells around each vertex, by volume; NaN without any."""
+        """Average cell values around each vertex, weighted by rest volume.
+
+        Args:
+            values: (m, ...) cell values.
+
+        Returns:
+            (n, ...) means; NaN for vertices without cells.
+        """
         return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
 
     def fields(self, names: Iterable[str]) -> Fields:
-        """Quantities for files by their names, see `QUANTITIES`."""
+        """Return output quantities by their names.
+
+        Args:
+            names: Names in `QUANTITIES`.
+
+        Returns:
+            Vertex and cell quantities.
+        """
         chosen = {name: getattr(self, name) for name in names}
         of_vertices = {name: values for name, values in chosen.items() if name in OF_VERTICES}
         return Fields(of_vertices, {name: chosen[name] for name in chosen if name not in of_vertices})
@@ -263,14 +313,14 @@ QUANTITIES = {
     "net_force": "what forces on each vertex add up to, without pins [N]",
     "reaction_force": "what pins do to each vertex [N]",
 }
-"""What files can have of an evaluation, by name."""
+"""Descriptions of the quantities that output files can contain, by name."""
 
 OF_VERTICES = {name for name in QUANTITIES if name.endswith("_force")}
-"""Those with a row for each vertex; all others have one for each cell."""
+"""Names of vertex quantities; all others are cell quantities."""
 
 
 def quantities_named(names: str | Iterable[str] | None) -> list[str]:
-    """Names of `QUANTITIES`, which may be separated by commas; each is there once, None are none."""
+    """Parse names of `QUANTITIES`, separated by commas or in a list, without duplicates."""
     if names is None:
         return []
     words = names.split(",") if isinstance(names, str) else list(each(names, "fields are names"))

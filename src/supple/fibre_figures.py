@@ -1,4 +1,4 @@
-"""Fibres of materials that have them, as they run where a body has been deformed to."""
+"""Fiber directions of materials in the deformed configuration."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from supple.model import Model, places
 
 
 def carried_fibres(model: Model, positions: np.ndarray) -> np.ndarray:
-    """F a (m, 3) of all cells at positions (n, 3) [m]: a is the first direction that the material of a
-    tetrahedron has, of length 1, so that |F a| is how far its fibres are stretched; NaN where it has none."""
+    """Fiber directions F a in the deformed configuration.
+
+    a is the first unit direction of a tetrahedron's material, so that |F a| is the fiber stretch.
+
+    Args:
+        model: Model.
+        positions: (n, 3) positions [m].
+
+    Returns:
+        (m, 3) vectors for all cells; NaN for materials without fibers.
+    """
     directions, cells = _directions(model), model.cells
     found = np.full((len(cells), 3), np.nan)
     here = np.flatnonzero(np.isfinite(directions[:, 0]))
@@ -26,7 +35,7 @@ def carried_fibres(model: Model, positions: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def _directions(model: Model) -> np.ndarray:
-    """(m, 3) at rest."""
+    """(m, 3) fiber directions at rest."""
     found = np.full((len(model.cells), 3), np.nan)
     for term in model.terms:
         names = [p.name for p in getattr(term.material, "parameters", ()) if p.kind == "direction"]

@@ -1,9 +1,10 @@
-"""Frames of bodies that a grid carries: in every step a new grid, on which the solver solves the step.
+"""Time stepping of bodies embedded in a background grid, with a new grid in every step.
 
-A step begins with vertices where they are: nodes get their masses and velocities, the solver moves the nodes,
-and vertices go along [PXPBD section 5.5, Jiang et al. 2015]. The grid knows one velocity at every place, and
-so bodies do not pass each other, though surfaces may cross within a cell. No vertex should move by more than
-a part of a cell in a step (CFL), so that a frame has as many steps as it takes.
+At the start of a step, vertex masses and velocities are transferred to the grid nodes. The solver advances
+the nodes, and vertices follow them [PXPBD section 5.5, Jiang et al. 2015]. The grid has a single velocity at
+each point, so that bodies do not pass through each other, although surfaces may cross within a cell. No
+vertex should move by more than a fraction of a cell in a step (CFL), so that the number of steps per frame is
+adaptive.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from supple.words import counted
 log = logging.getLogger("supple")
 
 MOST_STEPS = 10_000
-"""In a frame; beyond it something has exploded."""
+"""Largest number of steps per frame; more indicate a blow-up."""
 
 GRADIENTS = 20
-"""Transfers by which gradients of given velocities are found."""
+"""Transfers that determine the gradients of given velocities."""
 
 
 class GridStepping(Stepping):
-    """A problem whose vertices a grid carries from frame to frame; one copy of the state."""
+    """Time stepping of a problem whose vertices are embedded in a grid; batch size 1."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -83,8 +84,10 @@ class GridStepping(Stepping):
         return [report]
 
     def _next_step(self, left: float) -> float:
-        """Δt [s] of the next step, with so much time left of the frame, in which nothing moves by more than a
-        part of a cell: all that are left are as long."""
+        """Length Δt [s] of the next step, with `left` [s] remaining in the frame.
+
+        Vertices move by at most a fraction of a cell; the remaining steps all have this length.
+        """
         grid = self.problem.model.grid
         assert grid is not None
         fastest = float(np.linalg.norm(self.settle()[0], axis=1).max(initial=0.0))
@@ -92,7 +95,7 @@ class GridStepping(Stepping):
         return left / max(1, math.ceil(left / limit * (1 - 1e-9)))
 
     def _step(self, time: float, dt: float, aim: np.ndarray | None, forces: np.ndarray | None) -> Report:
-        """One step that ends at a time [s]."""
+        """Advance by one step that ends at a time [s]."""
         p, model = self.problem, self.problem.model
         x, v = p.positions, self.settle()[0]
         began = self._take_began() or perf_counter()
@@ -115,24 +118,24 @@ class GridStepping(Stepping):
         return self._of_vertices(report, on_grid, carried)
 
     def _forces(self, time: float, further: np.ndarray | None, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(n, 3) [N] on vertices."""
+        """(n, 3) external forces on vertices [N]."""
         model = self.problem.model
         winds: Any = [wind(x, v, time) for wind in model.winds]
         return model.force_at(time) + sum(winds, 0.0 if further is None else further)
 
     def _affine(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(n, 3, 3) [1/s] gradients of the velocities: as the last step left them, or as the grid sees
-        those that were given."""
+        """(n, 3, 3) velocity gradients [1/s] of the last step, or those of given velocities on the grid."""
         known, model = self.problem.remembered.motions()[0].get(AFFINE), self.problem.model
         if known is not None:
             return known.reshape(-1, 3, 3)
         assert model.grid is not None
         points, found = interpolate(x, model.grid.spacing), np.zeros((len(x), 3, 3))
-        for _ in range(GRADIENTS):  # of which affine velocities are a fixed point
+        for _ in range(GRADIENTS):  # affine velocities are a fixed point of this transfer
             found = points.gradient(points.transfer(model.mass, v, found))
         return found
 
     def _problem_of(self, carried: Carried, x: np.ndarray, time: float, dt: float) -> Problem:
+        """Create the problem of the grid nodes."""
         own, obstacles = self.problem, carried.model.obstacles
         device = on_device(own.device.name, carried.model)
         threads = own.device.threads if device is None else None
@@ -145,7 +148,7 @@ class GridStepping(Stepping):
         )
 
     def _take(self, on_grid: Problem, carried: Carried, x: np.ndarray, dt: float, acting: Forces) -> None:
-        """Move vertices with the nodes."""
+        """Update vertices from the nodes."""
         p, model, points = self.problem, self.problem.model, carried.points
         u = on_grid.states.vectors(on_grid.u)[0].astype(float)
         velocity = (1.0 - self.pace.damping) ** (dt / self.pace.step) / dt * u
@@ -160,8 +163,10 @@ class GridStepping(Stepping):
         p.remembered.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
     def _of_vertices(self, report: Report, on_grid: Problem, carried: Carried) -> Report:
-        """With how deep vertices are in obstacles, or how near; and what pushes nodes, shared by the bodies
-        that they carry as their masses are."""
+        """Complete a report: obstacle depth or gap of vertices, contact forces per body.
+
+        Node forces are divided among embedded bodies in proportion to their masses.
+        """
         obstacles = on_grid.contacts.obstacles
         if report.contact is None or obstacles is None:
             return report
@@ -183,11 +188,11 @@ class GridStepping(Stepping):
         return report
 
     def last_steps(self) -> list[Step | None]:
-        """What acts beside the terms where the frame has arrived; inertia is that of nodes."""
+        """External forces and parameters at the end of the frame; inertia belongs to the nodes."""
         return [self._acting]
 
 
 def stepping_of(problem: Problem, *options: Any, **named: Any) -> Stepping:
-    """What takes a problem from frame to frame."""
+    """Create a problem's time stepping, grid-based if its model has a grid."""
     kind = Stepping if problem.model.grid is None else GridStepping
     return kind(problem, *options, **named)

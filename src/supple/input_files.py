@@ -1,4 +1,4 @@
-"""Input files: regular files only, of a size that fits, whose claims are checked before memory is taken."""
+"""Safe reading of input files: regular files of limited size, validated before memory is allocated."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import numpy as np
 from supple.memory import available, say_bytes
 
 TEXT_LIMIT = 16 * 2**20
-"""Bytes that scene files, specs and other texts may have; those that come with supple have a few thousand."""
+"""Largest size of scene files, specs and other texts [bytes]; those of supple have a few thousand."""
 
 DEFLATE_RATIO = 1032
-"""Bytes that deflate makes of one byte at the very most."""
+"""Largest possible expansion factor of deflate."""
 
 KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -30,19 +30,27 @@ KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
+"""Predicates of file modes that are not regular files, with names for messages."""
 
 UNREADABLE = (ValueError, TypeError, EOFError, RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error)
-"""What `zipfile` and NumPy raise where a file is damaged; RuntimeError has NotImplementedError in it."""
+"""Errors of `zipfile` and NumPy for damaged files; RuntimeError includes NotImplementedError."""
 
 
 class InputFileError(ValueError):
-    """An input file cannot be used; the message continues the name of the file: "is a pipe, ..."."""
+    """Error about an unusable input file; the message continues the file name: "is a pipe, ..."."""
 
 
 def check_regular(path: Path) -> None:
-    """Raise an `InputFileError` unless the path is a regular file, and an `OSError` if there is none.
+    """Check that a path points to a regular file.
 
-    Reading a pipe waits until somebody writes to it, and reading a device may never end.
+    Reading a pipe would block until data is written to it, and reading a device may never end.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        InputFileError: The path is not a regular file.
+        OSError: The file does not exist.
     """
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
@@ -51,11 +59,15 @@ def check_regular(path: Path) -> None:
 
 
 def read_text(path: Path, limit: int = TEXT_LIMIT) -> str:
-    """Return the text of a regular file in UTF-8.
+    """Return the text of a regular UTF-8 file.
+
+    Args:
+        path: Path of the file.
+        limit: Largest size [bytes].
 
     Raises:
-        InputFileError: It is no regular file, or larger than the limit [bytes].
-        OSError, UnicodeDecodeError: It cannot be read.
+        InputFileError: The file is not regular, or larger than the limit.
+        OSError, UnicodeDecodeError: The file cannot be read.
     """
     check_regular(path)
     with path.open("rb") as file:
@@ -66,9 +78,9 @@ def read_text(path: Path, limit: int = TEXT_LIMIT) -> str:
 
 
 class ArrayFile(Mapping[str, np.ndarray]):
-    """The arrays of numbers in an NPZ file, each read and checked when it is asked for.
+    """Numeric arrays of an NPZ file, read and checked on access.
 
-    The size that an array claims must be that of its part of the file, and fit into memory.
+    The size in an array's header must match its part of the file, and fit into memory.
     """
 
     def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
@@ -89,7 +101,7 @@ class ArrayFile(Mapping[str, np.ndarray]):
         return iter(self._members)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, from its header; nothing else is read."""
+        """Return an array's shape from its header, without reading data."""
         with self._opened(name) as member:
             return self._checked_header(name, member)[0]
 
@@ -98,12 +110,13 @@ class ArrayFile(Mapping[str, np.ndarray]):
             self._checked_header(name, member)
         with self._opened(name) as member:
             values: np.ndarray = np.lib.format.read_array(member, allow_pickle=False)
-            if member.read(1):  # reading to the end compares the checksum, too
+            if member.read(1):  # reading to the end verifies the checksum
                 raise InputFileError(f"is damaged: {name!r} does not end where its header says")
         return values
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        """Open an array; damaged data raises an `InputFileError`."""
         info = self._members[name]
         if info.flag_bits & 1:
             raise InputFileError(f"is damaged: {name!r} is marked as encrypted")
@@ -118,6 +131,7 @@ class ArrayFile(Mapping[str, np.ndarray]):
             raise InputFileError(f"is damaged: {name!r} cannot be read ({error})") from error
 
     def _checked_header(self, name: str, member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Read shape and dtype; check them against file size and available memory."""
         version = np.lib.format.read_magic(member)
         read = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -141,7 +155,7 @@ class ArrayFile(Mapping[str, np.ndarray]):
 
 
 def _is_of_system(error: Exception) -> bool:
-    """True for what the system refuses, not for a seek to a place that a damaged file names."""
+    """True for errors of the operating system, except for seeks to positions that a damaged file names."""
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
 
 
@@ -149,10 +163,16 @@ def _is_of_system(error: Exception) -> bool:
 def open_arrays(path: str | os.PathLike[str]) -> Iterator[ArrayFile]:
     """Open an NPZ file, `with open_arrays("frame_0001.npz") as arrays: arrays["positions"]`.
 
+    Args:
+        path: Path of the file.
+
+    Yields:
+        The arrays by name.
+
     Raises:
-        InputFileError: It is no regular file, no NPZ file, or damaged.
-        KeyError: It lacks an array that is asked for.
-        OSError: The system cannot read it.
+        InputFileError: The file is not regular, not an NPZ file, or damaged.
+        KeyError: A requested array is missing.
+        OSError: The operating system cannot read the file.
     """
     path = Path(path)
     check_regular(path)

@@ -1,4 +1,4 @@
-"""What a scene amounts to, before anything is solved: sizes, orderings, worst elements, memory."""
+"""Inspection of a scene before solving: sizes, orderings, worst elements and memory."""
 
 from __future__ import annotations
 
@@ -26,18 +26,32 @@ from supple.scene.varying import Varied
 from supple.solvers import SOLVERS, Solver
 
 REST = 10
-"""Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
+"""Numbers per tetrahedron that an incidence reads: shape gradients and volume."""
 
 MEASURES = {"tet": "volume", "triangle": "area"}
-"""What a cell has at rest [m³ or m²]."""
+"""Rest measure of a cell: volume [m³] or area [m²]."""
 
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
-    directions, in how many ways bodies can still move without deforming, clock, pins, loads, contact, colours
-    of vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
-    intersects at the start, what bodies may pass through on a grid, what obstacles may pass through between
-    vertices, and the memory that each solver needs [MB]."""
+    """Summarize a scene without solving it.
+
+    Args:
+        scene: Scene or scene file.
+        cluster_size: Largest number of elements per cluster.
+        worst: Number of worst elements listed per body.
+
+    Returns:
+        Plain values by name. Sizes: `vertices`, `tets`, `triangles` and `components`. Constraints: `pinned`
+        vertices, `rollers` (vertices constrained along some directions), `rigid_motions` (rigid-body motions
+        that remain free) and `pins`. Forces: `loads`, `pressures`, `cables`, `springs`, `weak_constraints`,
+        `varying` parameters and `contact`. Time: `clock`. Bodies: `bodies` with materials and worst elements.
+        Warnings: `intersections` at the start, `open_on_grid` (bodies between whose vertices others may pass
+        on a grid) and `small_obstacles` (obstacles that may pass through faces of bodies). Cost: `orderings`
+        (colors of vertices, elements and clusters) and `memory_megabytes` of each solver [MB].
+
+    Raises:
+        ValueError: The scene is invalid, or an argument is out of range.
+    """
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -68,16 +82,17 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
 
 
 CLOCK = "quasistatic", "dt", "frames", "substeps", "damping", "integrator", "initial_guess"
+"""Scene attributes that control time stepping."""
 
 
 def _clock(scene: Scene) -> dict[str, Any]:
-    """How time passes, and gravity in it."""
+    """Time stepping and gravity."""
     clock = {name: getattr(scene, name) for name in CLOCK}
     return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
 
 
 def _pin(pin: Pin) -> dict[str, Any]:
-    """holds: axes, directions (d, 3), or a sentence where they differ from vertex to vertex."""
+    """Pin summary; `holds` lists axes, directions (d, 3), or a sentence for varying directions."""
     return {
         "body": pin.on.body.name,
         "vertices": len(pin.on),
@@ -87,41 +102,44 @@ def _pin(pin: Pin) -> dict[str, Any]:
 
 
 def _load(load: Load) -> dict[str, Any]:
+    """Summary of a load."""
     return _acting(load.on.body, len(load.on), load.force, load.ramp, following=False)
 
 
 def _following(load: FollowingTraction) -> dict[str, Any]:
-    """As it is at rest."""
+    """Summary of a follower load in the rest configuration."""
     body = load.body
     return _acting(body, len(load.vertices), load.forces(body.points), load.ramp, following=True)
 
 
 def _acting(body: Body, count: int, forces: np.ndarray, ramp: Any, following: bool) -> dict[str, Any]:
+    """Total force [N], ramp and number of vertices of a load."""
     total = forces.sum(axis=0).tolist()
     about = {"body": body.name, "vertices": count, "force": total, "ramp": _ramp(ramp)}
     return about | {"following": following}
 
 
 def _contact(scene: Scene, model: Model) -> dict[str, Any]:
-    """The method and what it looks at, None for what is found for the scene; the spacing of a grid as it
-    is."""
+    """Contact method and options, None for automatic values; actual grid spacing."""
     contact = contact_of(scene.contact)
     found = {"method": contact.method, **contact.options}
     return found if model.grid is None else found | {"spacing": model.grid.spacing}
 
 
 def _varied(each: Varied) -> dict[str, Any]:
+    """Summary of a varying parameter."""
     return {"body": each.body.name, "parameter": each.parameter, "ramp": _ramp(each.ramp)}
 
 
 def _ramp(ramp: Any) -> Any:
-    """Its times and fractions; a sentence for a function, None for what does not vary."""
+    """Ramp times and fractions; a sentence for functions, None without ramp."""
     if isinstance(ramp, Ramp):
         return {"times": list(ramp.times), "fractions": list(ramp.fractions)}
     return None if ramp is None else "a function of the time"
 
 
 def _body(body: Body, worst: int) -> dict[str, Any]:
+    """Summary of a body."""
     mesh = body.mesh
     return {
         "name": body.name,
@@ -150,7 +168,7 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
 
 
 def _portion(part: Portion) -> dict[str, Any]:
-    """A region of a body, or what resists its rate of strain."""
+    """Summary: region of a body, or damping material."""
     material = part.material
     return {
         "name": part.name,
@@ -161,8 +179,11 @@ def _portion(part: Portion) -> dict[str, Any]:
 
 
 def _parameter(material: Material, parameter: Parameter) -> dict[str, Any]:
-    """What it is called in tables, and its values: lowest and highest of a scalar, of other kinds the numbers
-    where they are the same for the whole body and otherwise None."""
+    """Label and values of a material parameter.
+
+    Scalars have their minimum and maximum. Other kinds have their numbers if uniform over the body, otherwise
+    None.
+    """
     value = getattr(material, parameter.name)
     if parameter.kind == "scalar":
         return {"label": parameter.label, "values": _span(value)}
@@ -171,14 +192,15 @@ def _parameter(material: Material, parameter: Parameter) -> dict[str, Any]:
 
 
 def _span(values: Any) -> list[float]:
-    """Lowest and highest of a parameter, to 12 digits."""
+    """Parameter minimum and maximum, rounded to 12 digits."""
     return [float(f"{np.min(values):.12g}"), float(f"{np.max(values):.12g}")]
 
 
 def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
-    """Counts as solvers have them: vertices of all terms together, elements term by term.
+    """Numbers of colors and clusters of the solvers' orderings.
 
-    link_colours are PBNG's further colours for vertices that weak constraints tie together.
+    Vertices are colored for all terms together, elements term by term. `link_colours` counts PBNG's
+    additional colors for vertices tied by weak constraints.
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
     elastic = [term.vertices for term in model.terms if not term.ties and term.capacity is None]
@@ -200,12 +222,15 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
 
 
 def _count(colours: np.ndarray) -> int:
+    """Number of colors."""
     return int(colours.max(initial=-1)) + 1
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:
-    """Megabytes by solver, with its own options, and precision; Newton's without what its linear solver
-    needs."""
+    """Memory [MB] by solver with default options, and by precision.
+
+    Newton's excludes its linear solver.
+    """
     return {
         name: {
             precision: round(bytes_needed(model, kind(), np.dtype(precision).itemsize) / 1e6, 1)
@@ -216,7 +241,11 @@ def _memory(model: Model) -> dict[str, dict[str, float]]:
 
 
 def bytes_needed(model: Model, solver: Solver, size: int) -> int:
-    """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
+    """Estimate the memory of a solve [bytes].
+
+    It includes packed data by vertices for sweeps and residuals, by elements for the energy, and the solver's
+    own memory.
+    """
     elements, stencils = model.elements, [term.vertices for term in model.terms]
     visits = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)
     total = visits * (REST * size + 12) + elements * (REST * size + 16) + model.vertices * (20 * size + 100)

@@ -1,21 +1,26 @@
-"""How time passes in a step of Δt: where inertia pulls, over what time, and how fast vertices are afterwards.
+"""Time integrators: inertial target, inertial time scale and end velocity of a time step Δt.
 
-Every method solves m/τ² (x - x̂) = f(x), f being all forces but inertia; rules differ in the rest:
+Every integrator solves m/τ² (x - x̂) = f(x), with all forces but inertia in f. Integrators differ in τ, x̂
+and v:
 
     backward Euler   τ = Δt     x̂ = xₙ + Δt vₙ                              v = (x - xₙ)/Δt
     BDF2             τ = ⅔ Δt   x̂ = (4 xₙ - xₙ₋₁)/3 + 2/9 Δt (4 vₙ - vₙ₋₁)  v = (3 x - 4 xₙ + xₙ₋₁)/(2 Δt)
     trapezoidal      τ = ½ Δt   x̂ = xₙ + Δt vₙ + ¼ Δt² aₙ                   v = 2 (x - xₙ)/Δt - vₙ
 
-Backward Euler is of first order and damps all that is fast. BDF2 is of second order and damps it less; the
-trapezoidal rule is of second order and damps nothing, also not what a step is too long for, which rings. Both
-look back: to the state before, and to the acceleration aₙ = f(xₙ)/m. Where a motion begins, both are made of
-the forces there, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ = vₙ - Δt aₙ; later aₙ is (x - x̂)/τ², which is f/m
-where the step was solved. Velocities are computed from that, v = vₙ + ½ Δt (aₙ + a) and
-v = (4 vₙ - vₙ₋₁ + 2 Δt a)/3, which is the same: x - x̂ is known as the solve has it, and so rounding x̂, by
-some ε |x|, is not taken for a velocity of ε |x|/Δt that adds up. [GPBD section 3 names both beside backward
-Euler.] The first step of BDF2 ends with v = 2 (x - x₀)/Δt - v₀ = v₀ + (v₀ - v₋₁)/9 + 8/9 Δt a, which is exact
-in free fall and of second order as well: the state before that it assumes, from constant accelerations, is
-far off where Δt is longer than a period, and would give a velocity of Δt a₀/4 to a body that hardly moves.
+Backward Euler is first-order accurate and damps all fast motions. BDF2 is second-order accurate and damps
+them less. The trapezoidal rule is second-order accurate and damps nothing, so that motions that the step does
+not resolve ring. The second-order rules need history variables: the previous state, or the acceleration aₙ =
+f(xₙ)/m. At the start of a motion both follow from the initial forces, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ =
+vₙ - Δt aₙ; later aₙ is (x - x̂)/τ², which equals f/m if the step converged.
+
+Velocities are computed from accelerations, v = vₙ + ½ Δt (aₙ + a) and v = (4 vₙ - vₙ₋₁ + 2 Δt a)/3, which is
+mathematically the same. The solve provides x - x̂ directly; rounding of x̂ by some ε |x| therefore does not
+accumulate as a velocity of ε |x|/Δt. [GPBD section 3 names both rules besides backward Euler.]
+
+The first step of BDF2 ends with v = 2 (x - x₀)/Δt - v₀ = v₀ + (v₀ - v₋₁)/9 + 8/9 Δt a, which is exact in free
+fall and also second-order accurate. The standard formula assumes constant accelerations before the start. If
+Δt is longer than a period, that previous state is far off, and a body that hardly moves would get a velocity
+of Δt a₀/4.
 """
 
 from __future__ import annotations
@@ -36,42 +41,50 @@ if TYPE_CHECKING:
 
 
 class Rule(ABC):
-    """What a rule of second order does with displacements u, velocities v and accelerations a, (..., n, 3)
-    each, and with what it remembers, `past`, (..., n, 3 k)."""
+    """Second-order time integrator.
+
+    It works on displacements u, velocities v and accelerations a, (..., n, 3) each, and on history variables
+    `past`, (..., n, k).
+    """
 
     past: ClassVar[str]
-    """How what it remembers is called in a `State`."""
+    """Name of the history variables in a `State`."""
     inertia: ClassVar[float]
-    """τ/Δt"""
+    """Inertial time scale τ/Δt."""
 
     def knows(self, past: np.ndarray, dt: float) -> bool:
-        """Whether what is remembered, (n, k), is of steps of Δt [s]."""
+        """True if history variables (n, k) belong to steps of length Δt [s]."""
         return True
 
     @abstractmethod
     def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
-        """What is remembered where a motion begins."""
+        """History variables at the start of a motion."""
 
     @abstractmethod
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
-        """û"""
+        """Inertial target û, as a displacement."""
 
     @abstractmethod
     def arrive(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Velocities where a step has led, with accelerations a there, and what is remembered from there on;
-        before: u, v and past of the step's start."""
+        """Velocities and history variables at the end of a step.
+
+        Args:
+            a: Accelerations at the end of the step.
+            before: u, v and history variables at the start of the step.
+            dt: Time step Δt [s].
+        """
 
     def begin(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> np.ndarray:
-        """Velocities where the first step of a motion has led, from the same arguments."""
+        """Velocities after a motion's first step, from the arguments of `arrive`."""
         return self.arrive(a, before, dt)[0]
 
 
 class BDF2(Rule):
-    """past: displacements and velocities a step ago, and how long that step was."""
+    """BDF2, with previous displacements, velocities and step length as history variables."""
 
     past, inertia = EARLIER, 2 / 3
 
@@ -98,11 +111,12 @@ class BDF2(Rule):
 
 
 def _with_step(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+    """Join displacements, velocities and step length to history variables (..., n, 7)."""
     return np.concatenate([u, v, np.full((*u.shape[:-1], 1), dt)], axis=-1)
 
 
 class Trapezoidal(Rule):
-    """past: accelerations."""
+    """Trapezoidal rule, with accelerations as history variables."""
 
     past, inertia = ACCELERATION, 1 / 2
 
@@ -120,22 +134,29 @@ class Trapezoidal(Rule):
 
 
 RULES: dict[str, Rule] = {"bdf2": BDF2(), "trapezoidal": Trapezoidal()}
-"""Those beside backward Euler, by name."""
+"""Second-order integrators by name."""
 
 INTEGRATORS = ("backward_euler", *RULES)
+"""Names of all integrators."""
 
 
 class Integrating:
-    """A problem that moves by a rule of second order, all copies of its state at once. The arithmetic is done
-    in float64 on the host; the solves are where the problem is."""
+    """Second-order time integration of a problem, all batch members at once.
+
+    Its arithmetic is done in float64 on the host; solves run on the problem's device.
+    """
 
     def __init__(self, problem: Problem, rule: Rule, dt: float) -> None:
         self._problem, self._rule, self._dt = problem, rule, dt
         problem.loads.set_time_step(rule.inertia * dt)
 
     def look_back(self, time: float, forces: np.ndarray | None) -> None:
-        """Know where the step begins that ends at a time [s], before the problem begins it: with velocities
-        that are set, and forces (n, 3) [N] beside the model's."""
+        """Prepare history variables for a step, after velocities are set and before the problem begins it.
+
+        Args:
+            time: End of the step [s].
+            forces: (n, 3) forces in addition to the model's [N], or None.
+        """
         p, dt = self._problem, self._dt
         u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
         motions = p.remembered.motions()
@@ -148,13 +169,21 @@ class Integrating:
         self._begins = ~np.array(known)
 
     def pull(self, guess: str, time: float) -> None:
-        """Let inertia pull towards x̂ in the step that ends at a time [s], after the problem has begun it."""
+        """Set the inertial target x̂ of a step ending at `time` [s], after the problem has begun it."""
         self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
         predict_fall(self._problem, guess, time)
 
     def arrive(self, damping: float) -> np.ndarray:
-        """Velocities (copies, n, 3) [m/s] where the step has led; what the next one looks back to is kept.
-        Vertices move at the constant velocity at which they are led, where they are."""
+        """Finish a step: compute velocities and store history variables for the next step.
+
+        Prescribed vertices move at the constant velocity of their prescribed motion.
+
+        Args:
+            damping: Fraction of every velocity that is removed.
+
+        Returns:
+            (copies, n, 3) velocities [m/s].
+        """
         p, dt = self._problem, self._dt
         u, anchor = (p.states.vectors(records).astype(float) for records in (p.u, p.states.anchor))
         a = (u - anchor) / (self._rule.inertia * dt) ** 2
@@ -168,7 +197,10 @@ class Integrating:
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
-        """(copies, n, 3) [m/s²] of all forces but inertia at a time [s]; 0 where they are infinite."""
+        """(copies, n, 3) accelerations [m/s²] by all forces but inertia at a time [s].
+
+        They are 0 where forces are infinite.
+        """
         p = self._problem
         change_materials(p, p.model.materials_at(time))
         p.loads.act_at(time, forces)
@@ -180,7 +212,13 @@ class Integrating:
 
 
 def refuse_rule(name: str, model: Model, solver: Solver) -> None:
-    """Refuse a rule of second order where its order, or its forces, mean nothing."""
+    """Check model and solver support for an integrator.
+
+    Second-order rules need smooth forces, and history variables that describe the forces.
+
+    Raises:
+        ValueError: The integrator is of second order, and not supported.
+    """
     if name not in RULES:
         return
     back = "take integrator='backward_euler'"

@@ -1,4 +1,4 @@
-"""Positions as arrays of other libraries."""
+"""Conversion of positions to arrays of PyTorch and CuPy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,30 @@ import numpy as np
 from supple.checks import one_of
 
 LIBRARIES = ("torch", "cupy")
+"""Names of the supported array libraries."""
 
 
 def array_of(
     like: str, positions: np.ndarray | None, rest: np.ndarray, records: Any, copies: int | None = None
 ) -> Any:
-    """Positions (n, 3) as an array of a library: from the device's displacement records (n + 1, 4), if there
-    are any, through the CUDA array interface; else from the host's positions. copies: so many one after the
-    other among the records, which give (copies, n, 3)."""
+    """Return positions in the array type of another library.
+
+    Device displacements are shared through the CUDA array interface; otherwise the array is made from the
+    host's positions.
+
+    Args:
+        like: Name in `LIBRARIES`.
+        positions: Host positions, used if there are no device displacements.
+        rest: (n, 3) rest positions [m].
+        records: (n + 1, 4) displacements in device memory, padded vectors [m], or None.
+        copies: Batch size. The displacements of batch members are then stored one after the other.
+
+    Returns:
+        (n, 3) positions [m], or (copies, n, 3) for a batch.
+
+    Raises:
+        ValueError: The library is unknown or not installed.
+    """
     one_of("like", like, LIBRARIES)
     try:
         library = import_module(like)

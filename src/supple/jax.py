@@ -1,4 +1,4 @@
-"""Equilibria in JAX: positions through which gradients flow back, under jit, grad and vmap."""
+"""Differentiable equilibria in JAX, for jit, grad and vmap."""
 
 from __future__ import annotations
 
@@ -26,13 +26,21 @@ def equilibrium(
     complaints: list[str] | None = None,
     **given: Any,
 ) -> jax.Array:
-    """Positions (n, 3) [m] of the equilibrium of a scene, with some arrays in place of what it has, by the
-    keywords of `supple.torch.equilibrium`.
+    """Solve for a scene's equilibrium as a differentiable JAX function of selected inputs.
 
-    For jit, grad and vmap, which hands over all at once, so that up to 64 are differentiated together;
-    gradients are of first order, by reverse mode.
-    Computed in float64 on the host, and returned in JAX's default precision. A solve that finds no
-    equilibrium, or no gradient, gives NaN, and appends a sentence that says why to `complaints`.
+    It works under jit, grad and vmap. Under vmap, the whole batch is solved in one call, and up to 64 batch
+    members are differentiated together. Gradients are first-order, in reverse mode only. Everything is
+    computed in float64 on the host, and returned in JAX's default precision.
+
+    Args:
+        scene: Scene or scene file.
+        solver: Solver or its name.
+        start: (n, 3) initial positions [m].
+        complaints: List to which a sentence is appended for every failed solve or gradient.
+        **given: Inputs that replace those of the scene, and options, as in `supple.torch.equilibrium`.
+
+    Returns:
+        (n, 3) equilibrium positions [m]. If there is no equilibrium or no gradient, they are NaN.
     """
     layer, values = layer_of(scene, solver, start, given)
     arrays = tuple(jnp.asarray(value, float) for value in values)
@@ -40,31 +48,32 @@ def equilibrium(
 
 
 def _flat(values: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[list[np.ndarray], tuple[int, ...]]:
-    """Arrays with one leading axis, from such with those that vmap has added, and how long these are."""
+    """Merge vmap's batch axes into one leading axis; return arrays and the shape of these axes."""
     arrays = [np.asarray(value, float) for value in values]
     lead = arrays[0].shape[: arrays[0].ndim - len(shapes[0])]
     return [array.reshape(-1, *shape) for array, shape in zip(arrays, shapes, strict=True)], lead
 
 
 def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[str] | None) -> Any:
-    """θ -> x with its derivative, for values of these shapes."""
+    """Create the differentiable function θ → x for input values of these shapes."""
 
     dtype = jnp.zeros(0).dtype
 
     def told(found: Any) -> Any:
-        """What was found, or None where that is a complaint: callbacks must not raise."""
+        """Return a result; record errors and return None for them, since callbacks must not raise."""
         if isinstance(found, Exception) and complaints is not None:
             complaints.append(str(found))
         return None if isinstance(found, Exception) else found
 
     def attempt(compute: Any, count: int) -> list[Any]:
+        """Compute results, with errors in place of exceptions."""
         try:
             return [told(found) for found in compute()]
-        except Exception as error:  # whatever it is
+        except Exception as error:  # of any kind: callbacks must not raise
             return [told(error)] * count
 
     def filled(found: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
-        """Arrays of a shape as one, with NaN for what is missing."""
+        """Stack arrays; missing ones become NaN."""
         every = [np.full(shape, np.nan) if array is None else array for array in found]
         return np.reshape(every, (*lead, *shape)).astype(dtype)
 
@@ -105,7 +114,7 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
 
 
 def _once(function: Any) -> Any:
-    """A part of a gradient, which refuses to be differentiated again."""
+    """Wrap a gradient function so that differentiating it again raises an error."""
     wrapped = jax.custom_jvp(function)
 
     @wrapped.defjvp  # type: ignore[untyped-decorator]

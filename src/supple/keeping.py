@@ -1,5 +1,7 @@
-"""Problems that evaluations keep: the frames of a film differ in where vertices are and in what follows
-these, and nothing else has to be set up again for them."""
+"""Cache of problems for evaluation.
+
+Frames of a film differ only in vertex positions and dynamic terms, so that nothing else is set up again.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,13 @@ from supple.model import Model
 from supple.problem import Problem
 
 MOST = 4
-"""Problems that are kept."""
+"""Largest number of cached problems."""
 
 
 @dataclass
 class _Kept:
+    """Cached problem with its key: kind, model, compute settings."""
+
     kind: str
     model: Model
     compute: Compute
@@ -27,11 +31,20 @@ _known: deque[_Kept] = deque(maxlen=MOST)
 
 
 def kept(kind: str, model: Model, compute: Compute, make: Callable[[], Problem]) -> Problem:
-    """The problem of a kind that is known for a model, or for one that differs only in what follows its
-    vertices, such as contacts, with those of this model; else a new one."""
+    """Return a model's cached problem, or create it.
+
+    A problem whose model differs only in dynamic terms, such as contacts, is reused with the terms of this
+    model.
+
+    Args:
+        kind: Kind of problem, part of the cache key.
+        model: Model.
+        compute: Compute settings.
+        make: Function that creates the problem.
+    """
     for each in list(_known):
         if each.kind == kind and each.compute == compute and _alike(each.model, model):
-            _known.remove(each)  # until it stands as it should
+            _known.remove(each)  # out of the cache while it is inconsistent
             for index, _ in model.followers:
                 if each.model.terms[index] is not model.terms[index]:
                     each.problem.refresh(index, model.terms[index])
@@ -44,7 +57,7 @@ def kept(kind: str, model: Model, compute: Compute, make: Callable[[], Problem])
 
 
 def _alike(one: Model, other: Model) -> bool:
-    """Whether two models are the same but for terms that follow the vertices."""
+    """True if two models differ only in their dynamic terms."""
     if one is other:
         return True
     names = (each.name for each in fields(Model) if each.name != "terms")

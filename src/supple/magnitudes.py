@@ -1,4 +1,4 @@
-"""What numbers a precision can carry through a problem."""
+"""Check that the magnitudes of a model fit the working precision."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ import numpy as np
 from supple.model import Model
 
 SINGLE = 1e15
-"""Magnitudes in a float32 problem: squares of them, times strains, must stay below 3e38. Scenes themselves
-are within the limits of float64, see `supple.checks`."""
+"""Largest magnitude in a float32 problem: squares of it, times strains, must stay below 3e38. `supple.checks`
+ensures the limits of float64."""
 
 
 def refuse_beyond(model: Model, precision: str, dt: float | None = None) -> None:
-    """Refuse a model whose numbers float32 cannot carry; dt [s]: of a step with inertia."""
+    """Check that a model's numbers fit its working precision.
+
+    Args:
+        model: Model.
+        precision: "float32" or "float64".
+        dt: Time step with inertia [s], or None.
+
+    Raises:
+        ValueError: A number is too large or too small for float32.
+    """
     if precision != "float32":
         return
     for what, values, lowest in _quantities(model, dt):
@@ -28,7 +37,7 @@ def refuse_beyond(model: Model, precision: str, dt: float | None = None) -> None
 
 
 def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarray, float]]:
-    """Names, values and the lowest magnitude that they may have."""
+    """Yield name, values and lowest allowed magnitude of each quantity."""
     yield "a force [N]", model.force, 0.0
     for _, force in model.varying:
         yield "a force [N]", force, 0.0
@@ -39,7 +48,7 @@ def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarra
         for parameter, value in zip(
             term.material.stored if term.material else (), term.material or (), strict=True
         ):
-            if parameter.unit:  # directions, ratios and the like have any small numbers
+            if parameter.unit:  # dimensionless numbers, such as directions and ratios, may be small
                 yield f"{parameter.name} [{parameter.unit}] of a material", np.atleast_1d(value), 1 / SINGLE
         if term.material is None:
             yield f"the stiffness of {term.name} [N/m]", term.stiffnesses, 0.0

@@ -1,4 +1,4 @@
-"""How much memory there is, and what needs more than that before it is begun."""
+"""Available memory, and checks of memory requirements before work begins."""
 
 from __future__ import annotations
 
@@ -9,20 +9,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MOST_VERTICES = 2**31 - 1
-"""Vertices are numbered in 32 bits."""
+"""Largest number of vertices, whose indices have 32 bits."""
 
 MESH = 240
-"""Bytes per tetrahedron while a mesh is generated and checked; measured: 280 at the peak."""
+"""Bytes per tetrahedron during mesh generation and checks; measured: 280 at the peak."""
 
 MODEL, PER_NUMBER = 550, 105
-"""Bytes per element, and per byte of a number, while a problem is set up; measured: 618 and 119."""
+"""Bytes per element, and per byte of a number, during the set-up of a problem; measured: 618 and 119."""
 
 
 def refuse_too_many(
     vertices: float, count: float, kind: str, solved: bool = False, cells: str = "tetrahedra"
 ) -> None:
-    """Refuse a mesh, such as a "block", for which there cannot be memory, before it is made. count: of its
-    cells. solved: count what solving it needs too, in float32 at least."""
+    """Check memory requirements of a generated mesh before its creation.
+
+    Args:
+        vertices: Number of vertices.
+        count: Number of cells.
+        kind: Name of the mesh in messages, such as "block".
+        solved: Include the memory for solving it, in float32 at least.
+        cells: Plural name of the cells in messages.
+
+    Raises:
+        ValueError: The mesh has too many vertices or needs too much memory.
+    """
     if vertices > MOST_VERTICES:
         raise ValueError(
             f"the {kind} would have {say_count(vertices)} vertices; at most {MOST_VERTICES:,} can be "
@@ -33,12 +43,20 @@ def refuse_too_many(
 
 
 def refuse_large_problem(elements: int, number: int) -> None:
-    """Refuse to set up a problem of so many elements in numbers of so many bytes, where there cannot be
-    memory for it."""
+    """Check memory requirements of a problem before its set-up.
+
+    Args:
+        elements: Number of elements.
+        number: Bytes per number.
+
+    Raises:
+        ValueError: The problem needs too much memory.
+    """
     _refuse((MODEL + number * PER_NUMBER) * elements, f"a problem of {elements:,} elements")
 
 
 def _refuse(needed: float, what: str) -> None:
+    """Raise an error if more memory is needed than available [bytes]."""
     free = available()
     if free is not None and needed > free:
         raise ValueError(
@@ -48,14 +66,23 @@ def _refuse(needed: float, what: str) -> None:
 
 
 def available(root: Path = Path("/")) -> float | None:
-    """Bytes that this process may still use: what the machine has left, its group of processes (cgroup) is
-    allowed and its own limit leaves. None where the system does not say."""
+    """Memory still available to this process [bytes].
+
+    It is the minimum of the machine's available memory, the limits of its control groups (cgroups), and the
+    process's own limit.
+
+    Args:
+        root: Root of the file system.
+
+    Returns:
+        Number of bytes, or None if the system does not report it.
+    """
     limits = [*_of_machine(root), *_of_group(root), *_of_process(root)]
     return max(0.0, min(limits)) if limits else None
 
 
 def say_bytes(count: float) -> str:
-    """1.2 GB"""
+    """Format a byte count: 1.2 GB."""
     for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"
@@ -63,21 +90,24 @@ def say_bytes(count: float) -> str:
 
 
 def say_count(count: float) -> str:
-    """12,345 or 1e+20"""
+    """Format a count: 12,345 or 1e+20."""
     return f"{count:,.0f}" if count < 1e15 else f"{count:.0e}" if math.isfinite(count) else "infinitely many"
 
 
 def _of_machine(root: Path) -> Iterator[float]:
+    """Available memory and swap of the machine [bytes]."""
     facts = _table(root / "proc/meminfo")
     if "MemAvailable:" in facts:
         yield 1024 * (facts["MemAvailable:"] + facts.get("SwapFree:", 0))
-    elif sys.platform == "darwin":  # which says only how much there is in all
+    elif sys.platform == "darwin":  # reports the total memory only
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _of_group(root: Path) -> Iterator[float]:
-    """Limits of the groups that this process is in, of both versions, less what they use; caches of files
-    can be given up."""
+    """Remaining memory of the process's control groups, cgroup version 1 and 2 [bytes].
+
+    File caches can be reclaimed and therefore count as available.
+    """
     for line in _lines(root / "proc/self/cgroup"):
         _, kinds, path = line.split(":", 2)
         if kinds not in ("", "memory"):
@@ -97,6 +127,7 @@ def _of_group(root: Path) -> Iterator[float]:
 
 
 def _of_process(root: Path) -> Iterator[float]:
+    """Remaining address space of the process under its resource limit [bytes]."""
     try:
         import resource
     except ImportError:  # Windows
@@ -108,6 +139,7 @@ def _of_process(root: Path) -> Iterator[float]:
 
 
 def _lines(path: Path) -> list[str]:
+    """Lines of a text file; empty list if unreadable."""
     try:
         return path.read_text().splitlines()
     except OSError:
@@ -115,12 +147,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def _table(path: Path) -> dict[str, int]:
-    """The whole numbers of a file with a name and a number in each line."""
+    """Integers by name from a file with one name and number per line."""
     rows = [line.split() for line in _lines(path)]
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
 
 
 def _number(path: Path) -> int | None:
-    """The number that a file consists of; "max" is none."""
+    """Parse a file that consists of one integer; None for "max"."""
     text = "".join(_lines(path)).strip()
     return int(text) if text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""The softest directions of an equilibrium: how near it is to giving way, and along what."""
+"""Lowest Hessian eigenmodes at an equilibrium; small eigenvalues indicate imminent buckling."""
 
 from __future__ import annotations
 
@@ -17,28 +17,32 @@ from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solving import make_problem
 
 MOST_DENSE = 600
-"""Unknowns up to which all eigenvalues are found."""
+"""Largest number of unknowns for which all eigenvalues are computed."""
 
 SHIFT = 1e-9
-"""Part of the stiffness of every vertex that is added to what preconditions, lest bodies that nothing holds
-make it singular."""
+"""Fraction of every vertex's stiffness that is added to the preconditioner, so that unconstrained bodies do
+not make it singular."""
 
 CLOSE = 1e-3
-"""What one application of the preconditioner leaves, relative."""
+"""Relative residual after one application of the preconditioner."""
 
 ITERATIONS = 200
-"""After so many it is said that the directions were not found; few need more than 30."""
+"""Iteration limit; few problems need more than 30."""
 
 EXACT, ROUNDINGS = 1e-5, 10
-"""A direction p is good enough where what is left of it, r = H p - λ p, has √(r · H₊⁻¹ r / |λ|) below this,
-which bounds the relative error of λ beside whatever is stiff; or where r is but so many roundings of the
-largest stiffness."""
+"""Convergence criteria of a mode p with residual r = H p - λ p: either √(r · H₊⁻¹ r / |λ|) is below the first
+number, which bounds the relative error of λ despite stiff directions, or |r| is below this multiple of
+rounding of the largest stiffness."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """curvature: p · H p / |p|² [N/m], below 0 where the energy falls; direction: p (n, 3) with |p| = 1, in
-    which what is pinned does not move."""
+    """Eigenmode of the Hessian.
+
+    Attributes:
+        curvature: Eigenvalue p · H p / |p|² [N/m], negative if the energy decreases along the mode.
+        direction: (n, 3) mode p with |p| = 1, zero along constrained directions.
+    """
 
     curvature: float
     direction: np.ndarray
@@ -48,8 +52,20 @@ class Mode:
 
 
 def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) -> tuple[Mode, ...]:
-    """The eigenvectors of the Hessian at positions (n, 3) [m] with the smallest eigenvalues, ascending; what
-    touches an obstacle stays on it."""
+    """Compute the lowest eigenpairs of the Hessian by ascending eigenvalue.
+
+    Vertices in contact with an obstacle stay on it.
+
+    Args:
+        model: Model.
+        positions: (n, 3) positions [m].
+        step: Step that led to the positions, or None.
+        count: Number of modes.
+
+    Raises:
+        ValueError: The Hessian is infinite or NaN.
+        RuntimeError: The iteration did not converge.
+    """
     problem = _problem_at(model, positions, step)
     assembly = Assembly(problem)
     H = enclosed(assembly, assembly.hessian("exact"))
@@ -67,6 +83,7 @@ def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) 
 
 
 def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
+    """Create a problem at given positions with active obstacle contacts constrained."""
     problem = make_problem(replace(model, followers=(), velocities=None), True, Compute())
     recall(problem, model, step)
     problem.loads.set(model.force if step is None or step.force is None else step.force)
@@ -78,7 +95,7 @@ def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Probl
 
 
 def _all(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Among all of them; held directions are none."""
+    """Lowest eigenpairs by a dense eigenvalue solver, without constrained directions."""
     dense = H.toarray()
     free = assembly.unheld(np.eye(assembly.size))
     held = np.eye(assembly.size) - free
@@ -93,8 +110,11 @@ def _all(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndar
 
 
 def _iterated(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """By LOBPCG [Knyazev 2001]: the least of H in the span of directions, what is left of them, solved for
-    with the positive part of H, and how they changed before."""
+    """Lowest eigenpairs by LOBPCG [Knyazev 2001].
+
+    Each iteration solves a Rayleigh-Ritz problem in the span of the modes, their preconditioned residuals and
+    their last changes. The preconditioner is the inverse of the positive part of H.
+    """
     solve, rounding = _preconditioner(assembly), ROUNDINGS * np.finfo(float).eps * np.abs(H.diagonal()).max()
     block = count + 4
     X = assembly.unheld(np.random.default_rng(0).normal(size=(assembly.size, block)))
@@ -122,14 +142,14 @@ def _iterated(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np
 
 
 def _orthonormal(X: np.ndarray) -> np.ndarray:
-    """A basis of what vectors span, without those that follow from others."""
+    """Orthonormal basis of the span of vectors, without linearly dependent ones."""
     size = np.linalg.norm(X, axis=0)
     Q, R = np.linalg.qr(X[:, size > 0] / size[size > 0])
     return Q[:, np.abs(np.diag(R)) > 1e-12]
 
 
 def _preconditioner(assembly: Assembly) -> Any:
-    """r (3 f,) → about (H₊ + shift)⁻¹ r."""
+    """Return a function r (3 f,) → approximately (H₊ + shift)⁻¹ r."""
     levels = Multilevel(assembly)
     for kind in ("projected", "bound"):
         positive = assembly.hessian(kind)

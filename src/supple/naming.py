@@ -1,4 +1,4 @@
-"""Errors of the system that name their file."""
+"""Operating system errors with the name of their file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def naming(path: str | os.PathLike[str], temporary: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """What the system refuses within it, such as a full disk, is said of this file where it names none, or
-    names the temporary file or folder that stands for it."""
+    """Add a file name to operating system errors, such as a full disk.
+
+    Args:
+        path: File to name in errors without a file name.
+        temporary: Temporary file or folder that stands for `path`; errors name `path` instead.
+    """
     try:
         yield
     except OSError as error:
@@ -18,5 +22,5 @@ def naming(path: str | os.PathLike[str], temporary: str | os.PathLike[str] | Non
             error.filename = str(path)
         elif temporary is not None and str(error.filename).startswith(str(temporary)):
             error.filename = str(path) + str(error.filename)[len(str(temporary)) :]
-            del error.filename2  # None would be shown as a name
+            del error.filename2  # None would be printed as a name
         raise

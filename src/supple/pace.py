@@ -1,4 +1,4 @@
-"""How time passes in motions."""
+"""Time stepping parameters of motions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from supple.solvers import Solver
 
 @dataclass(frozen=True)
 class Pace:
-    """How time passes: dt [s] from frame to frame, in `substeps` steps that lose the part `damping` of every
-    velocity each; quasistatic: without inertia, one equilibrium per frame; integrator: the rule of steps, one
-    of `INTEGRATORS`; initial_guess: where solvers start in a step, one of `INITIAL_GUESSES`."""
+    """Time stepping parameters.
+
+    Attributes:
+        dt: Time from frame to frame [s].
+        substeps: Steps per frame.
+        damping: Fraction of every velocity that is removed per step.
+        quasistatic: Compute one equilibrium per frame, without inertia.
+        integrator: One of `INTEGRATORS`.
+        initial_guess: Initial guess of a step, one of `INITIAL_GUESSES`.
+    """
 
     dt: float
     substeps: int
@@ -26,12 +33,12 @@ class Pace:
 
     @property
     def step(self) -> float:
-        """Δt [s]"""
+        """Step length Δt [s]."""
         return self.dt / self.substeps
 
     @property
     def inertia(self) -> float:
-        """τ [s], over which inertia m/τ² acts in a step."""
+        """Inertial time scale τ of m/τ² in a step [s]."""
         return self.step * (RULES[self.integrator].inertia if self.integrator in RULES else 1.0)
 
 
@@ -45,7 +52,7 @@ def make_pace(
     integrator: str | None = None,
     initial_guess: str | None = None,
 ) -> Pace:
-    """What a call asks for, else what the scene says; a solver's own damping comes on top."""
+    """Combine time stepping arguments with defaults of the scene, and with the solver's own damping."""
     dt = positive("dt", scene.dt if dt is None else dt, "s")
     substeps = whole_number("substeps", scene.substeps if substeps is None else substeps)
     damping = one_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
@@ -58,6 +65,6 @@ def make_pace(
 
 
 def total_damping(solver: Solver, damping: float) -> float:
-    """The part of every velocity that is lost in a step: to the scene, and to a solver that damps too."""
+    """Fraction of every velocity that scene and solver together remove per step."""
     own = solver.damping
     return 1 - (1 - damping) * (1 - own) if damping and own else damping or own

@@ -1,4 +1,4 @@
-"""Compiling kernels ahead of their first use, in several processes at once."""
+"""Ahead-of-time compilation of kernels in several processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from supple.solvers import Solver
 
 @dataclass(frozen=True)
 class Compiled:
-    """seconds: what the kernels of a material in one precision took, nearly nothing where they were there."""
+    """Compilation time of one material.
+
+    Attributes:
+        material: Name of the material.
+        precision: "float32" or "float64".
+        seconds: Time for all kernels [s], nearly zero if they were cached.
+    """
 
     material: str
     precision: str
@@ -36,8 +42,20 @@ def precompile(
     device: str = "cpu",
     processes: int | None = None,
 ) -> Iterator[Compiled]:
-    """Compile what equilibria and motions of pinned bodies under gravity need; each material and precision is
-    reported as it is ready. Scenes with attachments need further kernels."""
+    """Compile the kernels for equilibria and motions of pinned bodies under gravity.
+
+    Scenes with attachments need further kernels.
+
+    Args:
+        materials: Names of materials.
+        solvers: Solvers.
+        precisions: Names of precisions.
+        device: "cpu" or "cuda".
+        processes: Largest number of processes, by default the number of threads.
+
+    Yields:
+        Compilation time of each material and precision, as soon as it is known.
+    """
     tasks = list(product(materials, precisions))
     workers = min(len(tasks), processes or default_threads())
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -47,6 +65,7 @@ def precompile(
 
 
 def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> Compiled:
+    """Compile by solving small problems, in a worker process."""
     began = perf_counter()
     scene = Scene(gravity=(0, -1, 0))
     body = scene.add_solid(block(2), MATERIALS[material].example(), density=1)
@@ -55,7 +74,7 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
         0,
         1,
         0,
-    ]  # so that steps have to turn elements
+    ]  # bent, so that elements rotate in the steps
     for solver in (phase for one in solvers for phase in one.phases()):
         if precision not in solver.precisions or device not in solver.devices:
             continue

@@ -1,4 +1,4 @@
-"""What users get from supple, loaded when it is first asked for."""
+"""Public names of supple, imported on first access."""
 
 from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute

@@ -1,4 +1,4 @@
-"""What a solve returns beside positions: how it ended and the figures that show it."""
+"""Report of a solve: outcome, residuals, energy, timing and contact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from supple.words import counted
 
 
 class Outcome(Enum):
-    """How a solve ended. The value is the sentence shown to the user."""
+    """Solve outcome; its value is the sentence shown to users."""
 
     CONVERGED = "Converged: the imbalance is below the tolerance."
     BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
@@ -41,12 +41,16 @@ class Outcome(Enum):
 
     @property
     def ok(self) -> bool:
-        """True when the solve did what was asked: reached its tolerance, or had none to reach."""
+        """True if the solve reached its tolerance, or ran to completion without one."""
         return self in (Outcome.CONVERGED, Outcome.COMPLETED)
 
     def sentence(self, inverted: str = "", far: bool = False) -> str:
-        """The sentence shown to the user, with the number of inverted elements ("15 inverted elements") and
-        whether a fixed number of iterations ended far from balance."""
+        """Return the sentence shown to the user.
+
+        Args:
+            inverted: Number of inverted elements in words, such as "15 inverted elements".
+            far: True if a fixed number of iterations ended far from equilibrium.
+        """
         told = ["far from balance"] if far else []
         told += [inverted] if inverted else []
         if not told:
@@ -59,15 +63,15 @@ class Outcome(Enum):
 
 
 FAR_IMBALANCE = 1e-2
-"""Imbalance above which a fixed number of iterations, without a tolerance, has ended far from balance: the
-forces that are left over are a hundredth of those that act."""
+"""Imbalance above which a fixed number of iterations, without a tolerance, has ended far from equilibrium:
+the residual forces are a hundredth of the acting forces."""
 
 
 def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
-    """What a motion looks like whose step ended far from balance, and what would help.
+    """Notes about a time step that ended far from equilibrium: visible effect and remedies.
 
     Args:
-        report: Of the step.
+        report: Report of the step.
         guesses: Values of initial_guess that may help.
     """
     if not report.far:
@@ -81,9 +85,17 @@ def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
 
 @dataclass
 class History:
-    """One entry per iteration that was kept; iteration 0 is the start. primary [N] and secondary: the
-    residuals of positions and of multipliers, of methods that have these [PXPBD eq. 11, 12]; none of
-    others."""
+    """Convergence history: one entry per recorded iteration, where iteration 0 is the start.
+
+    Attributes:
+        iterations: Numbers of iterations.
+        seconds: Times since the start [s].
+        residual: Norms |r| [N].
+        imbalance: Imbalances.
+        energy: Energies [J].
+        primary: Residuals of positions [N] of methods with multipliers [PXPBD eq. 11]; otherwise empty.
+        secondary: Residuals of multipliers of these methods [PXPBD eq. 12]; otherwise empty.
+    """
 
     iterations: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -94,6 +106,14 @@ class History:
     secondary: list[float] = field(default_factory=list)
 
     def add(self, iteration: int, seconds: float, balance: Balance, energy: float) -> None:
+        """Append an entry.
+
+        Args:
+            iteration: Number of iterations.
+            seconds: Time since the start [s].
+            balance: Residual norms.
+            energy: Energy [J].
+        """
         self.iterations.append(iteration)
         self.seconds.append(seconds)
         self.residual.append(balance.residual)
@@ -101,7 +121,11 @@ class History:
         self.energy.append(energy)
 
     def go_on(self, further: History) -> None:
-        """Add what a solve has kept that began where this one ended, but for its start."""
+        """Append a continued solve's history without its first entry.
+
+        Args:
+            further: History of the continued solve.
+        """
         done, clock = self.iterations[-1], self.seconds[-1]
         self.iterations += [done + k for k in further.iterations[1:]]
         self.seconds += [clock + s for s in further.seconds[1:]]
@@ -110,7 +134,11 @@ class History:
         self.energy += further.energy[1:]
 
     def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
-        """What a method with multipliers has beside these, if it is one."""
+        """Append primary and secondary residuals.
+
+        Args:
+            residuals: (|g| [N], |h|), or None for methods without multipliers.
+        """
         if residuals is not None:
             self.primary.append(residuals[0])
             self.secondary.append(residuals[1])
@@ -118,22 +146,39 @@ class History:
 
 @dataclass
 class Report:
-    """The figures of one solve.
+    """Report of one solve.
 
-    imbalance: |r| / |s|, r = gradient of the (incremental) potential over free vertices [N] and
-        s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1. Where a rigid
-        body with a mass is further from its law of motion, relative to the forces on it, its own counts.
-    reduction: |r| / |r at the first iterate|, as in the papers' plots.
-    residual: |r| [N].  energy: total (incremental) potential [J].
-    primary [N], secondary: the residuals of positions and of multipliers [PXPBD eq. 11, 12], where a history
-        was kept of a method that has these; None of others.
-    inverted: elements with det F < 0. inverted_before: where the motion began, or its last frame, if that had
-        fewer; 0 of an equilibrium, whatever it was started from.
-    max_iterations: those that were allowed, given or not, with those in which pins were on their way.
-    certificate: how far every body is from the equilibrium, where that was computed.
-    contact: what bodies do to obstacles and obstacles to bodies, where there are any; met: what bodies do to
-        each other, where they see each other.
-    seconds: wall clock of the solve without compilation, which is compile_seconds.
+    Attributes:
+        outcome: Convergence, limit or failure that ended the solve.
+        solver: Name of the solver.
+        iterations: Number of iterations.
+        imbalance: |r| / |s|, scale-free and between 0 and 1. r is the gradient of the (incremental) potential
+            over free vertices [N], and s_i is the sum of the magnitudes of all forces at vertex i. If a rigid
+            body with mass deviates more from its equations of motion, relative to the forces on it, its value
+            is reported instead.
+        reduction: |r| relative to its value at the first iterate, as in plots of the papers.
+        residual: |r| [N].
+        energy: Total (incremental) potential [J].
+        seconds: Wall-clock time of the solve without compilation [s].
+        tolerance: Tolerance of the imbalance, or None.
+        max_iterations: Iteration limit, explicit or default, including iterations in which prescribed motions
+            were in progress; None for a time budget without tolerance.
+        compile_seconds: Time of kernel compilation [s].
+        setup_seconds: Time of the set-up before the solve [s].
+        precision: "float32" or "float64".
+        threads: Number of threads.
+        vertices: Number of vertices.
+        elements: Number of elements.
+        colours: Number of colors of the solver's ordering, 0 without one.
+        inverted: Number of elements with det F < 0.
+        inverted_before: Number at the start of the motion, or at its last frame if that had fewer; 0 for an
+            equilibrium, whatever its start.
+        rejected: Number of vertex steps rejected because they were not finite.
+        certificate: Error estimate: distance of each body from the equilibrium; None if not computed.
+        contact: Contact forces between bodies and obstacles; None without obstacles.
+        met: Contact between bodies; None without such contact.
+        notes: Sentences for the user.
+        history: Convergence history, if requested.
     """
 
     outcome: Outcome
@@ -164,43 +209,57 @@ class Report:
 
     @property
     def primary(self) -> float | None:
-        """|g| [N] at the end, see above."""
+        """Final residual of positions |g| [N] [PXPBD eq. 11].
+
+        None unless a method with multipliers recorded a history.
+        """
         return self.history.primary[-1] if self.history is not None and self.history.primary else None
 
     @property
     def secondary(self) -> float | None:
-        """|h| at the end, see above."""
+        """Final residual of multipliers |h| [PXPBD eq. 12].
+
+        None unless a method with multipliers recorded a history.
+        """
         return self.history.secondary[-1] if self.history is not None and self.history.secondary else None
 
     @property
     def far(self) -> bool:
-        """True where a solve without a tolerance ended with an imbalance above 1e-2."""
+        """True if a solve without tolerance ended with imbalance above 1e-2."""
         return self.outcome is Outcome.COMPLETED and self.imbalance > FAR_IMBALANCE
 
     @property
     def ok(self) -> bool:
-        """True where the tolerance was met, or a fixed number of iterations ended near balance (an imbalance
-        of at most 1e-2), no elements are inverted but those with which a motion began, and no surface has
-        passed through another."""
+        """True if the solve succeeded.
+
+        This requires three conditions: the tolerance was met, or a fixed number of iterations ended with an
+        imbalance of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces have
+        passed through each other.
+        """
         passed = any(contact is not None and contact.passed for contact in (self.contact, self.met))
         return self.outcome.ok and not self.far and not passed and self.inverted <= self.inverted_before
 
     @property
     def ending(self) -> str:
-        """The outcome in few words: converged, or: converged, 15 inverted elements."""
+        """Outcome in few words, such as: converged, 15 inverted elements."""
         name = self.outcome.name.lower().replace("_", " ")
         return ", ".join([name, *(["far from balance"] if self.far else []), *self._inversions()])
 
     @property
     def sentence(self) -> str:
-        """The outcome as a sentence, with the number of inverted elements."""
+        """Outcome sentence, including the number of inverted elements."""
         return self.outcome.sentence("".join(self._inversions()), self.far)
 
     def _inversions(self) -> list[str]:
+        """Inverted element count in words; empty without inversions."""
         return [counted(self.inverted, "inverted element")] if self.inverted else []
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values only, ready for JSON; the outcome appears as its name and as its sentence."""
+        """Convert to plain values for JSON.
+
+        Returns:
+            Values by name; the outcome is given as name and as sentence.
+        """
         values = asdict(replace(self, certificate=None))
         values["certificate"] = self.certificate.to_dict() if self.certificate else None
         values["outcome"] = self.outcome.name.lower()
@@ -210,7 +269,7 @@ class Report:
         return values
 
     def _limit(self) -> str:
-        """The limit, where it was what ended the solve."""
+        """Iteration limit in words, if it ended the solve."""
         return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.BUDGET_ITERATIONS else ""
 
     def __str__(self) -> str:

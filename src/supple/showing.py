@@ -1,4 +1,4 @@
-"""Pictures, films and pages from Python. What draws them is imported when it is needed."""
+"""Pictures, films, exports and result pages from Python; graphics libraries are imported on first use."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from supple.view.picture import Shape
 
 PathLike = str | os.PathLike[str]
+"""Path as text or path object."""
 
 
 def picture(
@@ -40,16 +41,34 @@ def picture(
     names: bool | None = None,
     model: Scene | Model | None = None,
 ) -> Path | np.ndarray:
-    """A picture of a result or a frame as a PNG file, whose path it returns; without a path the image itself,
-    (height, width, 3) uint8.
+    """Draw a result or frame and write a PNG file, or return an image array.
 
-    result: what `equilibrium`, `simulate` or a stepper gives; a run of `open_run`, of which it shows the last
-    frame; a scene, at rest; or positions (n, 3) [m] of a `model`. field: what to colour by: displacement,
-    energy_density, volume_ratio, von_mises, pressure, principal_stress, stretch, bending_angle, weft_strain,
-    warp_strain, residual, ordering, body, or a field of your own. camera: corner, front, side, back, top, or
-    azimuth and elevation [degrees]. size: dots across and up. thickness: how many times as thick as it is
-    cloth is drawn, 0 for a surface without any. names: write those of bodies below them. Of a run, the
-    scene file says what is not given.
+    For a run of `open_run`, its scene file provides the defaults of field, camera, title, thickness and
+    names.
+
+    Args:
+        result: Result of `equilibrium`, frame of `simulate` or of a stepper; a run of `open_run`, whose last
+            frame is drawn; a scene in its rest configuration; or positions (n, 3) [m] of a `model`.
+        path: PNG file to write; None returns the image instead.
+        field: Quantity for colors, displacement by default: displacement, energy_density, volume_ratio,
+            von_mises, pressure, principal_stress, stretch, plastic_strain, fibre_stretch, bending_angle,
+            weft_strain, warp_strain, residual, ordering, body, or a field of your own.
+        camera: corner (default), front, side, back, top, or azimuth and elevation [degrees].
+        theme: "light" or "dark".
+        size: Width and height [pixels].
+        title: Title.
+        subtitle: Subtitle; by default a summary of the solve.
+        thickness: Factor by which the thickness of cloth is drawn; 0 (default) draws an infinitely thin
+            surface.
+        names: Label bodies with their names, False by default.
+        model: Scene or model of the given positions.
+
+    Returns:
+        Path of the file, or the image (height, width, 3) as uint8.
+
+    Raises:
+        ValueError: An argument is unknown or out of range, or the folder does not exist.
+        TypeError: An argument has the wrong type.
     """
     from supple.io.replacing import replacing
     from supple.view.picture import SIZE, Artist, save_image, shared_view
@@ -89,11 +108,22 @@ def film(
     turning: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """A film of frames as an MP4, GIF or WebP file, whose path it returns.
+    """Draw frames as an MP4, GIF or WebP film.
 
-    frames: what `simulate` gives, a list of results, or a run of `open_run`. fps: pictures per second; the
-    pace of the frames, from 8 to 50, unless given. turning: take the camera once around. The other options
-    are those of `picture`. watch: called as watch(done, pictures).
+    Args:
+        frames: Frames of `simulate`, a list of results, or a run of `open_run`.
+        path: File to write; its suffix selects the format.
+        field, camera, theme, size, title, thickness, names: As in `picture`.
+        fps: Pictures per second; by default the rate of the frames, from 8 to 50.
+        turning: Move the camera once around the scene.
+        watch: Called as watch(done, pictures).
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        ValueError: An argument is unknown or out of range, there are no frames, or the folder does not exist.
+        TypeError: An argument has the wrong type.
     """
     from supple.io.replacing import replacing
     from supple.view.film import ENCODINGS, SIZE, pace
@@ -116,8 +146,14 @@ def film(
 
 
 def open_run(path: PathLike) -> SavedRun:
-    """The run in a results folder of `supple run`: its account, its scene and its `frames`, each read when it
-    is asked for. Nothing is simulated."""
+    """Open the results folder of `supple run` without simulating.
+
+    Args:
+        path: Results folder.
+
+    Returns:
+        The run with its report, scene, and `frames`, which are read on access.
+    """
     from supple.runs.saved import open_run as opened
 
     return opened(a_path(path, "a results folder"))
@@ -131,13 +167,20 @@ def export(
     *,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
-    """Write the start, as frame 0, and the frames of a results folder, or of a run of `open_run`, in formats
-    such as "usd,glb".
+    """Export initial state (frame 0) and all frames from a results folder.
 
-    Nothing is simulated. An unfinished run gives the frames that are complete. output: a folder, which is the
-    results folder itself unless given. fields: what else USD, VTU, NPZ and Zarr files are to have of every
-    frame, such as "von_mises,cauchy", see `evaluate`. watch: called as watch(done, frames). Returns the file
-    or folder that each format wrote.
+    Nothing is simulated. For an unfinished run, the complete frames are exported.
+
+    Args:
+        results: Results folder, or a run of `open_run`.
+        formats: Formats such as "usd,glb".
+        output: Output folder; by default the results folder.
+        watch: Called as watch(done, frames).
+        fields: Additional fields of every frame, such as "von_mises,cauchy", see `evaluate`; for USD, VTU,
+            NPZ and Zarr.
+
+    Returns:
+        File or folder of each format, by its name.
     """
     from supple.evaluation import quantities_named
     from supple.io.export import export as write
@@ -153,8 +196,15 @@ def export(
 
 
 def report_page(results: Any, path: PathLike | None = None) -> Path:
-    """One HTML page that holds everything in itself, of a results folder of `supple run` or `supple compare`,
-    or of a run of `open_run`; returns its path, report.html in the results folder unless given."""
+    """Write the result page of a folder as a single HTML file without external resources.
+
+    Args:
+        results: Results folder of `supple run` or `supple compare`, or a run of `open_run`.
+        path: File to write; report.html in the results folder by default.
+
+    Returns:
+        Path of the page.
+    """
     from supple.runs.pages import write_page
 
     file = None if path is None else a_path(path, "the path of a page")
@@ -164,7 +214,7 @@ def report_page(results: Any, path: PathLike | None = None) -> Path:
 
 
 def _run(source: Any) -> SavedRun | None:
-    """The source if it is a run, of which there is none before `open_run` has imported its class."""
+    """Return the source if it is a saved run, otherwise None; only `open_run` imports the class."""
     saved = sys.modules.get("supple.runs.saved")
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
@@ -172,7 +222,7 @@ def _run(source: Any) -> SavedRun | None:
 def _appearance(
     source: Any, field: Any, camera: Any, title: str | None, thickness: Any, names: Any
 ) -> dict[str, Any]:
-    """What is asked for, else what the scene file of a run says."""
+    """Check options of a picture; a run's scene file provides their defaults."""
     from supple.view.camera import CAMERAS, check_angles, parse_camera
     from supple.view.picture import check_thickness
 
@@ -204,7 +254,7 @@ def _appearance(
 
 
 def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, Model]:
-    """What to draw, and of what."""
+    """Shape to draw, and its model."""
     from supple.view.picture import Shape
 
     if (run := _run(result)) is not None:
@@ -224,6 +274,7 @@ def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, M
 
 
 def _shape(result: Result) -> Shape:
+    """Shape of a result."""
     from supple.view.picture import Shape
 
     when = getattr(result, "time", np.inf)
@@ -231,7 +282,7 @@ def _shape(result: Result) -> Shape:
 
 
 def _caption(result: Result) -> str:
-    """pbng · 110 iterations · imbalance 7.6e-05 · 0.3 s"""
+    """Caption of a result: pbng · 110 iterations · imbalance 7.6e-05 · 0.3 s"""
     report = result.report
     parts = [report.solver, f"{report.iterations:,} iteration" + ("s" if report.iterations != 1 else "")]
     parts += [f"imbalance {report.imbalance:.1e}"]
@@ -241,7 +292,7 @@ def _caption(result: Result) -> str:
 
 
 class _Shapes(Sequence[Any]):
-    """The shapes of frames, each made when it is asked for."""
+    """Shapes of frames, created on access."""
 
     def __init__(self, frames: Sequence[Result]) -> None:
         self._frames = frames
@@ -254,7 +305,7 @@ class _Shapes(Sequence[Any]):
 
 
 def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
-    """What a film shows one after the other, of which model, and the time [s] in between."""
+    """Film shapes, their model, and the time step between them [s]."""
     if (run := _run(frames)) is not None:
         return run.shapes(), run.model, run.file.scene.dt
     wanted = "a film needs at least one frame, such as supple.simulate(scene) gives"
@@ -269,12 +320,14 @@ def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
 
 
 def _checked(size: Any) -> tuple[int, int]:
+    """Check the size of a picture."""
     from supple.view.picture import check_size
 
     return check_size(size)
 
 
 def _file(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
+    """Check the path of an output file."""
     file = a_path(path, f"the path of {what}")
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{what} is a file that ends with {' or '.join(suffixes)}, got {str(path)!r}")
@@ -286,11 +339,13 @@ def _file(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
 
 
 def _text(name: str, value: Any) -> str | None:
+    """Check a text argument; None is accepted."""
     if value is not None and not isinstance(value, str):
         raise TypeError(f"{name} must be text, got {shown(value)}")
     return value
 
 
 def _warn(sentence: str | None) -> None:
+    """Issue a warning unless the sentence is empty."""
     if sentence:
         warnings.warn(sentence, stacklevel=3)

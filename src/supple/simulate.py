@@ -1,4 +1,4 @@
-"""equilibrium() and simulate(): one state of balance, and frames of a motion."""
+"""Equilibria and simulations: `equilibrium` and `simulate`, with their results."""
 
 from __future__ import annotations
 
@@ -42,11 +42,19 @@ if TYPE_CHECKING:
 
 @dataclass(repr=False)
 class Result:
-    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added.
+    """Result of a solve.
 
-    It can be pickled and copied, without what is on a device. state: what `start` takes to go on from here
-    exactly. step: what led here, for pictures of the residual. stages: the equilibria on the way here, where
-    loads and motions grew in steps.
+    It can be pickled and copied, without data in device memory.
+
+    Attributes:
+        positions: (n, 3) positions of all bodies' vertices [m], in the order in which bodies were added.
+        report: Report of the solve.
+        model: Model with its contacts at these positions.
+        velocities: (n, 3) velocities [m/s], or None.
+        state: Complete state, from which `start` continues exactly.
+        step: Last step, for pictures of the residual, or None.
+        stages: Intermediate equilibria, if loads and motions were applied in steps.
+        on_device: Displacements in device memory, or None.
     """
 
     positions: np.ndarray
@@ -59,7 +67,18 @@ class Result:
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
     def of(self, body: Body) -> np.ndarray:
-        """The positions of one body's vertices."""
+        """Return the positions of one body.
+
+        Args:
+            body: Body of the scene.
+
+        Returns:
+            (k, 3) positions of its vertices [m].
+
+        Raises:
+            TypeError: The argument is not a body.
+            ValueError: The body belongs to another scene.
+        """
         if not isinstance(body, Body):
             raise TypeError(f"of() takes a body of the scene, got {shown(body)}")
         if not any(body.is_like(own) for own in self.model.bodies):
@@ -68,17 +87,39 @@ class Result:
         return self.positions[body.vertices]
 
     def positions_like(self, like: str) -> Any:
-        """The positions (n, 3) as an array of "torch" or "cupy"; where the solve ran on a CUDA device, on
-        that device in the solve's precision, without a copy through the host. On the CPU it shares memory
-        with `positions`, where the library can."""
+        """Return positions in the array type of another library.
+
+        After a solve on a CUDA device, the array is on that device in the precision of the solve, without a
+        copy through the host. On the CPU it shares memory with `positions` if the library permits it.
+
+        Args:
+            like: "torch" or "cupy".
+
+        Returns:
+            (n, 3) positions [m].
+
+        Raises:
+            ValueError: The library is unknown or not installed.
+        """
         from supple.interop import array_of
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
 
     @takes_options
     def evaluate(self, **options: Unpack[Circumstances]) -> Evaluation:
-        """Forces, reactions at pins, energies, deformations and stresses here, under the loads and with the
-        inertia that led here; compute as for `supple.evaluate`."""
+        """Evaluate forces, reactions, energies, deformations and stresses at this result.
+
+        Loads and inertia are those of the step that led here.
+
+        Args:
+            **options: `compute`, or its fields one by one, as in `supple.evaluate`.
+
+        Returns:
+            The evaluated quantities.
+
+        Raises:
+            ValueError: The positions are not finite, or an option is invalid.
+        """
         from supple.evaluating import evaluation_of
 
         compute = compute_of(options)
@@ -86,9 +127,21 @@ class Result:
         return evaluation_of(self.model, x, self.step, compute)
 
     def softest(self, count: int = 1) -> tuple[Mode, ...]:
-        """The directions in which the energy, without inertia, is least curved here, ascending: of many
-        equilibria, as wrinkled cloth has them, they tell how near this one is to giving way, and below 0 that
-        it is none to stay in."""
+        """Compute the lowest eigenmodes of the energy's Hessian, without inertia.
+
+        They show how close an equilibrium is to buckling, for example one of the many equilibria of wrinkled
+        cloth. A negative eigenvalue means that the equilibrium is unstable.
+
+        Args:
+            count: Number of modes.
+
+        Returns:
+            Modes with curvature [N/m] and direction (n, 3), by ascending curvature.
+
+        Raises:
+            ValueError: The count or the positions are invalid, or forces are infinite or NaN.
+            RuntimeError: The eigenvalue iteration did not converge.
+        """
         from supple.modes import softest
 
         x = finite_rows("positions", self.positions, self.model.vertices)
@@ -109,17 +162,24 @@ class Result:
         return f"{self._title()}: {self.report}"
 
     def _title(self) -> str:
+        """Title in printed text."""
         return "Result"
 
 
 @dataclass(repr=False)
 class Frame(Result):
-    """One frame of a simulation; index counts from 1, time in seconds."""
+    """One frame of a simulation.
+
+    Attributes:
+        index: Number of the frame, from 1.
+        time: Time [s].
+    """
 
     index: int = 0
     time: float = 0.0
 
     def _title(self) -> str:
+        """Title in printed text."""
         return f"Frame {self.index} at {self.time:.6g} s"
 
 
@@ -134,18 +194,30 @@ def equilibrium(
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Result:
-    """The positions at which all forces balance, with every motion and every load at its end.
+    """Solve for a static equilibrium, with all prescribed motions and loads at their end.
 
-    solver: one with its options, or a name such as "newton". start: positions (n, 3) or a state to begin
-    from; the rest positions by default. steps: in how many loads and motions grow, each from where the last
-    has led; `stages` of the result keeps these. More are made where the forces would be infinite otherwise,
-    and where a solve stagnates or fails.
-    stop: a `Stop`, or its tolerance (on the imbalance), max_iterations,
-    time_budget [s] and distance (of every body to the equilibrium, relative to its size) one by one; then
-    tolerance and distance are 1e-4 unless given, also beside the others, and None for none. A scene file says
-    all of these where the call does not. compute: a `Compute`, or its device, precision and threads one by
-    one. history: keep residual and energy after every iteration. watch: called with iteration, imbalance
-    and seconds whenever the solve looks."""
+    Args:
+        scene: Scene, scene file or model. A scene file provides the solver, start and limits that the call
+            omits.
+        solver: Solver with its options, or a name such as "newton". The default is `supple.Descent`.
+        start: Initial positions (n, 3) [m] or a state; the rest positions by default.
+        steps: Number of steps in which loads and motions are applied, each from the previous equilibrium; see
+            `stages` of the result. More steps are made if forces would be infinite otherwise, or if a solve
+            stagnates or fails.
+        history: Record residual and energy after every iteration.
+        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
+        **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_budget` [s] and
+            `distance` (of every body from the equilibrium, relative to its size) one by one. Tolerance and
+            distance are 1e-4 by default, also together with other limits; None disables them. `compute`, or
+            `device`, `precision` and `threads` one by one.
+
+    Returns:
+        Positions and report. A solve that does not converge also returns a result; see `ok` of its report.
+
+    Raises:
+        ValueError: The scene or an argument is invalid.
+        TypeError: An argument has the wrong type.
+    """
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)
     check_watching(history, watch)
@@ -170,7 +242,7 @@ def equilibrium(
 
 
 def _acting(problem: Problem, time: float) -> Step:
-    """What acts where an equilibrium is at a time [s]."""
+    """Forces, parameters and history variables at an equilibrium at a time [s]."""
     materials, (remembered, *_) = changing_materials(problem.model), problem.remembered.take()
     return Step(np.inf, problem.positions, problem.loads.force, materials, time, remembered)
 
@@ -194,20 +266,42 @@ def simulate(
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Frame]:
-    """Frames of a motion, each a time dt after the last and warm-started from it.
+    """Simulate a motion frame by frame; every frame starts from the previous one.
 
-    A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
-    quasistatic one finds the equilibrium at each frame's time. integrator: "bdf2" and "trapezoidal" are steps
-    of second order, see docs/motions.md. initial_guess: where the solver starts in a step, "adaptive",
-    "inertial" or "coast". dt, frames, substeps, damping, quasistatic, integrator, initial_guess and
-    the velocities at the start default to the scene's; a scene file's start comes with its own velocities. To
-    go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
-    motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
+    A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt. A
+    quasistatic scene finds the equilibrium at the time of each frame.
 
-    solver, start, compute, history, watch: as for `equilibrium`. stop, or its limits one by one, holds for
-    every step. max_iterations and time_budget come on top of a tolerance of 1e-4, unless tolerance=None.
-    Where no limit is given, neither by the call nor by a scene file, a solver with `iterations` makes that
-    number of them without a tolerance."""
+    To continue from frame k, pass its state as `start` and first_frame = k + 1: the frames are bitwise those
+    of an uninterrupted simulation. Positions and velocities are accepted as well.
+
+    Args:
+        scene: Scene or scene file. The scene provides the defaults of time stepping. A scene file's initial
+            positions come with their own velocities.
+        solver: Solver or its name, as in `equilibrium`.
+        dt: Time from frame to frame [s].
+        frames: Number of the last frame.
+        substeps: Steps per frame.
+        damping: Fraction of every velocity that is removed per step, from 0 to below 1.
+        quasistatic: Compute one equilibrium per frame, without inertia.
+        integrator: "backward_euler", or "bdf2" or "trapezoidal" of second order, see docs/motions.md.
+        initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
+        start: Initial positions (n, 3) [m] or a state.
+        velocities: (n, 3) initial velocities [m/s].
+        first_frame: Number of the first frame.
+        history: Record residual and energy after every iteration.
+        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
+        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to
+            every step. `max_iterations` and `time_budget` apply in addition to a tolerance of 1e-4, unless
+            the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`
+            makes that number of iterations without a tolerance.
+
+    Yields:
+        Frames with positions, velocities and report.
+
+    Raises:
+        ValueError: The scene or an argument is invalid.
+        TypeError: An argument has the wrong type.
+    """
     asked = request(scene, solver, options)
     check_watching(history, watch)
     scene = scene_of(scene)
@@ -231,6 +325,7 @@ def _frames(
     history: bool,
     watch: Watcher | None,
 ) -> Iterator[Frame]:
+    """Yield the frames of a motion."""
     began = perf_counter()
     problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
     begin = (first_frame - 1) * pace.dt
@@ -255,7 +350,7 @@ def _frames(
 
 
 def frame_of(stepping: Stepping, report: Report) -> Frame:
-    """The frame at which a motion has arrived; the caller may do anything with it."""
+    """Create the frame at the current time; the caller may modify it."""
     problem, (v, *_), (step, *_) = stepping.problem, stepping.settle(), stepping.last_steps()
     return Frame(
         problem.positions,
@@ -271,7 +366,7 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
 
 
 def sound(state: State, model: Model) -> State:
-    """The state, one of a model and finite."""
+    """Validate a state: matching model size and finite values."""
     return State(
         finite_rows("displacements of the state", state.displacements, model.vertices),
         finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
@@ -280,7 +375,7 @@ def sound(state: State, model: Model) -> State:
 
 
 def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
-    """Begin from positions (n, 3) [m], at rest, or from a state; False where neither call nor file says."""
+    """Set the initial positions (n, 3) [m], or the state; False if neither call nor file provides one."""
     if isinstance(start, State):
         problem.state = sound(start, problem.model)
         return True

@@ -1,4 +1,4 @@
-"""Solvers with options in one word: pbng:acceleration=sor:omega=1.7."""
+"""Solvers with options as text: pbng:acceleration=sor:omega=1.7."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from supple.solvers.solver import idle_options
 
 
 def words(text: str) -> list[str]:
-    """Solvers separated by commas, one by one."""
+    """Split solvers at commas."""
     found = [word.strip() for word in text.split(",")]
     if not all(found):
         raise ValueError(f"solvers are names separated by commas, such as 'pbng,newton'; got {text!r}")
@@ -22,9 +22,20 @@ def words(text: str) -> list[str]:
 
 
 def parse_solver(text: str, idle: bool = False) -> Solver:
-    """A solver from its name, and from options that follow it as :option=value; those of a part, such as the
-    acceleration, follow as its own do. idle: whether there may be options that do nothing beside the
-    others."""
+    """Parse a solver name followed by options as `:option=value`.
+
+    Options of a component, such as the acceleration, follow in the same way.
+
+    Args:
+        text: Solver as text.
+        idle: Accept options without effect.
+
+    Returns:
+        The solver.
+
+    Raises:
+        ValueError: A name, option or value is unknown or invalid.
+    """
     name, *settings = text.split(":")
     if name not in SOLVERS:
         raise ValueError(f"there is no solver {name!r}; {closest(name, SOLVERS)}")
@@ -44,7 +55,7 @@ def parse_solver(text: str, idle: bool = False) -> Solver:
 
 
 def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
-    """An option and its value, which the solver or one of its parts knows."""
+    """Split an option, such as omega=1.7, into name and value; reject unknown names."""
     name, equals, value = setting.partition("=")
     if name not in option_names(kind) and part_with(kind, name) is None:
         known = [*option_names(kind), *_options_of_parts(kind)]
@@ -55,13 +66,13 @@ def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
 
 
 def _options_of_parts(kind: type[Solver]) -> list[str]:
+    """Option names of all solver components."""
     every = (one for kinds in kind.parts.values() for one in kinds.values())
     return [name for one in every for name in option_names(one)]
 
 
 def _parts(solver: Solver, foreign: dict[str, str], idle: bool) -> dict[str, dict[str, Any]]:
-    """Tables for the parts of a solver, with the options that were given for them; idle: others do
-    nothing."""
+    """Tables of a solver's components with their given options; `idle` accepts options without effect."""
     tables: dict[str, dict[str, Any]] = {}
     for option, value in foreign.items():
         part, having = part_with(type(solver), option) or ("", [])
@@ -76,7 +87,7 @@ def _parts(solver: Solver, foreign: dict[str, str], idle: bool) -> dict[str, dic
 
 
 def _read(kind: type, name: str, text: str) -> Any:
-    """The value of an option of a kind of solver, or of a part, from what was typed."""
+    """Convert option text to a typed value."""
     hint = get_type_hints(kind)[name]
     if text == "none" and NoneType in get_args(hint):
         return None

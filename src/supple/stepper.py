@@ -1,4 +1,4 @@
-"""Stepper: a motion that somebody else's loop drives, step by step."""
+"""`Stepper`: interactive simulation, advanced step by step by an external loop."""
 
 from __future__ import annotations
 
@@ -35,24 +35,42 @@ log = logging.getLogger("supple")
 
 
 class Stepper:
-    """A scene that moves on by dt [s] whenever it is told to:
+    """Simulation that an external loop advances step by step:
 
         sim = supple.Stepper(scene, dt=0.01)
         for _ in range(10):
             frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
             frame.positions, frame.velocities, frame.report
 
-    Everything is built once, from the scene as it is then; a step only solves. A dynamic scene takes
-    `substeps` backward Euler steps per step, each with v = (1 - damping) Δx/Δt, or those of another
-    integrator, as `simulate` does; a quasistatic one finds the equilibrium. dt, substeps, damping,
-    quasistatic, integrator and initial_guess default to the scene's.
-    solver, stop and compute, or what these consist of one by one: as for `simulate`.
+    Everything is built once, from the scene at the time of construction; a step only solves. A dynamic scene
+    takes `substeps` backward Euler steps per step, each with v = (1 - damping) Δx/Δt, or those of another
+    integrator, as in `simulate`. A quasistatic scene finds the equilibrium.
 
-    copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
-    leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
-    move all of them at once; on the CPU they go one by one, with one set-up for all.
+    With `copies`, each batch member has its own forces, pins and state. Arrays then have a leading batch
+    axis; inputs without it apply to all members. On a CUDA device all solvers but Newton advance the whole
+    batch at once. On the CPU members are advanced sequentially, with one common set-up.
 
-    springs: room for that many springs that come and go, see `set_springs`.
+    Args:
+        scene: Scene or scene file, which provides the defaults of time stepping.
+        dt: Time from step to step [s].
+        solver: Solver or its name, as in `equilibrium`.
+        substeps: Time steps per step.
+        damping: Fraction of every velocity that is removed per substep, from 0 to below 1.
+        quasistatic: Compute one equilibrium per step, without inertia.
+        integrator: "backward_euler", "bdf2" or "trapezoidal".
+        initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
+        copies: Batch size; None for a single state without batch axis.
+        springs: Capacity for springs of `set_springs`.
+        **options: `stop` and `compute`, or their fields one by one, as in `simulate`.
+
+    Attributes:
+        scene: Scene.
+        copies: Batch size, or None.
+        model: Model of the scene.
+
+    Raises:
+        ValueError: The scene or an argument is invalid.
+        TypeError: An argument has the wrong type.
     """
 
     @takes_options
@@ -106,41 +124,56 @@ class Stepper:
 
     @property
     def dt(self) -> float:
-        """[s] from step to step."""
+        """Time from step to step [s]."""
         return self._stepping.pace.dt
 
     @property
     def time(self) -> float:
-        """[s] since the last reset."""
+        """Time since the last reset [s]."""
         return self._stepping.time
 
     @property
     def index(self) -> int:
-        """Steps since the last reset."""
+        """Number of steps since the last reset."""
         return self._stepping.index
 
     @property
     def pinned(self) -> np.ndarray:
-        """(k,) numbers of the pinned vertices, in the order in which `pins` has their positions; those that
-        are held along some directions are among them, and only these count of their positions."""
+        """(k,) ids of the pinned vertices, in the order of positions in `pins`.
+
+        Vertices constrained along some directions are included; of their positions, only the components along
+        these directions are used.
+        """
         return self.model.pinned
 
     @property
     def positions(self) -> np.ndarray:
-        """(n, 3), or (copies, n, 3) [m]."""
+        """(n, 3) or (copies, n, 3) positions [m]."""
         return self._all_or_one(self._copies.positions)
 
     def _all_or_one(self, of_copies: Any) -> Any:
-        """Without the leading axis where nobody asked for copies."""
+        """Remove the batch axis if the stepper has none."""
         return of_copies[0] if self.copies is None else of_copies
 
     @property
     def velocities(self) -> np.ndarray:
-        """(n, 3), or (copies, n, 3) [m/s]."""
+        """(n, 3) or (copies, n, 3) velocities [m/s]."""
         return self._all_or_one(self._copies.velocities)
 
     def positions_like(self, like: str) -> Any:
-        """The positions as an array of "torch" or "cupy", on the device if the stepper is there."""
+        """Return the positions in the array type of another library.
+
+        If the stepper runs on a device, the array is in device memory.
+
+        Args:
+            like: "torch" or "cupy".
+
+        Returns:
+            (n, 3) or (copies, n, 3) positions [m].
+
+        Raises:
+            ValueError: The library is unknown or not installed.
+        """
         from supple.interop import array_of
 
         there = self._copies.on_device()
@@ -149,8 +182,11 @@ class Stepper:
 
     @property
     def state(self) -> Any:
-        """What the next step goes on from, a snapshot; with copies a list of them. Set it to go back: what
-        follows is then bitwise what followed before. The clock is not part of it."""
+        """Snapshot from which the next step continues; a list of them for a batch.
+
+        Setting it restores the snapshot, and the following steps are then bitwise the same. The time is not
+        part of the state.
+        """
         return self._all_or_one(self._copies.take())
 
     @state.setter
@@ -164,10 +200,21 @@ class Stepper:
         velocities: ArrayLike | None = None,
         copies: Sequence[int] | None = None,
     ) -> None:
-        """Back to time 0: positions (n, 3) [m], at rest with the pins at their start unless given, and
-        velocities (n, 3) [m/s], the scene's unless given. A scene file's start comes with its own velocities.
-        copies: which of them to reset, all unless given. The clock then goes on, and pins are put where the
-        scene has them at the present `time`, from where the next step moves them."""
+        """Reset to time 0, or reset some batch members only.
+
+        Members reset by `copies` keep the current time: their pins are placed at the scene's prescribed
+        positions at `time`, and the next step continues from there.
+
+        Args:
+            positions: (n, 3) or (copies, n, 3) positions [m]; by default the initial positions of the scene,
+                with the pins at their start.
+            velocities: (n, 3) or (copies, n, 3) velocities [m/s]; by default those of the scene. A scene
+                file's initial positions come with their own velocities.
+            copies: Indices of the batch members to reset, all by default.
+
+        Raises:
+            ValueError: An array or index is invalid.
+        """
         x, v = self._start
         if copies is not None:
             x = x.copy()
@@ -194,12 +241,21 @@ class Stepper:
         self._copies.put(states)
 
     def step(self, forces: Forces | None = None, pins: Pins | None = None) -> Any:
-        """Go on by dt; returns the `Frame` at which that arrives, or `Frames` of all copies.
+        """Advance by dt and return the frame.
 
-        forces [N] act in this step in addition to the scene's: one for each vertex, (n, 3), or a dictionary
-        of vertices or bodies with a total (3,) or one for each (k, 3). pins [m]: where the pinned vertices
-        arrive at the end of this step, at constant velocity, in the order of `pinned`, (k, 3), or a
-        dictionary of pinned vertices with positions or a motion; where the scene moves them unless given.
+        Args:
+            forces: Forces [N] in this step, in addition to the scene's: (n, 3), or a dictionary of vertices
+                or bodies with a total (3,) or one force per vertex (k, 3).
+            pins: Positions [m] of the pinned vertices at the end of this step, reached at constant velocity:
+                (k, 3) in the order of `pinned`, or a dictionary of pinned vertices with positions or a
+                motion. By default the scene's prescribed motion.
+
+        Returns:
+            The `Frame`, or `Frames` for a batch.
+
+        Raises:
+            ValueError: Forces or pins are invalid, or the previous step was interrupted.
+            RuntimeError: The previous step failed.
         """
         reports = self._advance(forces, pins)
         if self.copies is None:
@@ -210,27 +266,46 @@ class Stepper:
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
-        """Go on by dt as `step` does, but read nothing back: positions stay on the device until somebody asks
-        for them. Velocities, too, are rounded to the solve's precision only when they are read, as `step`
-        does at the end of every frame, so that the two differ by that rounding. Returns the report, or those
-        of all copies."""
+        """Advance by dt like `step`, without reading anything back from the device.
+
+        Positions stay in device memory until they are accessed. Velocities are rounded to the precision of
+        the solve when they are read, which `step` does after every frame. Results of the two methods
+        therefore differ by that rounding.
+
+        Args:
+            forces, pins: As in `step`.
+
+        Returns:
+            The report, or a list of reports for a batch.
+
+        Raises:
+            ValueError: Forces or pins are invalid, or the previous step was interrupted.
+            RuntimeError: The previous step failed.
+        """
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
 
     def set_springs(
         self, pairs: ArrayLike, stiffness: ArrayLike | None = None, rest_length: ArrayLike | None = None
     ) -> None:
-        """From now on these springs are there, ½ k (l - L)² [J], and none of those before:
+        """Replace all dynamic springs by these, with energy ½ k (l - L)² [J]:
 
             sim = supple.Stepper(scene, dt=0.01, springs=100)
             sim.set_springs([(3, 17), (4, 18)], stiffness=50.0, rest_length=0.1)
             sim.step()
             sim.set_springs([])
 
-        pairs (m, 2): numbers of the vertices at their ends; stiffness k [N/m] and rest_length L [m] are
-        numbers or one for each, and springs without a rest_length are as long as they are now. Nothing is
-        built anew, as long as there are not more of them than what the stepper was made with (`springs`).
-        They are the same for all copies, and no part of the state.
+        Nothing is rebuilt, as long as their number does not exceed the capacity `springs` of the stepper.
+        Springs are common to all batch members, and not part of the state.
+
+        Args:
+            pairs: (m, 2) ids of the end vertices.
+            stiffness: Stiffness k [N/m], one number or (m,).
+            rest_length: Rest length L [m], one number or (m,); by default the current lengths.
+
+        Raises:
+            ValueError: The stepper has no capacity for springs, an argument is invalid, or a batch has no
+                rest length.
         """
         if not self._springs:
             raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
@@ -243,6 +318,7 @@ class Stepper:
         self.model = self._problem.model
 
     def _advance(self, forces: Forces | None, pins: Pins | None) -> list[Report]:
+        """Advance by one step and return the reports; failed batch members must be reset first."""
         if self._failed:
             which = "" if self.copies is None else f" of copies {', '.join(map(str, sorted(self._failed)))}"
             again = "reset()" if self.copies is None else f"reset(copies={sorted(self._failed)})"
@@ -258,7 +334,7 @@ class Stepper:
         return reports
 
     def _say_changed_gravity(self) -> None:
-        """Warn once of a gravity that was set too late: everything was built with the one before."""
+        """Warn once about a gravity change since construction, which has no effect."""
         now = tuple(np.ravel(self.scene.gravity).tolist())
         if now != self._gravity:
             log.warning(
@@ -275,7 +351,7 @@ class Stepper:
 
     @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities (n, 3) of the scene, or of its file, at time 0."""
+        """Initial positions and velocities (n, 3) of the scene, or of its file."""
         x, v = self._asked.start(None, self.model), self._asked.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
         self.model.hold(x, self.model.prescribed(0.0))

@@ -1,4 +1,4 @@
-"""The one loop from frame to frame: steps of time, what acts in them, and what failures lead to."""
+"""Time stepping from frame to frame: substeps, external forces and recovery from failed steps."""
 
 from __future__ import annotations
 
@@ -23,10 +23,22 @@ from supple.stop import Stop
 
 
 class Stepping:
-    """A problem on its way from frame to frame; index: frames that are done.
+    """Time stepping of a problem, all batch members at once.
 
-    Everything here is for all copies of the problem's state at once. What is watched, and has its history
-    kept, is the first.
+    Only the first batch member is monitored and records a history.
+
+    Args:
+        problem: Problem.
+        solver: Solver.
+        stop: Termination criteria of every step.
+        pace: Time stepping parameters.
+        history: Record the convergence history.
+        watch: Called after each measurement of the imbalance.
+        began: Start of the set-up [s], for the first report.
+
+    Attributes:
+        index: Number of completed frames.
+        origin: Time of frame 0 [s].
     """
 
     def __init__(
@@ -59,42 +71,54 @@ class Stepping:
 
     @property
     def time(self) -> float:
-        """Of the last frame [s]; `origin` is that of frame 0."""
+        """Time of the last frame [s]."""
         return self.origin + self.index * self.pace.dt
 
     @property
     def model(self) -> Model:
-        """What frames are of: one for all of them, whatever parameters vary, but where stencils, pressures or
-        cables change."""
+        """Model of the frames.
+
+        It is the same object for all frames, even if parameters vary, unless stencils, pressures or cables
+        change.
+        """
         now = self.problem.model
         self._model = latest(self._model, now)
         return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
 
     def stand(self) -> None:
-        """Have obstacles where they are at the time of the last frame; what is moved by bodies is put there
-        with the state."""
+        """Move obstacles to their positions at the last frame's time.
+
+        Obstacles moved by bodies are placed with the state.
+        """
         self.problem.contacts.stand_at(self.time)
         self.problem.room.stand_at(self.time)
 
     def count_inverted(self) -> None:
-        """Count the inverted elements with which the motion begins: reports do not object to these."""
+        """Count inverted elements at the start of the motion, which reports tolerate."""
         self._inverted = self.problem.measures.inversions().astype(int)
 
     def begin(self) -> None:
-        """Go on from what positions and velocities the problem has been given."""
+        """Continue from the problem's current positions and velocities."""
         self._settled, self._interrupted = True, False
         self.problem.remembered.forget_motions(self.past)
 
     @property
     def past(self) -> str | None:
-        """The name of what steps look back to beside velocities, if anything."""
+        """Name of the integrator's history variables, or None."""
         rule = None if self.pace.quasistatic else RULES.get(self.pace.integrator)
         return None if rule is None else rule.past
 
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
-        """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.
-        pins (k, 3) [m]: where the pinned vertices arrive, at constant velocity, instead of where the model
-        has them."""
+        """Advance to the next frame.
+
+        Args:
+            forces: (n, 3) or (copies, n, 3) forces [N] in addition to the model's during the frame, or None.
+            pins: (k, 3) or (copies, k, 3) target positions [m] of the pinned vertices at the end of the
+                frame, reached at constant velocity; None for the model's prescribed motion.
+
+        Returns:
+            One report per batch member.
+        """
         self.refuse_interrupted()
         problem, pace = self.problem, self.pace
         self._interrupted = True
@@ -103,7 +127,7 @@ class Stepping:
         times = [self.time + k * pace.step for k in range(1, pace.substeps)]
         times.append(
             self.origin + (self.index + 1) * pace.dt
-        )  # to the bit where a motion that goes on from here begins
+        )  # bitwise equal to the start time of a continued motion
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
         steps = list(zip(times, aims, strict=True))
         reports = []
@@ -127,21 +151,25 @@ class Stepping:
         return of_frame
 
     def _lag_notes(self, report: Report) -> list[str]:
-        """What to know of a step of time that ended far from balance."""
+        """Notes on a time step that ended far from equilibrium."""
         if self.pace.quasistatic:
             return []
         helps = self.solver.takes_guess and self.pace.initial_guess != "inertial"
         return lag_notes(report, ("inertial",) if helps else ())
 
     def refuse_interrupted(self) -> None:
+        """Raise an error after an interrupted step, whose state is undefined."""
         if self._interrupted:
             raise ValueError(
                 "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
             )
 
     def settle(self) -> np.ndarray:
-        """The velocities (copies, n, 3) [m/s] at the end of the frame, rounded as the problem has them: what
-        is kept of a frame is then all that the next one depends on."""
+        """Finish the frame and return its velocities (copies, n, 3) [m/s].
+
+        They are rounded to the working precision, so that the state of a frame determines the next one
+        completely.
+        """
         states = self.problem.states
         if not self._settled:
             self._set_velocities()
@@ -149,7 +177,7 @@ class Stepping:
         return exactly(states, states.velocity)
 
     def last_steps(self) -> list[Step | None]:
-        """What led to the frame, for each copy; None where nothing but the model's constant forces did."""
+        """Last step of each batch member; None if only the model's constant forces acted."""
         p, pace = self.problem, self.pace
         force, materials = (
             (p.loads.force if p.loads.force is not p.model.force else None),
@@ -165,7 +193,7 @@ class Stepping:
         return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
 
     def _set_velocities(self) -> None:
-        """Those with which the last step has ended."""
+        """Compute velocities at the end of a step."""
         states, pace = self.problem.states, self.pace
         if pace.quasistatic:
             states.settle(self._before, pace.dt)
@@ -175,6 +203,7 @@ class Stepping:
             states.settle(states.last, pace.step, pace.damping)
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
+        """Begin a step that ends at a time [s], with prescribed positions `aim` and additional forces."""
         dt = math.inf if self.pace.quasistatic else self.pace.step
         self.problem.remembered.evolve(self.pace.step)
         if self.problem.model.winds and not self.pace.quasistatic:
@@ -190,7 +219,7 @@ class Stepping:
             self._rule.pull(guess, time)
 
     def _winds(self, time: float) -> np.ndarray:
-        """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
+        """(n, 3) or (copies, n, 3) wind forces [N] at the start of the step that ends at a time [s]."""
         velocities, positions = self.settle(), self.problem.states.positions
         self._settled = self._rule is not None
         states = zip(positions, velocities, strict=True)
@@ -198,7 +227,7 @@ class Stepping:
         return forces[0] if len(forces) == 1 else np.stack(forces)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
-        """Where pinned vertices are after each substep on a straight way to positions [m]."""
+        """Prescribed positions [m] after each substep, on a straight line to their targets."""
         if self.pace.substeps == 1:
             return [pins]
         p = self.problem
@@ -209,8 +238,11 @@ class Stepping:
     def _iterate(
         self, steps: list[tuple[float, np.ndarray | None]], forces: np.ndarray | None
     ) -> list[Report]:
-        """Steps that nobody looks at: the residual is evaluated only for methods that need it to stay stable.
-        What was rejected is counted when somebody looks."""
+        """Take steps without convergence checks.
+
+        The residual is evaluated only for methods that need it for stability. Rejected vertex steps are
+        counted at the next check.
+        """
         problem, solver, limit = self.problem, self.solver, self.stop.max_iterations
         assert limit is not None
         began = self._take_began()
@@ -243,8 +275,13 @@ class Stepping:
         ]
 
     def _sweep(self, run: Run, iterations: int) -> int:
-        """So many iterations, with looks that the method and stencils need, and those in which pins are on
-        their way; returns how many there were."""
+        """Run iterations, with residual checks and contact updates as required.
+
+        Iterations in which prescribed motions are in progress are added.
+
+        Returns:
+            Number of iterations taken.
+        """
         following, done = self.problem.following, 0
         every = run.check_every if run.guarded else iterations
         while done < iterations:
@@ -260,13 +297,15 @@ class Stepping:
         return done
 
     def _take_began(self) -> float | None:
-        """When the set-up began, for the first report."""
+        """Return the set-up start time once, for the first report."""
         began, self._began = self._began, None
         return began
 
     def _undo_lost(self) -> None:
-        """Copies that are not finite, after substeps that nobody has looked at, go back to the frame before
-        and stop there."""
+        """Return batch members that are infinite or NaN to the previous frame, at rest.
+
+        This follows substeps without convergence checks.
+        """
         p = self.problem
         lost = ~np.isfinite(p.states.vectors(p.u)).all(axis=(1, 2))
         if not lost.any():
@@ -286,14 +325,16 @@ class Stepping:
 
 
 def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str, time: float) -> None:
-    """Rules of second order go on from accelerations that are those of the forces only where the step was
-    solved: nothing has converged after one that was not, until positions or another state are set.
+    """Mark frames that continue from an unconverged step.
+
+    Second-order rules continue from accelerations, which equal those of the forces only if the step
+    converged. No later frame counts as converged until positions or another state are set.
 
     Args:
-        remembered: What the copies' steps look back to, where it is kept that one was not solved.
-        reports: Of the frame, one for each copy; outcomes are changed, and notes added.
-        integrator: The rule.
-        time: Of the frame [s].
+        remembered: History variables of the batch members, in which the time of the failed step is stored.
+        reports: Reports of the frame, one per batch member; their outcomes and notes are changed.
+        integrator: Name of the integrator.
+        time: Time of the frame [s].
     """
     unsolved = remembered.unsolved()
     for report, since in zip(reports, unsolved, strict=True):
@@ -310,7 +351,7 @@ def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str
 
 
 def merged(reports: list[Report]) -> Report:
-    """One report for a frame of several substeps: the last, with what adds up added up."""
+    """Merge the reports of a frame's substeps: the last report, with summed iterations and times."""
     last = reports[-1]
     if len(reports) > 1:
         last.iterations = sum(r.iterations for r in reports)

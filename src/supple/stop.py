@@ -1,4 +1,4 @@
-"""When a solve ends."""
+"""Termination criteria of a solve."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ if TYPE_CHECKING:
     from supple.solvers import Solver
 
 DEFAULT_TOLERANCE = 1e-4
-"""The imbalance to reach where nothing says when to stop: at every door, in Python, scene files and
-commands."""
+"""Default tolerance of the imbalance in Python, scene files and commands."""
 
 DEFAULT_DISTANCE = 1e-4
-"""How close to the equilibrium every body must be then, relative to its size, where there is one to reach."""
+"""Default distance of every body from the equilibrium, relative to its size, in solves for an equilibrium."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When a solve ends: whichever comes first. All of it is said here: `Stop(max_iterations=20)` has no
-    tolerance, while `max_iterations=20` as a keyword of a call comes on top of the default one.
+    """Termination criteria of a solve, which ends at whichever comes first.
 
-    tolerance: the imbalance of forces to reach, between 0 and 1. max_iterations: at least 1, without those in
-    which pins and obstacles go on to where they are to be, where contact lets nothing pass. time_budget [s].
-    None sets no limit. distance: where the imbalance is reached, every body must also be this close to the
-    equilibrium, relative to its size; None where that is not asked, and then not computed."""
+    A `Stop` replaces all defaults: `Stop(max_iterations=20)` has no tolerance, while the keyword
+    `max_iterations=20` of a call applies in addition to the default tolerance. None disables a limit.
+
+    Attributes:
+        tolerance: Tolerance of the imbalance, between 0 and 1.
+        max_iterations: Iteration limit, at least 1. With barrier contact, iterations in which pins and
+            obstacles still move to their targets are not counted.
+        time_budget: Time limit [s].
+        distance: Largest distance of every body from the equilibrium, relative to its size, required in
+            addition to the tolerance. None disables its estimate.
+
+    Raises:
+        ValueError: A limit is out of range.
+    """
 
     tolerance: float | None = None
     max_iterations: int | None = None
@@ -45,11 +53,18 @@ class Stop:
 
     @property
     def open(self) -> bool:
-        """Whether it sets no limit."""
+        """True if there is no limit."""
         return self == Stop()
 
     def completed(self, solver: Solver, otherwise: Stop | None = None) -> Stop:
-        """With the solver's own iterations where the number is left open, and with another stop, that at the
-        default tolerance unless given, where nothing then sets a limit."""
+        """Add the solver's own iterations, or a default, to open criteria.
+
+        Args:
+            solver: Solver, whose `iterations` replace a missing iteration limit.
+            otherwise: Criteria if there is still no limit; the default tolerance unless given.
+
+        Returns:
+            The completed criteria.
+        """
         mine = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
         return (otherwise or Stop(DEFAULT_TOLERANCE)) if mine.open else mine

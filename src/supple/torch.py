@@ -1,4 +1,4 @@
-"""Equilibria in PyTorch: positions through which gradients flow back."""
+"""Differentiable equilibria in PyTorch."""
 
 from __future__ import annotations
 
@@ -23,13 +23,26 @@ def equilibrium(
     start: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:
-    """Positions (n, 3) [m] of the equilibrium of a scene, with some tensors in place of what it has.
+    """Solve for a scene's equilibrium as a differentiable PyTorch function of selected inputs.
 
-    gravity (3,); forces (n, 3) [N] beside the scene's; pins: {name: positions (k, 3)}; rest (n, 3) positions
-    of all vertices; pressures (p,); density and every parameter of a material by its name, as young=..., one
-    number or one for each cell; where several bodies have it, {body: ...}. Further keywords are options of
-    `supple.equilibrium`. The solve is followed by Newton steps to about 1e-11, and differentiated by one
-    adjoint solve, once; all is computed in float64 on the host's side and returned like the first tensor.
+    The solve is followed by Newton steps to about 1e-11, and differentiated once by one adjoint solve.
+    Everything is computed in float64 on the host.
+
+    Args:
+        scene: Scene or scene file.
+        solver: Solver or its name.
+        start: (n, 3) initial positions [m].
+        **given: Inputs that replace or extend those of the scene: gravity (3,) [m/s²]; forces (n, 3) [N] in
+            addition to the scene's; pins, a dictionary {name: positions (k, 3)} [m]; rest (n, 3), rest
+            positions of all vertices [m]; pressures (p,) [Pa]; density [kg/m³]; and material parameters by
+            name, such as young=..., as one number or one per cell. If several bodies have a parameter, a
+            dictionary {body: ...} selects the body. Further keywords are options of `supple.equilibrium`.
+
+    Returns:
+        (n, 3) equilibrium positions [m], with dtype and device of the first floating-point tensor.
+
+    Raises:
+        ValueError: An input is invalid, or there is no equilibrium or no gradient.
     """
     layer, values = layer_of(scene, solver, start, given)
     tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
@@ -43,12 +56,24 @@ def equilibria(
     start: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:
-    """Positions (copies, n, 3) [m] of many equilibria of a scene, by the keywords of `equilibrium`: every
-    tensor has a leading axis of copies; what is the same for all is `tensor.expand(copies, ...)`.
+    """Solve for many equilibria of a scene as a differentiable function of batched inputs.
 
-    Up to 64 are polished and differentiated at once, as bodies of one problem, and solved at once on a CUDA
-    device where the copies differ in loads, pins and parameters of materials. Raises what is wrong with the
-    first one that has no equilibrium or no gradient.
+    Up to 64 equilibria are refined and differentiated at once, as bodies of one problem. On a CUDA device
+    they are also solved at once if they differ only in loads, pins and material parameters.
+
+    Args:
+        scene: Scene or scene file.
+        solver: Solver or its name.
+        start: (n, 3) initial positions [m].
+        **given: Inputs of `equilibrium`, all with a leading batch axis. `tensor.expand(copies, ...)` repeats
+            an input for all batch members.
+
+    Returns:
+        (copies, n, 3) equilibrium positions [m].
+
+    Raises:
+        ValueError: The batch axes differ, or a batch member has no equilibrium or no gradient; the first such
+            error is raised.
     """
     layer, values = layer_of(scene, solver, start, given)
     tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
@@ -60,6 +85,8 @@ def equilibria(
 
 
 class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
+    """Differentiable equilibrium."""
+
     @staticmethod
     def forward(layer: Layer, *values: torch.Tensor) -> torch.Tensor:
         return _like(values, layer.positions([_array(value) for value in values]))
@@ -78,6 +105,8 @@ class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Equilibria(_Equilibrium):
+    """Differentiable batch of equilibria."""
+
     @staticmethod
     def forward(layer: Layer, *values: torch.Tensor) -> torch.Tensor:
         return _like(values, np.stack(_all(layer.positions_of_many([_array(value) for value in values]))))
@@ -90,8 +119,10 @@ class _Equilibria(_Equilibrium):
 
 
 class _Pull(torch.autograd.Function):  # type: ignore[misc]
-    """Gradients of a loss by the inputs of a layer, from those by positions: a function of its own, so that a
-    derivative of it is refused with a sentence."""
+    """Map loss gradients with respect to positions to gradients with respect to layer inputs.
+
+    As a separate function it raises an error when differentiated again.
+    """
 
     @staticmethod
     def forward(
@@ -118,7 +149,7 @@ class _Pull(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _all(found: list[Any]) -> list[Any]:
-    """What was found, if nothing is wrong with any."""
+    """Return all results, or raise the first error."""
     for one in found:
         if isinstance(one, ValueError):
             raise one
@@ -126,13 +157,13 @@ def _all(found: list[Any]) -> list[Any]:
 
 
 def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
-    """Like the first tensor that has fractions."""
+    """Convert positions to dtype and device of the first floating-point tensor."""
     like = next((value for value in values if value.is_floating_point()), torch.empty(0))
     return torch.as_tensor(x, dtype=like.dtype, device=like.device)
 
 
 def _needed(found: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
-    """The gradients that somebody needs, like the tensors that they are of; None for others."""
+    """Yield required gradients with dtype and device of their inputs; None for others."""
     return (
         torch.as_tensor(g, dtype=value.dtype, device=value.device) if wanted else None
         for g, value, wanted in zip(found, values, needed, strict=True)
@@ -140,4 +171,5 @@ def _needed(found: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: t
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
+    """Copy a tensor to a float64 host array."""
     return tensor.detach().cpu().numpy().astype(float)

@@ -1,4 +1,4 @@
-"""Words of sentences."""
+"""Text formatting: plurals, durations and long words."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """1 iteration, 1,234 iterations; plural: where it is not the noun with an s."""
+    """Format a count with its noun, such as 1 iteration or 1,234 iterations; `plural` replaces noun + s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def shorten_words(text: str, most: int = 300) -> str:
-    """Cut words that are longer than most letters in the middle, such as a key of a damaged file."""
+    """Cut words longer than `most` characters in the middle, such as a key of a damaged file."""
     kept = (most - 1) // 2
     return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][: most - 1 - kept]}…{word[0][-kept:]}", text)
 
 
 def say_seconds(seconds: float) -> str:
-    """0.037 s, 42 s, 3 min, 2.5 h"""
+    """Format a duration [s], such as 0.037 s, 42 s, 3 min or 2.5 h."""
     if seconds < 10:
         return f"{seconds:.2g} s"
     if seconds < 100:
@@ -28,7 +28,7 @@ def say_seconds(seconds: float) -> str:
 
 
 def say_cells(scene: dict[str, int]) -> str:
-    """1,140 tetrahedra, 512 triangles: of counts with the keys tets and, in newer files, triangles"""
+    """Format cell counts, such as 1,140 tetrahedra, 512 triangles; older files lack the key triangles."""
     tets, triangles = scene["tets"], scene.get("triangles", 0)
     parts = [counted(tets, "tetrahedron", "tetrahedra")] if tets or not triangles else []
     return ", ".join(parts + ([counted(triangles, "triangle")] if triangles else []))
