@@ -12,10 +12,10 @@ import numpy as np
 
 import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD, Newton
+from supple.config.stop import Stop
 from supple.io.machine import machine
-from supple.papers.measuring import clamped, placed
-from supple.solving import solve
-from supple.stop import Stop
+from supple.solve.loop import solve
+from supple_papers.measuring import clamped, placed
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
 SOLVERS = {

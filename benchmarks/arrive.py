@@ -31,7 +31,7 @@ from typing import Any
 from arrive_cases import available
 
 from supple.io.machine import machine, versions
-from supple.words import say_seconds
+from supple.support.text import say_seconds
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "arrive.json"

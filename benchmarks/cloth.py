@@ -28,12 +28,12 @@ from scipy.optimize import brentq
 from test_buckling import CRITICAL, least_curvature
 
 import supple
-from supple.compute import Compute
+from supple.config.compute import Compute
 from supple.io.machine import machine
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solving import make_problem
+from supple.solve.loop import make_problem
 from supple.terms import bending_terms
 
 RESULTS = Path(__file__).parent / "results" / "cloth.json"

@@ -65,7 +65,7 @@ def residual(x: np.ndarray, start: np.ndarray, velocity: np.ndarray) -> float:
 def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: Any) -> dict[int, tuple]:
     """Milliseconds of so many iterations, and positions after them."""
     import supple
-    from supple.solving import make_problem
+    from supple.solve.loop import make_problem
 
     model = supple.build_model(scene(bending), quasistatic=False)
     problem = make_problem(model, True, supple.Compute("cpu", "float32", 1))

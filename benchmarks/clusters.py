@@ -20,10 +20,10 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.papers.bnh import beam, hung_body
-from supple.papers.measuring import ms_per_sweep, place
 from supple.problem import Problem
-from supple.solving import on_device
+from supple.solve.loop import on_device
+from supple_papers.bnh import beam, hung_body
+from supple_papers.measuring import ms_per_sweep, place
 
 RESULTS = Path(__file__).parent / "results" / "clusters.json"
 

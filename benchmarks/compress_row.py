@@ -20,10 +20,10 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.papers.gpbd import MOVING, cube
-from supple.papers.measuring import elastic_energy, jacobians, march
 from supple.problem import Problem
-from supple.solving import on_device
+from supple.solve.loop import on_device
+from supple_papers.gpbd import MOVING, cube
+from supple_papers.measuring import elastic_energy, jacobians, march
 
 RESULTS = Path(__file__).parent / "results" / "compress_row.json"
 

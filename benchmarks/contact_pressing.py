@@ -11,7 +11,7 @@ import numpy as np
 from contact_meshes import ROUND, growing, hold_sector, sector
 
 import supple
-from supple.weak_contact import met_force
+from supple.contact.weak import met_force
 
 YOUNG, POISSON = 1e6, 0.3
 STAR = YOUNG / (1 - POISSON**2)

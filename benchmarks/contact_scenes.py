@@ -30,14 +30,14 @@ import numpy as np
 from contact_cases import CASES, FULL, Size
 
 import supple
-from supple.contact.crossing import crossings
-from supple.contact.pairs import Surfaces
-from supple.grid_stepping import GridStepping
+from supple.collision.ccd.intersections import crossings
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.contact.dynamic_terms import Following
 from supple.io.machine import machine
 from supple.kernels import compilation, default_threads
 from supple.problem import Problem
-from supple.problem.following import Following
-from supple.stepping import Stepping
+from supple.solve.grid_time_loop import GridStepping
+from supple.solve.time_loop import Stepping
 
 RESULTS = Path(__file__).parent / "results" / "contact_scenes.json"
 SWEEPS = 20

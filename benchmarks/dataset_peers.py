@@ -146,10 +146,10 @@ def with_torch_fem(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
 def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
     """Shards of a data set, as a worker solves and stores them; before the clock starts it solves one, which
     loads kernels."""
-    from supple.datasets.making import make_store
-    from supple.datasets.opened import open_dataset
-    from supple.datasets.shards import Shards
-    from supple.datasets.spec import load_spec
+    from supple.datasets.read.dataset import open_dataset
+    from supple.datasets.run.create import make_store
+    from supple.datasets.run.shard import Shards
+    from supple.datasets.spec.dataset_spec import load_spec
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.datasets.making import make_store
-from supple.datasets.running import ON_DEVICE, Share, run_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.status import status
-from supple.equilibria import Batches
+from supple.api.batch import Batches
+from supple.datasets.run.create import make_store
+from supple.datasets.run.run_dataset import ON_DEVICE, Share, run_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.status import status
 from supple.io.machine import machine, versions
 
 SCENE = """

@@ -11,7 +11,7 @@ import numpy as np
 
 import supple
 from supple.materials import MATERIALS
-from supple.model import Model
+from supple.model.model import Model
 from supple.solvers import default_solver
 from supple.view import history_plot
 

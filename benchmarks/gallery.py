@@ -27,11 +27,11 @@ import numpy as np
 from PIL import Image
 
 import supple
-from supple.asking import method_of
 from supple.runs.saved import SavedRun, open_run
 from supple.runs.text import solver_name
+from supple.solve.options import method_of
+from supple.support.text import say_cells
 from supple.view import Shape, film, picture
-from supple.words import say_cells
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCENES, RESULTS = REPOSITORY / "scenes", REPOSITORY / "results" / "gallery"

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 import supple
+from supple.config.stop import Stop
 from supple.io.machine import machine
-from supple.model import Model
-from supple.solving import solve
-from supple.stop import Stop
+from supple.model.model import Model
+from supple.solve.loop import solve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "solvers"))

@@ -26,8 +26,8 @@ from supple.io.machine import machine
 from supple.kernels import kernel, leave
 from supple.kernels.cuda import require_device
 from supple.problem import Problem
+from supple.solve.loop import make_problem
 from supple.solvers import SOLVERS
-from supple.solving import make_problem
 
 TARGETS = {31: 25, 63: 100, 127: 900}
 """Microseconds per sweep to reach, by cells per side."""

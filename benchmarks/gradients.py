@@ -14,11 +14,11 @@ from time import perf_counter, process_time
 import numpy as np
 
 import supple
-from supple.compute import Compute
+from supple.config.compute import Compute
 from supple.gradients.gradient import gradient_at
-from supple.gradients.polishing import Polished, polished, problem_of
+from supple.gradients.polish import Polished, polished, problem_of
 from supple.io.machine import machine
-from supple.solvers.newton_steps.linearisation import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearisation
 
 REPEATS = 15
 

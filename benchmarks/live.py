@@ -24,8 +24,8 @@ from figures_in_docs import table, write
 
 from supple import Keyframes, SceneFile, load_scene
 from supple.io.machine import machine, versions
-from supple.live.address import LOCAL, free_port
 from supple.live.page import Page
+from supple.live.server import LOCAL, free_port
 from supple.live.session import Session
 from supple.live.settings import Settings, file_settings
 

@@ -18,8 +18,8 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import sync_playwright
 
 from supple import load_scene
-from supple.live.address import free_port
 from supple.live.page import Page
+from supple.live.server import free_port
 from supple.live.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,7 +24,7 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.materials import MATERIALS
 from supple.solvers import SOLVERS
 

@@ -27,9 +27,9 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.papers.cloths import sheet, skirt, stretch
 from supple.problem import Problem
 from supple.scene import build_model
+from supple_papers.cloths import sheet, skirt, stretch
 
 RESULTS = Path(__file__).parent / "results" / "mpbng.json"
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from muscle_bars import SOLVERS, bar, falling, force, pulled

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from supple.compute import Compute
+from supple.config.compute import Compute
 from supple.kernels import gather, lanes_of, store
-from supple.kernels.pack import FAST_FLAGS
-from supple.model import Model
-from supple.solving import make_problem
+from supple.kernels.simd.pack import FAST_FLAGS
+from supple.model.model import Model
+from supple.solve.loop import make_problem
 from supple.terms import vertex_force
 
 ARITHMETIC = re.compile(r"= f(add|sub|mul|div|neg)\b[^<]*<\d+ x (?:float|double)>")

@@ -19,15 +19,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 import supple
-from supple.bench import DT, PLAIN, twisted_block
-from supple.compute import Compute
+from supple.api.bench import DT, PLAIN, twisted_block
+from supple.config.compute import Compute
 from supple.io.machine import machine
 from supple.kernels import RECORD, gather, like
 from supple.materials import MATERIALS, hessian_bound, traction
-from supple.model import Model
-from supple.solving import make_problem
+from supple.model.model import Model
+from supple.solve.loop import make_problem
 from supple.terms import TetElasticity, Visits, vertex_force
-from supple.terms.elastic import corners, force_volume, measure, shape_gradients
+from supple.terms.base.elastic import corners, force_volume, measure, shape_gradients
 from supple.terms.tet import TetRows
 
 SWEEPS = 5

@@ -7,8 +7,8 @@ precision with Warp's kernels at -O3, on one thread because Warp's CPU backend h
 
 The block is the unit cube in 31 x 31 x 31 cells of five tetrahedra (32,768 vertices, 148,955 tetrahedra),
 held at x = 0.  The peers bend it by gravity, without contacts and damping; supple twists and stretches it
-(`supple.bench.sweep`).  A peer's sample is the slope between a step of few and a step of many sweeps, which
-leaves out what a step costs once.  All contestants take their samples in turns, after compilation and
+(`supple.api.bench.sweep`).  A peer's sample is the slope between a step of few and a step of many sweeps,
+which leaves out what a step costs once.  All contestants take their samples in turns, after compilation and
 warm-up, and the median counts.  Other programs must not take part: OpenMP's threads wait for each other, and
 one that loses its core makes a pyPBD sweep up to twenty times as long.  So a round in which a peer's CPU
 time falls short of its wall time times its threads is thrown away.
@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-import supple.bench
+import supple.api.bench
 from supple.io.machine import machine, versions
 
 CELLS = 31
@@ -76,7 +76,7 @@ def peer(package: str, method: str, arithmetic: str, threads: int, step: Callabl
 
 
 def supple_sweep() -> dict[str, Any]:
-    return supple.bench.sweep(cells=CELLS, material="corotated", precision="float32")
+    return supple.api.bench.sweep(cells=CELLS, material="corotated", precision="float32")
 
 
 def supple_pbng() -> Contestant:

@@ -15,7 +15,7 @@ from PIL import Image
 
 import supple
 from supple.io.machine import machine
-from supple.papers.plastic import ANGLE, SETS, SOLVERS, let_go
+from supple_papers.plastic import ANGLE, SETS, SOLVERS, let_go
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plastic_twist.json"

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from supple.bench import DT, PLAIN, SWEEPS, twisted_block
-from supple.compute import Compute
+from supple.api.bench import DT, PLAIN, SWEEPS, twisted_block
+from supple.config.compute import Compute
 from supple.io.machine import machine
 from supple.materials import MATERIALS, Gent, Material
 from supple.materials.parameters import Pa
-from supple.solving import make_problem
+from supple.solve.loop import make_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from twins import TWINS, StretchedCorotated
@@ -74,7 +74,7 @@ COMPARED = {"readme_gent": ReadmeGent, "readme_gent_unlimited": Unlimited, "gent
 
 
 class Timed:
-    """Sweeps of one material over the twisted block of `supple.bench`, begun anew for every sample."""
+    """Sweeps of one material over the twisted block of `supple.api.bench`, begun anew for every sample."""
 
     def __init__(self, name: str, device: str, precision: str) -> None:
         model = twisted_block(CELLS, name)

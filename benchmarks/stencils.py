@@ -22,7 +22,7 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import Springs

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from supple.bench import sweep
+from supple.api.bench import sweep
 from supple.materials import MATERIALS
 
 SMALL, LARGE = 31, 63

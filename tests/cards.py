@@ -2,7 +2,7 @@
 
 import pytest
 
-from supple.kernels.device import check_device
+from supple.kernels.devices import check_device
 
 
 def card() -> str | None:

@@ -7,14 +7,14 @@ or pull an array gets a wrong result here too.
 import pytest
 from fake_driver import installed
 
-from supple.kernels.access import WARP
+from supple.kernels.simd.load_store import WARP
 
 
 @pytest.fixture
 def fake_device(monkeypatch):
     """Lets device="cuda" mean this."""
-    for name in ("batches", "links"):  # one thread after the other cannot share a vertex
+    for name in ("batches", "tied_groups"):  # one thread after the other cannot share a vertex
         monkeypatch.setattr(f"supple.ordering.{name}.best_width", lambda *args: WARP)
-    monkeypatch.setattr("supple.ordering.changing.SHARERS", 1)
+    monkeypatch.setattr("supple.ordering.dynamic_batches.SHARERS", 1)
     with installed(monkeypatch) as card:
         yield card

@@ -20,8 +20,8 @@ import numba
 import numpy as np
 from numba import types
 
-from supple.kernels.access import WARP
 from supple.kernels.lanewise import Lanewise
+from supple.kernels.simd.load_store import WARP
 
 RUBBISH = 0xCC
 
@@ -309,8 +309,8 @@ def installed(monkeypatch: Any) -> Iterator[Card]:
     for name, module in {**FAKES, **_imported}.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(numba, "cuda", _cuda, raising=False)
-    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: True)
-    import supple.kernels.cuda.launching as launching
+    monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: True)
+    import supple.kernels.cuda.launch as launching
     import supple.kernels.cuda.memory as memory
 
     launching._launchers.clear()

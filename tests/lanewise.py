@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from supple.kernels.access import WARP
 from supple.kernels.lanewise import run_lanewise
-from supple.model import Model
+from supple.kernels.simd.load_store import WARP
+from supple.model.model import Model
 from supple.problem import Cpu, Problem
 
 

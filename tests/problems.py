@@ -9,7 +9,7 @@ import numpy as np
 
 import supple
 from supple.materials import MATERIALS, MEMBRANES, Material, evolving, examples_of
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Problem
 from supple.terms import (
     HingeBending,

@@ -14,17 +14,24 @@ import supple
 from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import contract, det, dot, scale
 from supple.cli import app
+from supple.config.stop import Stop
 from supple.kernels import load
-from supple.materials import MATERIALS, NeoHookean, bound_coefficients, psi, stress, stress_coefficients
+from supple.materials import (
+    MATERIALS,
+    NeoHookean,
+    bound_coefficients,
+    psi,
+    stress,
+    stress_coefficients,
+)
 from supple.problem import Problem
+from supple.solve.loop import solve
 from supple.solvers import SOLVERS
-from supple.solvers.elements.corners import element, put_corners, shifted, spread
-from supple.solvers.elements.elementwise import ElementOptions
-from supple.solvers.elements.projection import Projection, project, projects
-from supple.solving import solve
-from supple.stop import Stop
-from supple.terms.constraint import Constraint, ConstraintRows, constraint
-from supple.terms.elastic import ElasticRows, measure
+from supple.solvers.elementwise.gather import element, put_corners, shifted, spread
+from supple.solvers.elementwise.projection import Projection, project, projects
+from supple.solvers.elementwise.run import ElementOptions
+from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
+from supple.terms.base.elastic import ElasticRows, measure
 
 
 class Twofold(NeoHookean):

@@ -1,4 +1,4 @@
-"""Who imports whom."""
+"""The order of the layers: each package imports only packages to its left."""
 
 import ast
 from pathlib import Path
@@ -9,159 +9,166 @@ import supple
 
 ROOT = Path(supple.__file__).parent
 
-
-IMPORTERS = {
-    "view": {"runs", "datasets", "papers", "live", "cli", "showing.py"},
-    "runs": {"datasets", "live", "cli", "showing.py"},
-    "live": {"cli"},
-    "cli": set(),
-}
-"""Who may import what faces the user, beside itself: only what is to the right of it, and `showing`, which is
-the door to pictures and saved runs from Python."""
-
-
-def imported(path):
-    """The modules that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "supple":
-            yield from (f"supple.{name.name}" for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-        elif isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-
-
-@pytest.mark.parametrize("layer", ["solvers", "scene", "io"])
-def test_linear_algebra_knows_nothing_to_its_right(layer):
-    """But for the types of what it is given."""
-    for path in (ROOT / "linear").glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        at_import = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
-        wrong = [name for name in at_import if f"{name}.".startswith(f"supple.{layer}.")]
-        assert not wrong, f"{path.name} imports {', '.join(wrong)}"
-
-
-@pytest.mark.parametrize("layer", IMPORTERS)
-def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
-    assert (ROOT / layer).is_dir()
-    for path in ROOT.rglob("*.py"):
-        where = path.relative_to(ROOT)
-        if where.parts[0] not in {layer, *IMPORTERS[layer]}:
-            wrong = [name for name in imported(path) if f"{name}.".startswith(f"supple.{layer}.")]
-            assert not wrong, f"{where} imports {', '.join(wrong)}"
-
-
-ORDER = [
-    {"kernels", "checks", "words", "naming", "memory", "input_files", "compute"},
+LAYERS = [
+    {"support"},
+    {"kernels"},
+    {"config"},
     {"algebra"},
-    {"contact"},
+    {"collision"},
     {"materials"},
     {"terms"},
     {"ordering"},
+    {"model"},
+    {"meshes"},
     {
-        "meshes",
-        "model",
-        "state",
-        "evaluation",
-        "cloth_figures",
-        "cell_figures",
-        "fibre_figures",
-        "holding",
-        "grip",
-        "barrier_grip",
-        "barrier_start",
-        "reactions",
+        "problem",
+        "contact.condensed_stiffness",
+        "contact.dynamic_terms",
+        "contact.face_penetration",
+        "contact.friction_state",
+        "contact.obstacle_contact",
+        "contact.obstacle_kernels",
+        "contact.obstacle_report",
+        "contact.prescribed_motion",
+        "contact.trust_region",
     },
-    {"problem"},
     {"linear"},
     {"solvers"},
-    {
-        "scene",
-        "embedding",
-        "springs",
-        "solver_text",
-        "weak_contact",
-        "face_contact",
-        "barrier_contact",
-        "apart_report",
-        "standing",
-        "pushing_apart",
-        "grid",
-    },
-    {
-        "ending",
-        "finishing",
-        "solving",
-        "progress",
-        "certifying",
-        "stop",
-        "continuation",
-        "stepping",
-        "pace",
-        "integrating",
-        "grid_stepping",
-        "asking",
-        "report",
-        "apart_report",
-        "magnitudes",
-    },
-    {
-        "simulate",
-        "evaluating",
-        "modes",
-        "keeping",
-        "equilibria",
-        "precompile",
-        "copies",
-        "driving",
-        "stepper",
-        "compare",
-        "bench",
-        "inspection",
-        "interop",
-    },
+    {"contact"},
+    {"postprocess.evaluation", "postprocess.cell_quantities"},
+    {"grid"},
+    {"scene"},
+    {"solve"},
+    {"postprocess"},
+    {"api"},
     {"gradients"},
     {"jax", "torch"},
     {"io"},
     {"view"},
     {"runs"},
-    {"datasets", "data"},
-    {"showing"},
-    {"papers"},
+    {"datasets"},
+    {"data"},
     {"live"},
     {"cli"},
 ]
-"""From left to right: what stands together may import each other and what is to the left."""
+"""Packages and modules from left to right; the longest matching name counts. Members of one set may import
+each other: a problem owns its contact state."""
 
-
-def room(name):
-    """The place in the order of a module such as supple.kernels.pack; None for what is not in it."""
-    part = name.split(".")[1] if name.startswith("supple.") else None
-    return next((k for k, rooms in enumerate(ORDER) if part in rooms), None)
-
-
-def test_everything_has_its_place():
-    parts = {path.relative_to(ROOT).with_suffix("").parts[0] for path in ROOT.rglob("*.py")}
-    without = {part for part in parts if room(f"supple.{part}") is None}
-    assert without == {"__init__", "public"}, "which have all that is public"
-
-
-def test_nothing_imports_what_is_to_its_right():
-    seen = 0
-    for path in ROOT.rglob("*.py"):
-        where = path.relative_to(ROOT)
-        here = room(f"supple.{where.with_suffix('').parts[0]}")
-        if here is None:
-            continue
-        found = [name for name in imported(path) if (room(name) or 0) > here]
-        wrong = [name for name in found if (where.name, name) not in EXCEPTIONS]
-        assert not wrong, f"{where} imports {', '.join(wrong)}"
-        seen += 1
-    assert seen > 150
-
-
-EXCEPTIONS = {
-    ("model.py", "supple.embedding"),  # for types
-    ("compute.py", "supple.solvers"),  # for types
-    ("bench.py", "supple.io.machine"),  # which names the machine and knows nothing of files
+TYPE_IMPORTS = {
+    ("model.model", "meshes.skinning"),
+    ("meshes.skinning", "scene"),
+    ("config.stop", "solvers"),
+    ("config.compute", "solvers"),
 }
+"""Imports under `if TYPE_CHECKING` that go to the right."""
+
+EXCEPTIONS = {("api.bench", "io.machine")}
+"""Imports to the right: `io.machine` names the machine and imports nothing of supple."""
+
+FRONT_ENDS = {
+    "view": {"runs", "datasets", "live", "cli"},
+    "runs": {"datasets", "live", "cli"},
+}
+"""Packages that may import a front end, besides the front end itself."""
+
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+MAPS = {"__init__", "_public"}
+"""Modules of public names, which import everything."""
+
+
+def imported_modules(path):
+    """Names of the imported modules of supple, without the leading `supple.`, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith("supple."):
+            for name in node.names:
+                full = f"{node.module}.{name.name}".removeprefix("supple.")
+                yield full if full in MODULES else node.module.removeprefix("supple").lstrip(".")
+        elif isinstance(node, ast.Import):
+            yield from (n.name.removeprefix("supple.") for n in node.names if n.name.startswith("supple."))
+
+
+def layer_of(module):
+    """Index of the layer of a module; None for the maps of public names."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        for index, members in enumerate(LAYERS):
+            if name in members:
+                return index
+    return None
+
+
+def test_every_module_belongs_to_a_layer():
+    assert {module for module in MODULES if layer_of(module) is None} == MAPS
+
+
+def test_every_layer_exists():
+    for members in LAYERS:
+        for name in members:
+            assert name in MODULES, name
+
+
+@pytest.mark.parametrize("package", sorted({module.split(".")[0] for module in MODULES} - MAPS))
+def test_packages_import_only_to_their_left(package):
+    wrong, seen = [], 0
+    for module, path in MODULES.items():
+        if module.split(".")[0] != package:
+            continue
+        seen += 1
+        for target in imported_modules(path):
+            allowed = any(
+                module == source and f"{target}.".startswith(f"{end}.")
+                for source, end in TYPE_IMPORTS | EXCEPTIONS
+            )
+            if (layer_of(target) or 0) > layer_of(module) and not allowed:
+                wrong.append(f"{module} imports {target}")
+    assert seen
+    assert not wrong, "; ".join(wrong)
+
+
+def test_type_imports_are_for_types():
+    for source, target in TYPE_IMPORTS:
+        tree = ast.parse(MODULES[source].read_text(encoding="utf-8"))
+        at_import = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+        assert f"supple.{target}" not in at_import
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_front_ends_are_imported_by_front_ends(front_end):
+    for module, path in MODULES.items():
+        if module.split(".")[0] not in {front_end, *FRONT_ENDS[front_end], *MAPS}:
+            wrong = [name for name in imported_modules(path) if name.split(".")[0] == front_end]
+            assert not wrong, f"{module} imports {', '.join(wrong)}"
+
+
+def test_the_library_does_not_import_the_experiments_of_the_papers():
+    for module, path in MODULES.items():
+        assert "supple_papers" not in path.read_text(encoding="utf-8"), module
+
+
+def test_there_are_no_import_cycles():
+    """Imports at the top of modules form a directed acyclic graph."""
+    graph = {}
+    for module, path in MODULES.items():
+        edges = set()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith("supple."):
+                for name in node.names:
+                    full = f"{node.module}.{name.name}".removeprefix("supple.")
+                    edges.add(full if full in MODULES else node.module.removeprefix("supple").lstrip("."))
+        graph[module] = (edges & set(MODULES)) - {module}
+    done = set()
+
+    def visit(module, above):
+        assert module not in above, " → ".join([*above[above.index(module) :], module])
+        if module not in done:
+            for target in sorted(graph[module]):
+                visit(target, [*above, module])
+            done.add(module)
+
+    for module in graph:
+        visit(module, [])
+    assert len(done) > 300

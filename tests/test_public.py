@@ -27,7 +27,7 @@ def test_a_star_replaces_no_module_of_python():
     assert not {*supple.__all__} & sys.stdlib_module_names
     code = "import inspect, select\nfrom supple import *\nprint(inspect.isclass(Scene), select.__name__)"
     assert printed(code) == ["True", "select"]
-    assert supple.inspect.__module__ == "supple.inspection"
+    assert supple.inspect.__module__ == "supple.api.inspect"
     assert callable(supple.select)
 
 

@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from supple.public import *  # noqa: F403
-    from supple.public import inspect as inspect
-    from supple.public import select as select
+    from supple._public import *  # noqa: F403
+    from supple._public import inspect as inspect
+    from supple._public import select as select
 
 __version__ = "0.1.0"
 
@@ -179,7 +179,7 @@ class _Package(ModuleType):
                 return import_module(f"supple.{name}")
             except ImportError as error:  # hasattr(supple, "jax") is False without JAX
                 raise AttributeError(str(error), name=name, obj=self) from error
-        public = import_module("supple.public")
+        public = import_module("supple._public")
         self.__dict__.update({known: getattr(public, known) for known in (*__all__, *BY_NAME)})
         if name not in self.__dict__:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

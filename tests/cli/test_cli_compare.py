@@ -262,7 +262,7 @@ def test_an_interrupt_leaves_old_results_alone(tmp_path, monkeypatch):
 
 
 def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
-    from supple.runs.comparison_pictures import _near
+    from supple.runs.comparison import _near
 
     best = np.eye(3)
     assert _near({"a": best, "b": best + 0.1, "c": 1e6 * best}, best) == ["a", "b"]
@@ -270,8 +270,8 @@ def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
-    from supple.cli.compare_table import print_table
-    from supple.runs.comparison_text import COLUMNS
+    from supple.cli.commands.compare import print_table
+    from supple.runs.comparison import COLUMNS
 
     figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "imbalance": 2.6e-3}
     figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colours": 38, "error": None}

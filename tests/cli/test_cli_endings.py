@@ -15,11 +15,11 @@ import pytest
 from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 
 import supple as supple_library
-from supple import memory
-from supple.cli.plain import plain
+from supple.cli.plain_tables import plain
 from supple.io.lock import locked
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.runs import saved
+from supple.support import memory
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "from supple_command import main; main()"]
@@ -352,7 +352,7 @@ def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
 def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, SAG)
     assert "to be set up" not in supple("run", scene, "--no-picture").stderr
-    monkeypatch.setattr("supple.cli.forecast.SETUP", 1.0)
+    monkeypatch.setattr("supple.cli.progress.SETUP", 1.0)
     assert (
         "135 tetrahedra take about 2 min to be set up"
         in supple("run", scene, "--no-picture", "--overwrite").stderr

@@ -87,7 +87,7 @@ def test_mesh_converts(tmp_path):
 
 def test_mesh_fills_surfaces_and_says_so(tmp_path, monkeypatch):
     pytest.importorskip("pytetwild")
-    monkeypatch.setattr("supple.meshes.filling.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("supple.meshes.generators.tetrahedralize.cache_folder", lambda: tmp_path / "cache")
     trimesh.creation.box().export(tmp_path / "box.stl")
     shown = supple("mesh", "box.stl", "box.vtu", "--edge-length", "0.5")
     assert shown.exit_code == 0

@@ -12,7 +12,7 @@ import pytest
 from cli_scenes import SAG, supple, supple_json, write_scene
 
 import supple as library
-from supple.input_files import TEXT_LIMIT, InputFileError, open_arrays
+from supple.support.input_files import TEXT_LIMIT, InputFileError, open_arrays
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and devices of POSIX")
 
@@ -210,7 +210,7 @@ def test_arrays_that_inflate_are_not_read(tmp_path):
 
 def test_arrays_beyond_memory_are_named(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", x=np.zeros(1000))
-    monkeypatch.setattr("supple.input_files.available", lambda: 7000.0)
+    monkeypatch.setattr("supple.support.input_files.available", lambda: 7000.0)
     with open_arrays(tmp_path / "a.npz") as arrays, pytest.raises(InputFileError, match=r"may use 0\.007 MB"):
         arrays["x"]
 

@@ -14,11 +14,11 @@ from rich.text import Text
 
 import supple as library
 from supple.cli import app
-from supple.cli.catalogue import SECTIONS
-from supple.integrating import INTEGRATORS
+from supple.cli.commands.list import SECTIONS
 from supple.materials import MATERIALS
 from supple.meshes import load_mesh
-from supple.scene.contact import Method
+from supple.scene.contact_settings import Method
+from supple.solve.integrators import INTEGRATORS
 from supple.solvers import SOLVERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]

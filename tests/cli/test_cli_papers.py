@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cli_scenes import supple, supple_json
 
-from supple.papers.registry import rows
+from supple_papers.registry import rows
 
 
 def test_all_figures_and_tables_are_listed():
@@ -34,7 +34,7 @@ def test_what_cannot_be_shown_says_why(monkeypatch):
     known = rows()
     key = "pxpbd-fig11"
     changed = replace(known[key], state="impossible", shows="", needs="a mesh that is not public")
-    monkeypatch.setattr("supple.papers.registry.rows", lambda: known | {key: changed})
+    monkeypatch.setattr("supple_papers.registry.rows", lambda: known | {key: changed})
     found = supple_json("papers", key, "--output", "out")["rows"]
     assert found[key] == "impossible: it needs a mesh that is not public"
 

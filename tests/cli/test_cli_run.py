@@ -166,7 +166,7 @@ def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
 
 def test_summaries_tell_the_distance():
     """Of the body that is farthest off, where it was computed."""
-    from supple.cli.summary import _distance
+    from supple.cli.commands.run import _distance
 
     certificate = {"bodies": [{"of_size": 1e-5}, {"of_size": 2e-5}], "stable": False}
     assert _distance({"certificate": certificate}) == {"distance": "2.0e-05 of the size, not stable"}

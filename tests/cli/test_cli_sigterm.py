@@ -11,7 +11,7 @@ import pytest
 from cli_scenes import SWING, supple, supple_json, write_scene
 
 import supple as library
-from supple.cli.speech import TERMINATED, Terminated
+from supple.cli.console import TERMINATED, Terminated
 
 COMMAND = [sys.executable, "-c", "from supple_command import main; main()"]
 SOURCES = str(Path(library.__file__).parents[1])

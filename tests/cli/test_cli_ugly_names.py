@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from cli_scenes import SAG, supple, write_scene
 
-from supple.cli.compare_table import print_comparison
-from supple.cli.speech import errors, note
-from supple.live import serving
+from supple.cli.commands.compare import print_comparison
+from supple.cli.console import errors, note
+from supple.live import server as serving
 
 TITLE = "t[/x]t [red]:smile:"
 FOLDER = "run[seed=3][/b]"
@@ -51,13 +51,13 @@ def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
         yield "http://127.0.0.1:8080"
 
     monkeypatch.setattr(serving, "serving", nothing)
-    monkeypatch.setattr(import_module("supple.cli.view"), "_wait", lambda: None)
+    monkeypatch.setattr(import_module("supple.cli.commands.view"), "_wait", lambda: None)
     assert f"{TITLE} is live at http://127.0.0.1:8080." in shown("view", scene)
 
 
 def test_sentences_about_folders_show_them_as_they_are(capsys):
     for done in (0, 1, 2):
-        import_module("supple.cli.run")._say_interrupted("Interrupted", done, 2, Path(FOLDER))
+        import_module("supple.cli.commands.run")._say_interrupted("Interrupted", done, 2, Path(FOLDER))
     note(f"about {FOLDER}")
     errors.print(TITLE)
     said = capsys.readouterr().err

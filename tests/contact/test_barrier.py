@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import supple
-from supple.contact.gaps import PART, gaps, rooms
-from supple.contact.pairs import Surfaces
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.collision.narrow_phase.proximity import PART, gaps, rooms
 from supple.scene.build import assembled
 
 RUBBER = supple.Corotated(young=1e5, poisson=0.3)

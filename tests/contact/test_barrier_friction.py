@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import supple
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Problem
 from supple.terms import Barriers
-from supple.terms.barrier_rubbing import Rubs
+from supple.terms.contact.barrier_friction import Rubs
 
 ANGLE = np.radians(26.565)
 
@@ -132,7 +132,7 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
 
 
 def test_saved_frames_have_the_friction_of_the_run():
-    from supple.standing import standing_at
+    from supple.contact.dynamic_terms import standing_at
 
     scene = on_slope(0.45)
     *_, frame = supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-5)
@@ -147,7 +147,7 @@ def rubbing_alone(mu, crossing, seed=0, count=8):
     """Barriers that share no vertex, some of them stretched."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(400, 4, 3))
-    from supple.terms.barrier_hessian import closest
+    from supple.terms.contact.barrier_hessian import closest
 
     d = closest(x, np.full(len(x), crossing))[1]
     x = x[(d < 0.4) & (d > 0.1)][:count]

@@ -73,7 +73,7 @@ def test_a_barrier_has_no_forces_where_bodies_intersect():
 
 
 def test_evaluations_of_many_frames_set_up_one_problem(monkeypatch):
-    import supple.evaluating as evaluating
+    import supple.postprocess.evaluate as evaluating
 
     scene, made = pressed("weak"), []
     model = supple.build_model(scene)

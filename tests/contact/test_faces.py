@@ -5,13 +5,13 @@ import pytest
 from fake_device import fake_device  # noqa: F401
 
 import supple
-from supple.contact.faces import DEPTHS, deepest, thicknesses
-from supple.contact.shapes import POSE, SIZE, Shapes, distances_to
+from supple.collision.obstacles.face_distance import DEPTHS, deepest, thicknesses
+from supple.collision.obstacles.signed_distance import POSE, SIZE, Shapes, distances_to
+from supple.contact.obstacle_report import contact_reports
 from supple.kernels import kernel
 from supple.problem import Problem
-from supple.problem.touched import contact_reports
-from supple.scene.surface_shapes import SurfaceShape
-from supple.solving import make_problem
+from supple.scene.shapes.surfaces import SurfaceShape
+from supple.solve.loop import make_problem
 
 FINE = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
 """Weights of the second and the third corner at points all over a triangle."""

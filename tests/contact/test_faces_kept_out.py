@@ -6,11 +6,11 @@ from fake_device import fake_device  # noqa: F401
 from test_faces import PLACES, block, bowl, things
 
 import supple
-from supple.contact.face_points import FacePoints, distances_of, foot_towards
-from supple.contact.shapes import Shapes
+from supple.collision.obstacles.face_contacts import FacePoints, distances_of, foot_towards
+from supple.collision.obstacles.signed_distance import Shapes
 from supple.problem import Problem
-from supple.problem.remembered import RIGID
-from supple.scene.surface_shapes import SurfaceShape
+from supple.problem.history import RIGID
+from supple.scene.shapes.surfaces import SurfaceShape
 
 GRAVITY = np.array([0, -9.81, 0])
 

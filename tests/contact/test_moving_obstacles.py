@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 import supple
 from supple.cli import app
-from supple.contact.outlines import obstacle_triangles, outlines
-from supple.live.stage import Figure
+from supple.collision.obstacles.render_meshes import obstacle_triangles, outlines
+from supple.live.viewport import Figure
 from supple.scene import build_model
-from supple.scene.obstacles import obstacles_of
+from supple.scene.shapes.obstacle_motion import obstacles_of
 from supple.view.contacts import contact_points
-from supple.view.surface import surface_of
+from supple.view.render.surface import surface_of
 
 
 def swept(thickness=0.02):

@@ -5,12 +5,16 @@ import pytest
 from fake_device import fake_device  # noqa: F401
 
 import supple
-from supple.compute import Compute
-from supple.contact import distances_to
-from supple.problem.touched import contact_reports
-from supple.solving import make_problem, solve
-from supple.stop import Stop
-from supple.terms.rubbing_sums import change_of_forces, forces_on_bodies, forces_on_vertices
+from supple.collision import distances_to
+from supple.config.compute import Compute
+from supple.config.stop import Stop
+from supple.contact.obstacle_report import contact_reports
+from supple.solve.loop import make_problem, solve
+from supple.terms.contact.friction_sums import (
+    change_of_forces,
+    forces_on_bodies,
+    forces_on_vertices,
+)
 
 
 def pile(contact="none"):

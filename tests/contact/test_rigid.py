@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import supple
-from supple.contact.rigid import Rigid, RigidMotion
-from supple.problem.remembered import RIGID
+from supple.collision.obstacles.rigid_body import Rigid, RigidMotion
+from supple.problem.history import RIGID
 
 MASS = 20.0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.ending import unless_passed
+from supple.solve.termination import unless_passed
 
 
 def pressed(push=0.1, **options):

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import supple
-from supple.datasets.finishing import finish
-from supple.datasets.making import make_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
+from supple.datasets.run.create import make_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.run.summarize import finish
+from supple.datasets.spec.dataset_spec import load_spec
 
 SCENE = """
 gravity = [0, -9.8, 0]

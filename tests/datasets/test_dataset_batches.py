@@ -6,11 +6,11 @@ from dataset_scenes import VARY, solved, spec_of
 from fake_device import fake_device  # noqa: F401
 
 import supple
-from supple.datasets.making import make_store
-from supple.datasets.running import ON_DEVICE, _workers
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.status import status
+from supple.datasets.run.create import make_store
+from supple.datasets.run.run_dataset import ON_DEVICE, _workers
+from supple.datasets.run.shard import Shards
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.status import status
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -55,7 +55,7 @@ def test_values_that_mean_nothing_do_not_shift_the_others(tmp_path):
 
 
 def test_several_workers_share_a_device(tmp_path, monkeypatch):
-    monkeypatch.setattr("supple.datasets.running.default_threads", lambda: 16)
+    monkeypatch.setattr("supple.datasets.run.run_dataset.default_threads", lambda: 16)
     spec = spec_of(tmp_path, count=40, shard=4, solve={"device": "cuda"})
     store = make_store(load_spec(spec), tmp_path / "set.zarr")
     assert _workers(store, None, 10) == (ON_DEVICE, 16 // ON_DEVICE)
@@ -64,7 +64,7 @@ def test_several_workers_share_a_device(tmp_path, monkeypatch):
 
 
 def test_a_share_of_the_memory_is_left_to_others(tmp_path, monkeypatch):
-    from supple.equilibria import Batches, bytes_per_copy
+    from supple.api.batch import Batches, bytes_per_copy
 
     store = make_store(
         load_spec(spec_of(tmp_path, count=12, shard=12, solve={"device": "cuda"})), tmp_path / "set.zarr"

@@ -11,13 +11,19 @@ from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of, write_box
 import supple
 from supple.datasets.errors import DatasetError
 from supple.datasets.exports import export_dataset
-from supple.datasets.files import COPIES, copy_files, named_files, scene_with_copies, without_folder
-from supple.datasets.finishing import finish
-from supple.datasets.making import make_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.store import Store
-from supple.datasets.verifying import discard, verify
+from supple.datasets.run.create import make_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.run.summarize import finish
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.scene_files import (
+    COPIES,
+    copy_files,
+    named_files,
+    scene_with_copies,
+    without_folder,
+)
+from supple.datasets.store.verify import discard, verify
 from supple.meshes import save_mesh
 
 

@@ -9,21 +9,20 @@ from dataset_scenes import sample_bytes, solved, spec_of
 from typer.testing import CliRunner
 
 import supple
+from supple.api.batch import Batches
 from supple.cli import app
-from supple.datasets import on_ray
 from supple.datasets.errors import DatasetError
-from supple.datasets.finishing import finish
-from supple.datasets.making import make_store
-from supple.datasets.on_ray import run_ray
-from supple.datasets.pool import _sendable
-from supple.datasets.retries import release_failed
-from supple.datasets.running import Share, run_store
-from supple.datasets.shards import Shards
-from supple.datasets.solving import Sampler
-from supple.datasets.spec import load_spec
-from supple.datasets.status import status
-from supple.datasets.verifying import verify
-from supple.equilibria import Batches
+from supple.datasets.run import ray_backend as on_ray
+from supple.datasets.run.create import make_store
+from supple.datasets.run.ray_backend import run_ray
+from supple.datasets.run.run_dataset import Share, release_failed, run_store
+from supple.datasets.run.sampler import Sampler
+from supple.datasets.run.shard import Shards
+from supple.datasets.run.summarize import finish
+from supple.datasets.run.worker_pool import _sendable
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.status import status
+from supple.datasets.store.verify import verify
 
 
 def failing(monkeypatch, chosen, error=None, name="_solved"):
@@ -36,7 +35,7 @@ def failing(monkeypatch, chosen, error=None, name="_solved"):
         return real(self, model, conditions, *rest)
 
     monkeypatch.setattr(Sampler, name, solve)
-    monkeypatch.setattr("supple.datasets.solving.equilibrium", lambda *given, **options: 1 / 0)
+    monkeypatch.setattr("supple.datasets.run.sampler.equilibrium", lambda *given, **options: 1 / 0)
 
 
 def heavy(conditions):
@@ -86,10 +85,10 @@ def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypat
     spec = load_spec(spec_of(tmp_path, count=4, shard=4, store={"quantities": ["positions", "von_mises"]}))
     shards = Shards(make_store(spec, tmp_path / "set.zarr"))
     if where == "contact":
-        monkeypatch.setattr("supple.evaluating.evaluation_of", lambda *given: 1 / 0)
+        monkeypatch.setattr("supple.postprocess.evaluate.evaluation_of", lambda *given: 1 / 0)
     else:
-        monkeypatch.setattr("supple.datasets.source.AtOnce.conditions", lambda *given: 1 / 0)
-        monkeypatch.setattr("supple.datasets.source.Source.conditions", lambda *given: 1 / 0)
+        monkeypatch.setattr("supple.datasets.spec.parametric_scene.AtOnce.conditions", lambda *given: 1 / 0)
+        monkeypatch.setattr("supple.datasets.spec.parametric_scene.Source.conditions", lambda *given: 1 / 0)
     shards.run(0)
     finish(shards.store)
     assert list(supple.data.open(shards.store.path).outcomes) == ["crashed"] * 4
@@ -112,7 +111,7 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Batches, "solve", solve)
     monkeypatch.setattr(Batches, "next_of", lambda self, every: list(islice(every, 2)))
-    monkeypatch.setattr("supple.datasets.solving.equilibrium", lambda *given, **options: 1 / 0)
+    monkeypatch.setattr("supple.datasets.run.sampler.equilibrium", lambda *given, **options: 1 / 0)
     found = list(sampler.solve_all(values, [None] * 5))
     assert chunks == [2, 1, 1, 2, 1, 1, 1]
     assert [each.crashed for each in found] == [False, True, False, False, False]
@@ -149,11 +148,11 @@ def test_errors_beside_solves_name_the_shard_or_say_that_nothing_can_be_solved(t
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
     shards = Shards(store)
     with monkeypatch.context() as patch:
-        patch.setattr("supple.datasets.shards.Neighbours", lambda count: [][count])
+        patch.setattr("supple.datasets.run.shard.Neighbours", lambda count: [][count])
         with pytest.raises(RuntimeError, match=r"set\.zarr: shard 0 cannot be solved: IndexError") as caught:
             shards.run(0)
     assert "shard 0 cannot be solved" in str(_sendable(caught.value))
-    monkeypatch.setattr("supple.datasets.solving.move_together", lambda *given: int("x"))
+    monkeypatch.setattr("supple.datasets.run.sampler.move_together", lambda *given: int("x"))
     with pytest.raises(DatasetError, match=r"set\.zarr: none of its samples can be solved: invalid literal"):
         Shards(store)
 

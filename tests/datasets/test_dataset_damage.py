@@ -12,18 +12,18 @@ from typer.testing import CliRunner
 
 import supple
 from supple.cli import app
-from supple.datasets import arrays
-from supple.datasets.checksums import CHECKSUMS, is_sound, sealed_text
 from supple.datasets.errors import DatasetError
-from supple.datasets.files import sha256_of
-from supple.datasets.finishing import finish, is_told
-from supple.datasets.making import make_store
-from supple.datasets.merging import merge
-from supple.datasets.running import Share, run_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.store import Store
-from supple.datasets.verifying import discard, verify
+from supple.datasets.run.create import make_store
+from supple.datasets.run.run_dataset import Share, run_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.run.summarize import finish, is_told
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store import zarr_arrays as arrays
+from supple.datasets.store.checksums import CHECKSUMS, is_sound, sealed_text
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.merge import merge
+from supple.datasets.store.scene_files import sha256_of
+from supple.datasets.store.verify import discard, verify
 
 
 @pytest.fixture(scope="module")

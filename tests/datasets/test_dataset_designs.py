@@ -6,11 +6,11 @@ from dataset_scenes import VARY, spec_of
 from scipy.stats import qmc
 
 import supple
-from supple.datasets.designs import draw
 from supple.datasets.errors import DatasetError, SpecError
-from supple.datasets.making import facts_of
-from supple.datasets.ordering import coordinates, path_through, split_of
-from supple.datasets.spec import load_spec
+from supple.datasets.run.create import facts_of
+from supple.datasets.run.traversal import coordinates, path_through, split_of
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.spec.sampling import draw
 
 
 @pytest.mark.parametrize("design", ["random", "latin_hypercube", "sobol"])

@@ -8,12 +8,12 @@ from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of, write_box
 
 import supple
 from supple.datasets.errors import DatasetError
-from supple.datasets.making import make_store
-from supple.datasets.running import Share, run_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.store import Store
-from supple.datasets.verifying import verify
+from supple.datasets.run.create import make_store
+from supple.datasets.run.run_dataset import Share, run_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.verify import verify
 from supple.io.errors import ResultsError
 from supple.io.lock import locked
 

@@ -17,14 +17,14 @@ import pytest
 from dataset_scenes import sample_bytes, solved, spec_of
 
 import supple
-from supple.datasets import pool
 from supple.datasets.errors import DatasetError
-from supple.datasets.making import make_store
-from supple.datasets.pool import run_pool
-from supple.datasets.running import Share, run_store
-from supple.datasets.spec import load_spec
-from supple.datasets.store import Store
-from supple.datasets.verifying import discard, verify
+from supple.datasets.run import worker_pool as pool
+from supple.datasets.run.create import make_store
+from supple.datasets.run.run_dataset import Share, run_store
+from supple.datasets.run.worker_pool import run_pool
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.verify import discard, verify
 
 WORKERS_KILLED, DRIVERS_KILLED = 16, 4
 SAME = ("outcome", "imbalance", "distance", "energy", "iterations", "inverted", "retries", "warm", "stable")
@@ -121,8 +121,8 @@ def _kill_driver(store, rng):
 
 
 def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
-    from supple.datasets.journal import Journal
-    from supple.datasets.shards import Shards
+    from supple.datasets.run.shard import Shards
+    from supple.datasets.store.journal import Journal
 
     store = make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
     shards = Shards(store)

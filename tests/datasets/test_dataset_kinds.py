@@ -7,9 +7,9 @@ from dataset_scenes import SCENE, solved, spec_of
 
 import supple
 from supple.datasets.errors import SpecError
-from supple.datasets.places import VARYING
-from supple.datasets.source import Source
-from supple.datasets.spec import load_spec
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.spec.key_path import VARYING
+from supple.datasets.spec.parametric_scene import Source
 
 HOLLOW = """
 gravity = [0, 0, 0]

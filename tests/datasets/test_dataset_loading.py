@@ -12,7 +12,7 @@ from dataset_scenes import solved
 import supple
 from supple.datasets.errors import DatasetError
 from supple.datasets.exports import EXPORTS, export_dataset
-from supple.datasets.pages import write_page
+from supple.datasets.read.report_page import write_page
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of
 
 import supple
-from supple.datasets.making import make_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.starting import Neighbours
+from supple.datasets.run.create import make_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.run.warm_start import Neighbours
+from supple.datasets.spec.dataset_spec import load_spec
 
 SIZE = 1.0
 PLACES = [
@@ -29,7 +29,7 @@ def text_with(store, sample):
     """The scene file of a sample, written out, for those who know nothing of data sets."""
     import tomli_w
 
-    from supple.datasets.source import Source
+    from supple.datasets.spec.parametric_scene import Source
 
     source = Source.load(store.path / "scene.toml", Path(store.facts["folder"]))
     tables = source.tables

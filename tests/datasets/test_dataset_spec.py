@@ -6,9 +6,9 @@ import pytest
 from dataset_scenes import VARY, scene_file, spec_of
 
 from supple.datasets.errors import DatasetError, SpecError
-from supple.datasets.places import find
-from supple.datasets.source import Source
-from supple.datasets.spec import load_spec
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.spec.key_path import find
+from supple.datasets.spec.parametric_scene import Source
 
 
 def source(folder):

@@ -10,18 +10,19 @@ import pytest
 from dataset_scenes import sample_bytes, solved, spec_of
 
 import supple
-from supple.datasets import arrays, creating
-from supple.datasets.arrays import crc32c
 from supple.datasets.errors import DatasetError
-from supple.datasets.finishing import finish, is_told, reports
-from supple.datasets.making import make_store
-from supple.datasets.merging import merge
-from supple.datasets.running import Share, parse_share, run_store
-from supple.datasets.shards import Shards
-from supple.datasets.spec import load_spec
-from supple.datasets.store import Store
-from supple.datasets.verifying import discard, verify
-from supple.io import replacing
+from supple.datasets.run import create as creating
+from supple.datasets.run.create import make_store
+from supple.datasets.run.run_dataset import Share, parse_share, run_store
+from supple.datasets.run.shard import Shards
+from supple.datasets.run.summarize import finish, is_told, reports
+from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store import zarr_arrays as arrays
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.merge import merge
+from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.zarr_arrays import crc32c
+from supple.io import replace_file as replacing
 
 
 @pytest.fixture(scope="module")

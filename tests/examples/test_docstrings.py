@@ -15,7 +15,7 @@ import trimesh
 from problems import face, material
 
 import supple
-from supple.embedding import VisibleSurface
+from supple.meshes.skinning import VisibleSurface
 
 
 def documented() -> Iterator[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.grid.carrying import embedded
+from supple.grid.embedded_elements import embedded
 from supple.grid.interpolation import LEAST, ORIGIN, interpolate
 from supple.materials import Corotated
 from supple.meshes import block

@@ -3,12 +3,7 @@
 import pytest
 from exports import DT, FRAMES, NAMES, SCENE, positions
 
-from supple.io import (
-    ResultsFolder,
-    SavedFrame,
-    joined,
-    write_frame,
-)
+from supple.io import ResultsFolder, SavedFrame, joined, write_frame
 from supple.io.bodies import write_skins
 
 

@@ -6,10 +6,7 @@ import pyvista
 from exports import DT, make_scene
 
 import supple
-from supple.io import (
-    ResultsError,
-    save_frames,
-)
+from supple.io import ResultsError, save_frames
 
 FIELDS = ["von_mises", "cauchy", "principal_stretches", "reaction_force"]
 

@@ -21,10 +21,7 @@ from exports import (
 from vtkmodules.vtkIOGeometry import vtkGLTFReader
 
 import supple
-from supple.io import (
-    export,
-    save_frames,
-)
+from supple.io import export, save_frames
 
 
 def test_gltf_shows_the_last_shape_of_every_body_where_animations_are_unknown(results):

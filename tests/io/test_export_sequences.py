@@ -18,10 +18,7 @@ from exports import (
     skin_points,
 )
 
-from supple.io import (
-    export,
-    joined,
-)
+from supple.io import export, joined
 
 
 @pytest.mark.parametrize("suffix", ["ply", "obj"])

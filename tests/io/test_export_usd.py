@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from exports import BALL, FRAMES, SCENE, boundary_points, positions, skin_points
 
-from supple.io import (
-    export,
-)
+from supple.io import export
 
 
 def test_usd_opens_with_its_units_times_and_prims(results):

@@ -7,13 +7,7 @@ import pytest
 from exports import DT, REST, SCENE, make_scene, positions, snapshot
 
 import supple
-from supple.io import (
-    FORMATS,
-    ResultsError,
-    ResultsFolder,
-    export,
-    save_frames,
-)
+from supple.io import FORMATS, ResultsError, ResultsFolder, export, save_frames
 from supple.io.formats import names
 from supple.io.formats.format import Format
 

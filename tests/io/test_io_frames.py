@@ -9,7 +9,7 @@ import pyvista
 
 from supple.io import SavedFrame, read_frame, write_frame, write_pvd
 from supple.io.bodies import Joined
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.meshes import block
 
 

@@ -248,8 +248,8 @@ def test_folders_of_other_sources_are_removed_when_nobody_has_used_them_for_a_mo
 NOTE = COLOUR.replace(
     "with compilation",
     """
-import supple.kernels.announcing
-supple.kernels.announcing.LONG = 0.0
+import supple.kernels.compile.notices
+supple.kernels.compile.notices.LONG = 0.0
 with compilation""",
 )
 

@@ -13,9 +13,9 @@ from fake_driver import CUresult
 from problems import cantilever, material
 
 import supple
-from supple.kernels.access import WARP
-from supple.kernels.device import DeviceError, check_device
-from supple.problem.records import Displace, on_records
+from supple.kernels.devices import DeviceError, check_device
+from supple.kernels.simd.load_store import WARP
+from supple.problem.vertex_kernels import Displace, on_records
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -207,7 +207,8 @@ def test_few_items_are_spread_over_the_card(widest, fake_device):  # noqa: F811
 
 
 def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, monkeypatch):  # noqa: F811
-    from supple.kernels.cuda import Arrivals, launching
+    from supple.kernels.cuda import Arrivals
+    from supple.kernels.cuda import launch as launching
 
     def launch_as_a_new_process():
         launching._launchers.clear()
@@ -221,7 +222,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, mon
     launch_as_a_new_process()  # the stand-in's own kernel, which is not what is kept here
     fake_device.compiled.clear()
     monkeypatch.setattr(launching, "can_keep", lambda: True)
-    for module in ("supple.kernels.keeping", "supple.kernels.cuda.launching"):
+    for module in ("supple.kernels.compile.disk_cache", "supple.kernels.cuda.launch"):
         monkeypatch.setattr(f"{module}.cache_directory", lambda: tmp_path)
     assert launch_as_a_new_process() == (1, 0)
     (file,) = tmp_path.glob("on_records.*.nbc")
@@ -238,7 +239,7 @@ def test_without_a_card_there_is_a_sentence(fake_device):  # noqa: F811
 
 
 def test_without_the_package_there_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: None)
+    monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: None)
     with pytest.raises(DeviceError, match="needs numba-cuda: pip install"):
         check_device("cuda")
 
@@ -284,8 +285,8 @@ def test_the_card_has_a_name():
 @pytest.mark.parametrize(("copies", "rows"), [(1, 1), (3, 3), (5, 2)])
 def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
     """Every lane of every item of every copy, whatever the size of the grid."""
-    from supple.kernels.cuda import grid
-    from supple.kernels.team import enter, proceed
+    from supple.kernels.cuda import work_items as grid
+    from supple.kernels.parallel.thread_team import enter, proceed
 
     first, columns = 2, 2
     active = np.array([2 * k + 1 for k in range(copies)], np.int32)

@@ -7,8 +7,8 @@ import pytest
 
 from supple.kernels import do, each_item, kernel, leads, number, run, strides, threads_for
 from supple.kernels.lanewise import run_lanewise
-from supple.kernels.team import CHUNK
-from supple.linear.tiles import TILE, each_row
+from supple.kernels.parallel.thread_team import CHUNK
+from supple.kernels.parallel.tiles import TILE, each_row
 from supple.ordering import ListedColours, colour_bounds, each_colour
 
 TEAMS = [1, 2, 3, 8, "lanes"]

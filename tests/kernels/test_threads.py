@@ -13,10 +13,10 @@ from supple.kernels import (
     finish_chunk,
     run,
     take_chunk,
-    threads,
     wait_for_phase,
 )
-from supple.kernels.quota import cpu_quota
+from supple.kernels.parallel import thread_pool as threads
+from supple.kernels.parallel.thread_pool import cpu_quota
 
 PHASES, CHUNKS = 40, 57
 

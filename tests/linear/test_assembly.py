@@ -16,8 +16,8 @@ from problems import (
 
 import supple
 from supple.linear import Assembly
-from supple.linear.assembly import along_curve
-from supple.linear.pattern import pattern_of
+from supple.linear.assembly.hessian import along_curve
+from supple.linear.assembly.sparsity import pattern_of
 from supple.materials import stress_differential
 from supple.problem import Problem
 from supple.scene import build_model

@@ -9,7 +9,7 @@ from live_scenes import BLOCK
 from typer.testing import CliRunner
 
 from supple.cli import app
-from supple.live.address import free_port, is_local
+from supple.live.server import free_port, is_local
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
 def test_the_command_makes_the_folder_and_opens_the_address_with_its_token(tmp_path, monkeypatch):
     pytest.importorskip("viser", reason="the live page needs viser: pip install 'supple[view]'")
     opened, output = [], tmp_path / "new" / "folder"
-    monkeypatch.setattr(sys.modules["supple.cli.view"], "_wait", lambda: None)
+    monkeypatch.setattr(sys.modules["supple.cli.commands.view"], "_wait", lambda: None)
     monkeypatch.setattr("typer.launch", opened.append)
     (tmp_path / "scene.toml").write_text(BLOCK)
     arguments = ["view", str(tmp_path / "scene.toml"), "--output", str(output), "--open", "--port", "8700"]

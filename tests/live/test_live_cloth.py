@@ -9,7 +9,7 @@ from fabrics import invented
 from live_scenes import simulation
 
 import supple
-from supple.live.saving import save_scene
+from supple.live.save import save_scene
 from supple.live.settings import changed_material
 
 FLAG = """

@@ -11,7 +11,7 @@ from live_scenes import BLOCK, scene_file
 import supple
 from supple.live import Session
 from supple.live.controls import Controls
-from supple.live.pinning import PinFolder
+from supple.live.page import PinFolder
 
 PATIENCE = 60
 

@@ -41,7 +41,7 @@ def test_it_is_the_same_as_on_the_cpu(tmp_path, fake_device, text, solver):  # n
 
 @pytest.mark.parametrize(("device", "sentence"), [("gpu", "device must be"), ("cuda", "use device='cpu'")])
 def test_a_device_that_is_not_there_is_refused(tmp_path, monkeypatch, device, sentence):
-    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: None)
+    monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: None)
     path = scene_file(tmp_path).path
     result = CliRunner().invoke(app, ["view", str(path), "--device", device])
     assert result.exit_code == 2

@@ -9,17 +9,23 @@ import pytest
 from live_scenes import scene_file
 
 import supple
-from supple.io.formats.colours import to_linear
-from supple.live.painting import Scale, painted
-from supple.live.panel import legend, status
-from supple.live.plot import _columns
-from supple.live.settings import accelerations, file_settings, make_solver, options_text, typed_number
+from supple.io.formats.colors import to_linear
+from supple.live.gltf_surface import Scale, painted
+from supple.live.page import legend, status
+from supple.live.residual_plot import _columns
+from supple.live.settings import (
+    accelerations,
+    file_settings,
+    make_solver,
+    options_text,
+    typed_number,
+)
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Notice, snapshot_of
-from supple.live.stage import PAPER, rgb
+from supple.live.viewport import PAPER, rgb
 from supple.solvers import SOLVERS
 from supple.view.fields import FIELDS
-from supple.view.surface import surface_of
+from supple.view.render.surface import surface_of
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from live_scenes import scene_file
 from PIL import Image
 
-from supple.live.address import free_port
 from supple.live.page import Page
+from supple.live.server import free_port
 from supple.live.session import Session
 
 LOCAL = "127.0.0.1"

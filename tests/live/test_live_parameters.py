@@ -8,8 +8,8 @@ from live_scenes import scene_file
 from test_live_controls import Gui
 
 import supple
-from supple.live.choices import MaterialFolder, ParameterControl
-from supple.live.saving import scene_table
+from supple.live.controls import MaterialFolder, ParameterControl
+from supple.live.save import scene_table
 from supple.live.settings import as_given, file_settings
 from supple.live.simulation import Simulation
 from supple.materials import MATERIALS

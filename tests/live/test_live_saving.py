@@ -10,12 +10,12 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.cli.job import Job
+from supple.config.stop import Stop
 from supple.live.pins import Placement
-from supple.live.saving import save_pictures, save_scene
+from supple.live.save import save_pictures, save_scene
 from supple.live.session import Session
 from supple.live.settings import file_settings
 from supple.live.simulation import Simulation
-from supple.stop import Stop
 
 pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
 

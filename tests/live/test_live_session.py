@@ -9,7 +9,7 @@ from live_scenes import LOOSE, Exploding, Waiting, scene_file
 
 import supple
 from supple.live import Session
-from supple.live.saving import save_scene
+from supple.live.save import save_scene
 
 PATIENCE = 60
 """Seconds that something may take; kernels may have to be compiled."""

@@ -8,9 +8,9 @@ from live_scenes import BLOCK, LOOSE, SWING, Exploding, settle, simulation
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.live.moments import spread
+from supple.live.checkpoints import spread
 from supple.live.pins import Placement
-from supple.live.track import DivergedError
+from supple.live.solver_track import DivergedError
 
 EXACT = {"precision": "float64", "tolerance": 1e-9, "solvers": (supple.PBNG(acceleration="chebyshev"),)}
 
@@ -322,7 +322,7 @@ def test_rollers_stay_in_their_planes_also_where_a_hand_drags_them(tmp_path):
 
 
 def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
-    from supple.live.saving import save_scene
+    from supple.live.save import save_scene
 
     live = simulation(tmp_path, ROLLING, **EXACT)
     settle(live)

@@ -7,7 +7,7 @@ import pytest
 from live_scenes import SWING, simulation
 
 import supple
-from supple.live.panel import status
+from supple.live.page import status
 from supple.live.snapshot import snapshot_of
 
 CLOTH = """

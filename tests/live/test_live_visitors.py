@@ -9,9 +9,7 @@ from live_scenes import scene_file
 from typer.testing import CliRunner
 
 from supple.cli import app
-from supple.live.address import free_port
-from supple.live.door import guarded
-from supple.live.visitors import visitors
+from supple.live.server import free_port, guarded, visitors
 
 LOCAL = "127.0.0.1"
 FOREIGN = "http://evil.example"

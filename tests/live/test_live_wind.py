@@ -10,7 +10,7 @@ from test_live_controls import Gui
 
 import supple
 from supple.live.controls import Controls
-from supple.live.saving import save_scene
+from supple.live.save import save_scene
 from supple.live.settings import file_settings
 from supple.live.wind import FASTEST
 

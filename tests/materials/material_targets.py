@@ -12,7 +12,14 @@ import numpy as np
 from numba import njit
 
 from supple.kernels import lanes_of, load, physics, store
-from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential, vertex_response
+from supple.materials import (
+    MATERIALS,
+    hessian_bound,
+    psi,
+    stress,
+    stress_differential,
+    vertex_response,
+)
 
 RESULTS = 28
 

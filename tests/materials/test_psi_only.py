@@ -11,9 +11,17 @@ from twins import TWINS, Corotated, LinearElastic, NeoHookean, StretchedCorotate
 import supple
 from supple import Direction, Material, Pa
 from supple.algebra.matrix3 import dot, matvec
-from supple.kernels.identity import identity
-from supple.materials import Isotropic, findings, psi, shear_modulus, stress, stress_differential, traction
-from supple.materials.derived.tracing import TraceError
+from supple.kernels.compile.code_hash import identity
+from supple.materials import (
+    Isotropic,
+    findings,
+    psi,
+    shear_modulus,
+    stress,
+    stress_differential,
+    traction,
+)
+from supple.materials.autodiff.trace import TraceError
 
 YOUNG, POISSON = 1e3, 0.3
 

@@ -90,8 +90,8 @@ def test_vtu_files_of_paraview_are_read(tmp_path):
 
 
 def test_regular_blocks_are_far_from_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("supple.meshes.vtu.LEAST_BUDGET", 0)
-    monkeypatch.setattr("supple.meshes.vtu.INFLATION", 50)
+    monkeypatch.setattr("supple.meshes.files.vtu.LEAST_BUDGET", 0)
+    monkeypatch.setattr("supple.meshes.files.vtu.INFLATION", 50)
     save_mesh(block(30), tmp_path / "block.vtu", cell_data={"same": np.zeros(135000)})
     assert load_mesh(tmp_path / "block.vtu").n_tets == 135000
 

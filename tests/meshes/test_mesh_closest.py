@@ -5,7 +5,7 @@ import pytest
 from data import data
 
 from supple.meshes import ball, block, load_mesh, sheet, sphere
-from supple.meshes.closest import closest_in_body, closest_on_triangles, containing_tets
+from supple.meshes.closest_point import closest_in_body, closest_on_triangles, containing_tets
 
 MESHES = {
     "ball": lambda: ball(1.0, 5),
@@ -82,8 +82,8 @@ def test_how_many_go_together_changes_nothing(monkeypatch):
     mesh = block((7, 5, 3))
     points = np.random.default_rng(0).normal(size=(500, 3)) * 2
     whole = closest_in_body(points, mesh)
-    monkeypatch.setattr("supple.meshes.box_tree.MOST_PAIRS", 10)
-    monkeypatch.setattr("supple.meshes.box_tree.TOGETHER", 33)
+    monkeypatch.setattr("supple.meshes.closest_point.MOST_PAIRS", 10)
+    monkeypatch.setattr("supple.meshes.closest_point.TOGETHER", 33)
     for mine, theirs in zip(closest_in_body(points, mesh), whole, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 

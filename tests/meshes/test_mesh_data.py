@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.meshes import MeshError, block, load_mesh, merge_meshes, save_mesh, select_tets
-from supple.meshes.deforming import deformation_gradients, deformed_data
+from supple.meshes.files.load_save import deformation_gradients, deformed_data
 
 PLAIN = block((2, 1, 1))
 

@@ -3,7 +3,7 @@ import pytest
 from mesh_shapes import SHAPES, enclosed_volume, face_counts
 
 from supple.meshes import TetMesh, block
-from supple.meshes.surface import boundary
+from supple.meshes.tetmesh import boundary
 
 
 @pytest.mark.parametrize("name", SHAPES)

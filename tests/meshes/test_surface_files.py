@@ -7,7 +7,7 @@ import trimesh
 from data import data
 
 from supple.meshes import MeshError, TriMesh, ball, block, load_surface
-from supple.meshes.surfaces import SURFACES
+from supple.meshes.files.surface_files import SURFACES
 
 
 def surface(mesh=None):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from data import data
 
-from supple.meshes import MeshError, TriMesh, ball, block, filling, load_mesh, load_surface, tetrahedralise
+from supple.meshes import MeshError, TriMesh, ball, block, load_mesh, load_surface, tetrahedralise
+from supple.meshes.generators import tetrahedralize as filling
 from supple.meshes.measures import squared_edges
 
 pytest.importorskip("pytetwild", reason="needs pytetwild: pip install 'supple[tetrahedralise]'")

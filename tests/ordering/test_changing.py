@@ -9,7 +9,7 @@ from problems import cantilever, material, tied_blocks
 from supple.kernels import HOST
 from supple.kernels.lanewise import run_lanewise
 from supple.ordering import ChangingBatches, batch_vertices, colour_vertices, row_arrays
-from supple.ordering.recolouring import lasting_colours, recolour
+from supple.ordering.dynamic_batches import lasting_colours, recolour
 from supple.scene import build_model
 from supple.terms import Springs
 

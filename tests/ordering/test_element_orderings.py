@@ -7,9 +7,14 @@ from problems import PRECISIONS, material, tied_blocks
 
 import supple
 from supple.kernels import lanes_of
-from supple.ordering import batch_coloured_elements, cluster_elements, colour_elements, colour_vertices
+from supple.ordering import (
+    batch_coloured_elements,
+    cluster_elements,
+    colour_elements,
+    colour_vertices,
+)
 from supple.ordering.clustering import element_graph, smallest_degree_last
-from supple.ordering.elements import colour_groups, element_groups
+from supple.ordering.element_batches import colour_groups, element_groups
 from supple.scene import build_model
 from supple.terms import TetElasticity
 

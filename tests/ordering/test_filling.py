@@ -5,10 +5,10 @@ import pytest
 
 from supple.kernels import HOST
 from supple.ordering import ChangingElements, batch_elements, row_arrays
-from supple.ordering.moving import Fill, fill_rows, tables_of
+from supple.ordering.batch_moves import Fill, fill_rows, tables_of
 from supple.terms import Barriers, Pull, RubbingContacts, Springs, Visits
-from supple.terms.barrier_rubbing import Rubs
-from supple.terms.rubbing import NUMBERS
+from supple.terms.contact.barrier_friction import Rubs
+from supple.terms.contact.friction import NUMBERS
 
 N = 50
 POINTS = np.random.default_rng(0).normal(size=(N, 3))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import supple
-from supple.asking import method_of
-from supple.solver_text import parse_solver
+from supple.api.solver_syntax import parse_solver
+from supple.solve.options import method_of
 from supple.solvers import SOLVERS
 
 PAGE = Path(supple.__file__).parents[2] / "docs" / "papers" / "options.md"

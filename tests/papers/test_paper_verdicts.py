@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import supple
-from supple.papers.account import Account, Claim, judge_again
-from supple.papers.fabrics import NAMES
-from supple.papers.gpbd_impact import rebound
-from supple.papers.page import write_page
-from supple.papers.registry import experiment
+from supple_papers.account import Account, Claim, judge_again
+from supple_papers.fabrics import NAMES
+from supple_papers.gpbd_impact import rebound
+from supple_papers.page import write_page
+from supple_papers.registry import experiment
 
 TIMES = {"Newton overhead": 10.0, "linear sweep": 1.3, "PBNG sweep": 1.0}
 COLOURS = {"vertices": 1, "node colours": 5, "constraint colours": 39, "pbng [ms]": 1.0, "xpbd [ms]": 1.0}

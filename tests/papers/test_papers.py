@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import supple
-from supple.papers.account import Account, Claim, brief, plain, run_row
-from supple.papers.page import WORDS, standing, write_page
-from supple.papers.registry import experiment, find_rows, rows, shows, titles
+import supple_papers
+from supple_papers.account import Account, Claim, brief, plain, run_row
+from supple_papers.page import WORDS, standing, write_page
+from supple_papers.registry import experiment, find_rows, rows, shows, titles
 
 FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
 """How many figures and tables each paper has."""
@@ -154,7 +155,7 @@ def test_an_experiment_measures_and_is_not_measured_again(tmp_path):
 
 
 def test_papers_and_modules_belong_together():
-    folder = Path(supple.__file__).parent / "papers"
+    folder = Path(supple_papers.__file__).parent
     written = tomllib.loads((folder / "papers.toml").read_text(encoding="utf-8"))
     assert list(written) == list(titles())
     assert all((folder / f"{paper}.py").is_file() for paper in titles())

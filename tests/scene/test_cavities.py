@@ -7,7 +7,7 @@ from problems import face, material
 import supple
 from supple.problem import Problem
 from supple.scene import SceneError, build_model, load_scene
-from supple.scene.cavities import volume_within
+from supple.scene.loads.cavities import volume_within
 
 KIND = supple.StVK(young=2e5, poisson=0.3)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import supple
-from supple.scene.loads import Wind
+from supple.scene.loads.forces import Wind
 
 MEMBRANE = supple.PlaneStressStVK(young=1e5, poisson=0.0)
 SOFT = supple.PlaneStressStVK(young=1e5, poisson=0.3)  # of one kind, as kernels are compiled for each

@@ -8,10 +8,10 @@ from problems import face, material
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.holding import Holding, Part
-from supple.inspection import inspect
+from supple.api.inspect import inspect
+from supple.model.dirichlet import Holding, Part
 from supple.scene import SceneError
-from supple.scene.directions import held_directions
+from supple.scene.constraints.pins import held_directions
 
 AT = np.array([1.0, 2.0, 2.0]) / 3
 TURNS = np.array([[0.7, -1.1, 0.4], [2.0, 0.3, -0.9], [0, 0, 0.5]])

@@ -13,7 +13,7 @@ from scene_texts import PINNED, SCENES, cells_inside
 from supple.materials import NeoHookean
 from supple.meshes import block, save_mesh
 from supple.scene import build_model, load_scene, scene_schema
-from supple.scene.motions import Compose, Keyframes, Rotate, Scale, Translate, Twist
+from supple.scene.constraints.motions import Compose, Keyframes, Rotate, Scale, Translate, Twist
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
@@ -22,8 +22,8 @@ def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tm
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
     if "$SUPPLE_DATA" in text:
         monkeypatch.setenv("SUPPLE_DATA", str(data("armadillo.obj").parent))
-        monkeypatch.setattr("supple.meshes.filling._fill", cells_inside)
-        monkeypatch.setattr("supple.meshes.filling.cache_folder", lambda: tmp_path)
+        monkeypatch.setattr("supple.meshes.generators.tetrahedralize._fill", cells_inside)
+        monkeypatch.setattr("supple.meshes.generators.tetrahedralize.cache_folder", lambda: tmp_path)
     if "\nfabric = " in text:
         monkeypatch.setenv("SUPPLE_DATA", str(hylc("materials/satin1.json").parents[2]))
     file = load_scene(path)

@@ -8,12 +8,12 @@ from problems import face, material
 
 import supple
 from supple import SceneError, block
-from supple.inspection import inspect
+from supple.api.inspect import inspect
 from supple.scene import build_model, load_scene
-from supple.scene.support import rigid_motions_left
+from supple.scene.constraints.rigid_support import rigid_motions_left
 from supple.solvers import SOLVERS
 from supple.terms import PointSprings, Springs
-from supple.view.drawing import links_of
+from supple.view.render.drawing import links_of
 
 STIFF = material("corotated", young=1e7)
 

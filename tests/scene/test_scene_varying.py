@@ -9,7 +9,7 @@ from problems import cantilever, face, material
 
 import supple
 from supple import Ramp, SceneError, block
-from supple.inspection import inspect
+from supple.api.inspect import inspect
 from supple.problem import Problem
 from supple.scene import build_model, load_scene
 from supple.scene.variations import conditions

@@ -13,11 +13,11 @@ from problems import face
 import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD
 from supple.materials import stress
-from supple.model import Model
-from supple.papers.measuring import cube_of_six, elastic_energy, jacobians, place, volume
+from supple.model.model import Model
 from supple.problem import Problem
-from supple.solvers.elements.elementwise import ElementOptions, ElementRun
+from supple.solvers.elementwise.run import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
+from supple_papers.measuring import cube_of_six, elastic_energy, jacobians, place, volume
 
 __all__ = ["cube_of_six", "elastic_energy", "jacobians", "place", "volume"]
 """Shared with the experiments of the papers."""

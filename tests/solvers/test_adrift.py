@@ -8,9 +8,9 @@ import supple
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Descent
-from supple.solvers.newton_steps.adrift import Drift, solve_beside
-from supple.solvers.newton_steps.certificate import certify
-from supple.solvers.newton_steps.linearisation import Linearisation
+from supple.solvers.newton_methods.error_estimate import certify
+from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.rigid_modes import Drift, solve_beside
 
 SPHERE = supple.sphere(0.5, 2)
 

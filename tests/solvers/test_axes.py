@@ -9,7 +9,7 @@ from problems import HAND_WRITTEN, NEWTONS, PBNGS, PRECISIONS, affine, face, mat
 import supple
 from supple import Newton, Outcome
 from supple.problem import Problem
-from supple.solving import Stop, solve
+from supple.solve.loop import Stop, solve
 
 ELEMENTWISE = {name: method for name, (method, _) in family.METHODS.items()} | {
     "gpbd jacobi": supple.GPBD(sweep="jacobi"),
@@ -262,12 +262,12 @@ def test_weak_constraints_move_vertices_on_their_planes_only(method):
 
 def test_the_hessian_of_newton_is_that_of_the_residual():
     """Differences of the net forces of all free vertices, which have no part along what is held."""
-    from supple.linear.assembly import Assembly
+    from supple.linear.assembly.hessian import Assembly
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     problem = Problem(supple.build_model(scene), "float64")
     problem.begin_step(np.inf)
-    supple.solving.solve(problem, Newton(), Stop(max_iterations=1))
+    supple.solve.loop.solve(problem, Newton(), Stop(max_iterations=1))
     assembly = Assembly(problem)
     H, u, model = assembly.hessian("exact").toarray(), problem.u.copy(), problem.model
     random = np.random.default_rng(0)

@@ -8,9 +8,9 @@ from problems import affine, material, perturbed, twisted
 
 import supple
 from supple import BPXPBD, PBD, PBNG, XPBD, Newton
+from supple.config.stop import Stop
 from supple.problem import Problem
-from supple.solving import solve
-from supple.stop import Stop
+from supple.solve.loop import solve
 
 
 def bar(young=1e4, kind=supple.Corotated, **options):

@@ -4,7 +4,7 @@ import numpy as np
 
 import supple
 from supple.problem import Problem
-from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
+from supple.solvers.newton_methods.active_set import BesideObstacles
 
 
 def _resting_block():

@@ -10,9 +10,9 @@ from problems import HAND_WRITTEN, cantilever, face, material, membrane, net, ti
 import supple
 from supple import PBNG, Outcome, Stop
 from supple.scene import build_model
+from supple.solve.loop import solve
 from supple.solvers import Descent
-from supple.solvers.newton_steps.certificate import certify
-from supple.solving import solve
+from supple.solvers.newton_methods.error_estimate import certify
 
 
 def bar(cells=(20, 2, 2), young=1e8, gravity=9.8):
@@ -140,7 +140,7 @@ def test_unstable_equilibria_are_told():
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))
     scene.pin(body.where(face(1, 0)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.15, 0)))
-    problem = supple.solving.make_problem(scene, True, supple.Compute())
+    problem = supple.solve.loop.make_problem(scene, True, supple.Compute())
     problem.positions = problem.model.rest * [1, 0.85, 1]
     certificate = certify(problem)
     assert not certificate.stable
@@ -162,7 +162,7 @@ def test_forces_may_vanish_where_nothing_is_at_rest():
     """All vertices at one point: stable neo-Hookean has no forces there, but much energy."""
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(2), material("stable_neo_hookean"))
-    problem = supple.solving.make_problem(scene, True, supple.Compute())
+    problem = supple.solve.loop.make_problem(scene, True, supple.Compute())
     problem.positions = np.zeros_like(problem.model.rest)
     assert problem.balance().at_rest
     assert not certify(problem).stable
@@ -198,7 +198,7 @@ def test_reports_are_plain():
 
 def test_distances_relative_to_nothing():
     """Where nothing is displaced yet, all of the displacement is missing."""
-    problem = supple.solving.make_problem(bar(), True, supple.Compute())
+    problem = supple.solve.loop.make_problem(bar(), True, supple.Compute())
     solve(problem, PBNG(), Stop(max_iterations=1))
     problem.positions = problem.model.rest
     certificate = certify(problem)

@@ -5,10 +5,10 @@ import pytest
 from problems import PRECISIONS, membrane, plate
 
 import supple
+from supple.config.stop import Stop
 from supple.problem import Problem
+from supple.solve.loop import solve
 from supple.solvers import SOLVERS
-from supple.solving import solve
-from supple.stop import Stop
 
 ERRORS = {
     "pbng": 1e-6,

@@ -10,8 +10,8 @@ from problems import HAND_WRITTEN, membrane, net, plate
 
 import supple
 from supple.problem import Problem
+from supple.solve.loop import make_problem
 from supple.solvers import SOLVERS
-from supple.solving import make_problem
 
 
 def falling_block(material: str) -> supple.Scene:

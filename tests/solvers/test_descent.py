@@ -26,9 +26,9 @@ from supple import PBNG, Newton, Outcome
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Descent
-from supple.solvers.newton_steps.forecast import Allowance, Forecast
-from supple.solvers.newton_steps.line_search import Start, first_lower
-from supple.solvers.newton_steps.twin import exact_twin
+from supple.solvers.newton_methods.float64_problem import exact_twin
+from supple.solvers.newton_methods.line_search import Start, first_lower
+from supple.solvers.newton_methods.rate_estimate import Allowance, Forecast
 
 
 def slender(kind, gravity=0.1):
@@ -280,7 +280,7 @@ def test_bodies_that_are_held_inverted_fail_with_the_reason(name):
     problem = Problem(model, "float64")
     mirrored = model.rest * [-1, 1, 1]
     problem.positions = mirrored
-    report = supple.solving.solve(problem, Descent(), supple.Stop(1e-4))
+    report = supple.solve.loop.solve(problem, Descent(), supple.Stop(1e-4))
     assert report.outcome is Outcome.FAILED
     assert any("steps=" in note for note in report.notes)
     np.testing.assert_allclose(problem.positions, mirrored)

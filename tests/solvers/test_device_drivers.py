@@ -8,11 +8,11 @@ from test_equilibria import batch_and_single_solves, check, hanging_pair, variat
 
 import supple
 from supple import Outcome
-from supple.compute import Compute
+from supple.config.compute import Compute
 from supple.problem import Problem
-from supple.problem.records import Displace, on_records
+from supple.problem.vertex_kernels import Displace, on_records
+from supple.solve.loop import make_problem
 from supple.solvers import SOLVERS
-from supple.solving import make_problem
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 

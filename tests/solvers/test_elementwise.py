@@ -7,9 +7,9 @@ from problems import POISSON, YOUNG, cantilever, face
 
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
+from supple.config.stop import Stop
 from supple.problem import Problem
-from supple.solving import solve
-from supple.stop import Stop
+from supple.solve.loop import solve
 
 EVERY = pytest.mark.parametrize("name", family.METHODS)
 

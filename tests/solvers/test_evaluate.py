@@ -17,7 +17,7 @@ from problems import (
 )
 
 import supple
-from supple.evaluation import Deformations, Pulls
+from supple.postprocess.evaluation import Deformations, Pulls
 from supple.problem import Problem
 
 

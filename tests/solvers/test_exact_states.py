@@ -7,8 +7,8 @@ from problems import face
 
 import supple
 from supple import Outcome
+from supple.solve.loop import make_problem
 from supple.solvers import Descent
-from supple.solving import make_problem
 
 
 def graded(smallest=1e-5):

@@ -6,16 +6,15 @@ from fake_device import fake_device  # noqa: F401
 
 import supple
 from supple import Outcome, Stop
-from supple.compute import Compute
-from supple.equilibria import problem_under
+from supple.api.batch import problem_under
+from supple.config.compute import Compute
 from supple.scene import build_model
 from supple.scene.variations import conditions
+from supple.solve.loop import solve_copies
 from supple.solvers import Descent
-from supple.solvers.newton_steps.certificate import certify
-from supple.solvers.newton_steps.certificates import certify_copies
-from supple.solvers.newton_steps.gathered import room_for
-from supple.solvers.newton_steps.newton_together import NewtonTogether
-from supple.solving import solve_copies
+from supple.solvers.newton_methods.batched_newton import NewtonTogether
+from supple.solvers.newton_methods.block_diagonal import room_for
+from supple.solvers.newton_methods.error_estimate import certify, certify_copies
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -77,7 +76,7 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
             seen[-1].append(newton._energies()[0])
         newton._bring_back()
 
-    monkeypatch.setattr("supple.solvers.newton_steps.newton_together.NewtonTogether.run", watched)
+    monkeypatch.setattr("supple.solvers.newton_methods.batched_newton.NewtonTogether.run", watched)
     scene, body = slender()
     chosen = [stiffer(body, factor) for factor in (0.02, 1.0, 30.0)]
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
@@ -176,7 +175,7 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
 @pytest.mark.parametrize("stretch", [1.02, 0.98])
 def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
     """Blocks that nothing holds, stretched or compressed at first, one by one and together."""
-    monkeypatch.setattr("supple.solvers.newton_steps.certificates.certify", pytest.fail)
+    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", pytest.fail)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
         supple.block((3, 2, 2)), supple.StableNeoHookean(young=1e3, poisson=0.3), density=1
@@ -214,7 +213,7 @@ def test_certificates_change_no_forces():
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_few_copies_have_a_smaller_problem(count, monkeypatch):
     """What is repeated in the room that is left, and other numbers of copies, change nothing."""
-    monkeypatch.setattr("supple.solvers.newton_steps.gathered.FEW", 3)
+    monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.FEW", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
     solve_copies(problem, supple.PBNG(), Stop(max_iterations=30))
@@ -234,7 +233,7 @@ def test_copies_wait_for_others_to_be_certified_with(monkeypatch):
         asked.append(len(balances))
         return certify_copies(problem, balances)
 
-    monkeypatch.setattr("supple.certifying.certify_copies", counted)
+    monkeypatch.setattr("supple.solve.error_control.certify_copies", counted)
     scene = wrung(0)
     chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)]
     results = list(supple.equilibria(scene, chosen, device="cuda", tolerance=1e-5, distance=1e-2))
@@ -334,7 +333,7 @@ def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
         alone.append(copy)
         return certify(problem, copy)
 
-    monkeypatch.setattr("supple.solvers.newton_steps.certificates.certify", counted)
+    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_copies(problem, supple.PBNG(), Stop(max_iterations=60))
     found = certify_copies(problem, problem.measures.balances())

@@ -7,12 +7,12 @@ import pytest
 from problems import PRECISIONS, cantilever, material
 
 import supple
-from supple.pace import Pace
 from supple.problem import Problem
 from supple.scene import build_model
+from supple.solve.loop import Stop, make_problem, solve
+from supple.solve.step_schedule import Pace
+from supple.solve.time_loop import Stepping
 from supple.solvers import SOLVERS
-from supple.solving import Stop, make_problem, solve
-from supple.stepping import Stepping
 from supple.terms import Springs
 
 WITHIN_A_STEP = ["pbng", "newton", "descent"]

@@ -8,8 +8,8 @@ from test_xpbd_family import spring_step, springs
 
 import supple
 from supple import GPBD, XPBD, Newton
-from supple.solving import solve
-from supple.stop import Stop
+from supple.config.stop import Stop
+from supple.solve.loop import solve
 
 TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, diags_array
 
 import supple
 from supple.problem import Cpu
-from supple.solvers.newton_steps.laplace import Laplace
+from supple.solvers.newton_methods.laplace import Laplace
 
 
 def graph(cells, held=True):

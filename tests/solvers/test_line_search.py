@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.solvers.newton_steps.line_search import ARMIJO, Start, backtrack, expand
+from supple.solvers.newton_methods.line_search import ARMIJO, Start, backtrack, expand
 
 
 class Valley:

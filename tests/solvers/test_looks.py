@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from supple.problem import Balances
-from supple.solvers.newton_steps.forecast import LOOKS, Forecast, Forecasts
+from supple.solvers.newton_methods.rate_estimate import LOOKS, Forecast, Forecasts
 
 
 def some_figures(copies, bodies, seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 from problems import cantilever, material
 
-from supple.model import Conditions
+from supple.model.model import Conditions
 from supple.problem import Problem
 from supple.scene import build_model
 

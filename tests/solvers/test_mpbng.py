@@ -9,7 +9,7 @@ import supple
 from supple import MPBNG, PBNG
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.vertices.layers import layers_of
+from supple.solvers.vertexwise.cloth_hierarchy import layers_of
 from supple.terms.hylc.fabric import fabric_of
 
 MEMBRANE = supple.PlaneStressStVK(young=1e3, poisson=0.3)

@@ -11,7 +11,7 @@ from problems import HAND_WRITTEN, NEWTONS, affine, cantilever, face, material, 
 
 import supple
 from supple import Newton, Outcome
-from supple.linear.assembly import Assembly
+from supple.linear.assembly.hessian import Assembly
 from supple.linear.solvers import Direct
 from supple.problem import Problem
 from supple.scene import build_model

@@ -7,8 +7,8 @@ from problems import cantilever, face, material, membrane, tied_blocks
 
 import supple
 from supple import Descent, Newton, Outcome
-from supple.solvers.newton_steps.newton_pcg import NewtonPCG
-from supple.solving import make_problem
+from supple.solve.loop import make_problem
+from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 

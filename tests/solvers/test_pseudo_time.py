@@ -7,8 +7,8 @@ import pytest
 import supple
 from supple import FPXPBD, PBNG, XPBD
 from supple.problem import Problem
-from supple.report import Outcome
-from supple.solvers.elements.pseudo_time import EVERY, KEPT
+from supple.solve.report import Outcome
+from supple.solvers.elementwise.pseudo_time import EVERY, KEPT
 
 
 def bar():
@@ -92,7 +92,7 @@ def test_stagnation_is_not_said_before_the_motion_rests():
 
 
 def test_damping_of_pseudo_time_is_for_dynamics():
-    from supple.solver_text import parse_solver
+    from supple.api.solver_syntax import parse_solver
 
     with pytest.raises(ValueError, match="pseudo_damping does nothing with pseudo_time"):
         parse_solver("xpbd:pseudo_damping=0.1")

@@ -8,9 +8,9 @@ from xpbd_references import curve
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton, Outcome
+from supple.config.stop import Stop
 from supple.problem import Problem
-from supple.solving import solve
-from supple.stop import Stop
+from supple.solve.loop import solve
 
 
 def test_one_element_is_solved_by_one_visit_of_fpxpbd():

@@ -19,11 +19,11 @@ from problems import (
 )
 
 import supple
-from supple.model import Conditions
+from supple.model.model import Conditions
 from supple.problem import Problem
 from supple.scene import build_model
+from supple.solve.loop import Stop, solve
 from supple.solvers import SOLVERS
-from supple.solving import Stop, solve
 from supple.terms import Springs
 
 

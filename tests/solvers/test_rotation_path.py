@@ -19,8 +19,7 @@ from scipy.linalg import expm
 import supple
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.newton_steps.rotation_path import STRAIGHT, RotationPath
-from supple.solvers.newton_steps.turning import turned_by
+from supple.solvers.newton_methods.rotation_path import STRAIGHT, RotationPath, turned_by
 
 MODELS = {
     "block": lambda: build_model(cantilever(material("corotated")), True),
@@ -152,7 +151,7 @@ def test_flying_bodies_turn_as_one():
 
 def test_precompiled_solves_turn_elements(monkeypatch):
     """What is compiled ahead has the kernels of turning paths."""
-    from supple import precompile
+    from supple.api import precompile
 
     turned = []
     plain = RotationPath.along

@@ -9,10 +9,10 @@ from supple import PBNG, Stop
 from supple.linear import Assembly, Parts
 from supple.problem import Problem
 from supple.scene import build_model
+from supple.solve.loop import solve
 from supple.solvers import Descent
-from supple.solvers.newton_steps.certificate import ACCURACY, certify
-from supple.solvers.newton_steps.linearisation import Linearisation
-from supple.solving import solve
+from supple.solvers.newton_methods.error_estimate import ACCURACY, certify
+from supple.solvers.newton_methods.newton_system import Linearisation
 
 BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
 """E [Pa] and density [kg/m³] of bars that bend equally far."""

@@ -10,8 +10,8 @@ from problems import HAND_WRITTEN, NEWTONS, PBNGS, cantilever, material, scrambl
 import supple
 from supple import PBNG, Newton, Outcome
 from supple.problem import Balance, Balances, Problem
-from supple.progress import Progress
 from supple.scene import build_model
+from supple.solve.termination import Progress
 
 SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}
 EVERY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
@@ -184,8 +184,8 @@ def test_figures_that_take_turns_are_no_progress():
 def test_there_is_one_default():
     """Whoever names no solver gets the same one, and who names no acceleration: Python, scene files, the
     command line."""
-    from supple.scene.schema import SceneTable
-    from supple.solver_text import parse_solver
+    from supple.api.solver_syntax import parse_solver
+    from supple.scene.files.schema import SceneTable
     from supple.solvers import SOLVERS as BY_NAME
     from supple.solvers import default_solver
 

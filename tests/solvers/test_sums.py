@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from supple.kernels import kernel, run, threads_for
-from supple.kernels.device import same
+from supple.kernels.devices import same
 from supple.kernels.lanewise import run_lanewise
-from supple.problem.sums import FIGURES, PARTS, add_up, cut, measure
+from supple.problem.reductions import FIGURES, PARTS, add_up, cut, measure
 
 
 @kernel

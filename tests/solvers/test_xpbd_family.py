@@ -10,9 +10,9 @@ from xpbd_references import Reference, corotated_pair, neo_hookean_pair
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, BlockXPBD, Newton
+from supple.config.stop import Stop
 from supple.problem import Problem
-from supple.solving import solve
-from supple.stop import Stop
+from supple.solve.loop import solve
 
 
 @pytest.mark.parametrize(

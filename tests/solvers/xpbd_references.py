@@ -3,8 +3,8 @@
 import family
 import numpy as np
 
-from supple.solving import solve
-from supple.stop import Stop
+from supple.config.stop import Stop
+from supple.solve.loop import solve
 
 
 def neo_hookean_pair(F, mu, lam):

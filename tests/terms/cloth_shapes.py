@@ -3,7 +3,7 @@
 import numpy as np
 
 import supple
-from supple.model import Model
+from supple.model.model import Model
 from supple.terms import TriangleElasticity, bending_terms
 
 ELASTICA = {

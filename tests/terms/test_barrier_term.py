@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from supple.linear.assembly import Assembly
-from supple.model import Model
+from supple.linear.assembly.hessian import Assembly
+from supple.model.model import Model
 from supple.problem import Problem
 from supple.terms import Barriers
 
@@ -12,7 +12,7 @@ REACH = 0.5
 
 
 def apart(x, crossing):
-    from supple.terms.barrier_hessian import closest
+    from supple.terms.contact.barrier_hessian import closest
 
     return closest(x, crossing)[1]
 

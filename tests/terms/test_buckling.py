@@ -5,7 +5,7 @@ from cloth_shapes import cloth, equilateral
 from scipy.sparse.linalg import eigsh
 
 import supple
-from supple.linear.assembly import Assembly
+from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 
 EI_BY_B, GJ_BY_B = 8 / 9, 8 / 3

@@ -10,12 +10,12 @@ from test_terms import check_forces
 
 import supple
 from supple import CreasedBending, HingeBending, State
-from supple.linear.assembly import Assembly
+from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import bending_terms, hinges_of
-from supple.terms.crease import Crease, wrapped
-from supple.terms.dihedral import angles
+from supple.terms.shells.crease import Crease, wrapped
+from supple.terms.shells.dihedral import angles
 
 MEMBRANE = supple.PlaneStressStVK(young=1e4, poisson=0.3)
 

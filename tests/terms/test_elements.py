@@ -24,13 +24,13 @@ from problems import (
 from test_terms import check_forces, net_forces
 
 import supple
-from supple.linear.assembly import Assembly
+from supple.config.stop import Stop
+from supple.linear.assembly.hessian import Assembly
 from supple.materials import MEMBRANES, membrane_materials, psi, stress
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Problem
+from supple.solve.loop import solve
 from supple.solvers import SOLVERS
-from supple.solving import solve
-from supple.stop import Stop
 from supple.terms import TriangleElasticity
 
 OBJECTIVE = [name for name in membrane_materials() if name in HAND_WRITTEN | MEMBRANES]

@@ -6,12 +6,12 @@ from problems import perturbed
 from test_terms import check_forces
 
 import supple
-from supple.grid.carrying import Forces, carry
-from supple.linear.assembly import Assembly
-from supple.ordering.elements import colour_elements
+from supple.config.stop import Stop
+from supple.grid.embedded_elements import Forces, carry
+from supple.linear.assembly.hessian import Assembly
+from supple.ordering.element_batches import colour_elements
 from supple.problem import Problem
-from supple.solving import solve
-from supple.stop import Stop
+from supple.solve.loop import solve
 
 MATERIALS = {
     "corotated": supple.Corotated(young=1e4, poisson=0.3),

@@ -13,15 +13,15 @@ from test_elements import free, stepped
 from test_terms import check_forces, net_forces
 
 import supple
-from supple.linear.assembly import Assembly
+from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.terms import FabricElasticity
-from supple.terms.dihedral import angles
-from supple.terms.hylc.closing import closed
+from supple.terms.hylc.angle_limit import closed
 from supple.terms.hylc.densities import densities
 from supple.terms.hylc.fabric import FabricError, fabric_of
 from supple.terms.hylc.strains import HINGES, strain_derivatives, strains
+from supple.terms.shells.dihedral import angles
 
 FABRICS = ("basket1", "honey1", "rib1", "satin1", "stock1")
 DENSITY = 0.3

@@ -12,10 +12,10 @@ from test_terms import net_forces
 
 import supple
 from supple.algebra.angle import angle_of
-from supple.linear.assembly import Assembly
+from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 from supple.terms import BENDINGS, HingeBending, Hinges, IsometricBending, bending_terms, hinges_of
-from supple.terms.dihedral import angle_derivatives, angles
+from supple.terms.shells.dihedral import angle_derivatives, angles
 
 ANY = pytest.mark.parametrize("bending", BENDINGS.values())
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from supple.kernels import counters_for, lanes_of, run
-from supple.terms.tensors import project_tensors
+from supple.terms.base.tensors import project_tensors
 
 
 def positive_part(C):

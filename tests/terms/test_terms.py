@@ -8,8 +8,8 @@ from problems import HAND_WRITTEN, cantilever, deformations, face, material, per
 
 import supple
 from supple.kernels import default_threads
-from supple.linear.assembly import Assembly
-from supple.model import Model
+from supple.linear.assembly.hessian import Assembly
+from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import TetElasticity, WeakConstraints

@@ -8,11 +8,11 @@ import pytest
 from matplotlib.image import imread
 
 import supple
-from supple.compare import Trial
-from supple.report import History, Outcome, Report
+from supple.api.compare import Trial
+from supple.solve.report import History, Outcome, Report
 from supple.solvers import SOLVERS
 from supple.view import FIELDS, comparison_plot, shared_view
-from supple.view.labels import place_labels
+from supple.view.comparison import place_labels
 
 RANDOM = np.random.default_rng(0)
 

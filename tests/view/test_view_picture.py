@@ -10,13 +10,15 @@ from matplotlib.image import imread
 from view_models import BACKENDS, RENDERERS, bar_and_ball, bent, empty, needs_vtk
 
 import supple
-from supple.view import FIELDS, Shape, picture, probe, with_matplotlib, with_vtk
+from supple.view import FIELDS, Shape, picture
 from supple.view.camera import Camera, fitted_camera
-from supple.view.drawing import Drawing, drawing
-from supple.view.furniture import Furniture
 from supple.view.layout import layout_for
+from supple.view.render import axes_and_legend as probe
+from supple.view.render import with_matplotlib, with_vtk
+from supple.view.render.axes_and_legend import Furniture
+from supple.view.render.drawing import Drawing, drawing
+from supple.view.render.surface import surface_of
 from supple.view.style import LIGHT, THEMES
-from supple.view.surface import surface_of
 
 SIZE = (320, 240)
 LAYOUT = layout_for(SIZE)

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.image import imread
 from view_models import empty
 
-from supple.report import History
+from supple.solve.report import History
 from supple.view import frames_plot, history_plot
 from supple.view.plots import above_lowest
 from supple.view.style import THEMES

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
-from supple.cli.bench import bench
-from supple.cli.catalogue import list_names
-from supple.cli.compare import compare
-from supple.cli.compile import compile_kernels
-from supple.cli.dataset import dataset
-from supple.cli.export import export
-from supple.cli.inspect import inspect
-from supple.cli.mesh import mesh
-from supple.cli.papers import papers
-from supple.cli.plain import write_plainly
-from supple.cli.render import render
-from supple.cli.report import report
-from supple.cli.run import run
-from supple.cli.schema import schema
-from supple.cli.speech import catch_sigterm, refusing, say
-from supple.cli.verify import verify
-from supple.cli.view import view
+from supple.cli.commands.bench import bench
+from supple.cli.commands.compare import compare
+from supple.cli.commands.compile import compile_kernels
+from supple.cli.commands.dataset import dataset
+from supple.cli.commands.export import export
+from supple.cli.commands.inspect import inspect
+from supple.cli.commands.list import list_names
+from supple.cli.commands.mesh import mesh
+from supple.cli.commands.render import render
+from supple.cli.commands.report import report
+from supple.cli.commands.run import run
+from supple.cli.commands.schema import schema
+from supple.cli.commands.verify import verify
+from supple.cli.commands.view import view
+from supple.cli.console import catch_sigterm, refusing, say
+from supple.cli.plain_tables import write_plainly
 
 app = typer.Typer(
     help="Position-based simulation of hyperelastic solids and cloth.",
@@ -44,8 +44,9 @@ app.add_typer(dataset, name="dataset")
 app.add_typer(bench, name="bench")
 app.command("compile")(compile_kernels)
 app.command("schema")(schema)
-app.command("papers")(papers)
 app.command("view")(view)
+for _entry in sorted(entry_points(group="supple.commands"), key=lambda entry: entry.name):
+    app.command(_entry.name)(_entry.load())  # such as `papers`, of the package supple_papers
 
 
 def _flowing(text: str) -> str:

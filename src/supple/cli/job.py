@@ -1,32 +1,82 @@
-"""Run job: a scene file with overriding options."""
+"""Run job: a scene file with overriding options.
+
+Bundled scenes.
+
+Progress messages of tetrahedralization, which can take minutes.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+from rich.status import Status
+from rich.text import Text
 
-from supple.asking import method_of
-from supple.checks import closest
-from supple.cli.meshing import showing_tetrahedralisation
-from supple.cli.shipped import shipped_scenes
-from supple.compute import Compute
-from supple.evaluating import evaluation_of
-from supple.evaluation import Fields
+from supple.api.simulate import Frame, equilibrium, simulate
+from supple.api.solver_syntax import parse_solver
+from supple.cli.console import errors, hearing, note
+from supple.config.compute import Compute
+from supple.config.stop import Stop
 from supple.io import SavedFrame
-from supple.model import Model
+from supple.model.model import Model
+from supple.model.state import State
+from supple.postprocess.evaluate import evaluation_of
+from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import start_of
-from supple.simulate import Frame, equilibrium, simulate
-from supple.solver_text import parse_solver
+from supple.solve.loop import Watcher
+from supple.solve.options import method_of
 from supple.solvers import Solver
 from supple.solvers.options import plain_options
-from supple.solving import Watcher
-from supple.state import State
-from supple.stop import Stop
+from supple.support.arguments import closest
+from supple.support.text import say_seconds
+
+
+def shipped_scenes() -> dict[str, Path]:
+    """Paths of the bundled scenes by name, in the installed package or in a repository."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "scenes", package.parents[1] / "scenes"):
+        found = {path.stem: path for path in sorted(folder.glob("*.toml"))}
+        if found:
+            return found
+    return {}
+
+
+class ShowTetrahedralisation(logging.Handler):
+    """Log handler that shows the current step and elapsed time on a terminal, and a single line elsewhere."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(logging.INFO)
+        self._status, self._said, self._began = status, False, perf_counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            note(text)
+        elif errors.is_terminal:
+            self._status.start()
+            self._status.update(Text(f"{text} ({say_seconds(perf_counter() - self._began)})"))
+        elif not self._said:
+            errors.print(f"{text} …")
+            self._said = True
+
+
+@contextmanager
+def showing_tetrahedralisation() -> Iterator[None]:
+    """Show the progress of tetrahedralization within the context."""
+    status = Status("", console=errors)
+    try:
+        with hearing(ShowTetrahedralisation(status)):
+            yield
+    finally:
+        status.stop()
 
 
 @dataclass(frozen=True, eq=False)

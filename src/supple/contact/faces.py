@@ -1,230 +1,251 @@
-"""Penetration depth of obstacles in triangles, between the vertices.
+"""Penalty contact between faces and obstacles smaller than the faces.
 
-The distance from a convex shape is convex. Its minimum over the segments of a triangle is a convex function
-of the segment, so golden-section search over segments, with bisection along each by the sign of the slope,
-finds the deepest point; kinks of the distance are admissible. The distance from a closed mesh is convex only
-in small regions, so triangles near a mesh are subdivided. Inside a hollow shape, and for a plane, the deepest
-point is a vertex.
+A point of a triangle inside an obstacle has the energy ½ k d² at the penetration depth d: a constraint
+between the corners of the triangle and a point of the obstacle, as in penalty contact between bodies. Contact
+points are the points of deepest penetration, updated every few iterations. Earlier points are kept until the
+end of the step: an object that lies flat on a face needs several points, since each is deepest if the others
+alone have constraints. Faces leave an obstacle on the side of the start of the step.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.contact.mesh_distance import PART, SLACK
-from supple.contact.shapes import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    FIRST,
-    KIND,
-    MESH,
-    PLANE,
-    SIDE,
-    SIZE,
-    THICKNESS,
-    THIN,
-    Shapes,
-    beyond_box,
-    distance,
+from supple.collision.broad_phase.positions import Points
+from supple.collision.obstacles.face_contacts import (
+    FacePoints,
+    carried_points,
+    carried_ways,
+    distances_of,
+    foot_towards,
+    points_inside,
+    sides_of,
 )
-from supple.kernels import physics
+from supple.collision.obstacles.rigid_body import Push
+from supple.collision.obstacles.signed_distance import FRICTION, OBSTACLE, POSE, Shapes
+from supple.contact.face_penetration import surface_triangles
+from supple.contact.friction_state import owners
+from supple.contact.obstacle_report import Pressed
+from supple.contact.weak import EVERY, unless_alike
+from supple.kernels import HOST
+from supple.model.model import Model
+from supple.problem import Problem
+from supple.problem.diagnostics import rest_stiffness_of
+from supple.problem.reactions import Touches
+from supple.terms import RubbingContacts
+from supple.terms.contact.friction import NORMAL, NUMBERS, SLIP, STIFFNESS
 
-GOLDEN = 0.6180339887498949
-"""Golden section ratio."""
+STIFF = 30.0
+"""Contact stiffness relative to the rest stiffness of vertices."""
 
-DEPTHS, PLACES = 16, 40
-"""Steps of golden-section search and bisection. For depths: location accurate to 4e-4 of an edge, which
-enters the depth at a round shape quadratically. For contact points, where forces must vary smoothly: 1e-8 of
-an edge."""
-
-FINER, MOST = 2, 8
-"""Subdivision levels beyond the region length `PART` of a mesh, so that most parts are culled, and maximum
-number of levels."""
+GONE = 0.05
+"""Distance from the obstacle, in mean edge lengths, beyond which contact points are discarded."""
 
 
-class Deepest(NamedTuple):
-    """Deepest point of a triangle in a shape.
+TURNED = 0.5
+"""Cosine of the largest rotation of a contact normal in a step; a normal beyond it belongs to another side of
+the obstacle."""
+
+
+@dataclass(frozen=True, eq=False)
+class FaceContact:
+    """Face contact method, a `Follower` that updates contact points of faces with obstacles.
 
     Attributes:
-        distance: Smallest signed distance [m].
-        second, third: Weights of the second and third corner.
+        triangles: (t, 3) faces.
+        stiffness: (t,) contact stiffnesses [N/m].
+        small: (r,) 1 for shapes that are small compared to faces.
+        edge: Mean edge length [m].
+        every: Iterations between updates.
+        presses: True, the protocol flag of face contact methods.
     """
 
-    distance: Any
-    second: Any
-    third: Any
+    triangles: np.ndarray
+    stiffness: np.ndarray
+    small: np.ndarray
+    edge: float
+    every: int | None = EVERY
+    presses: bool = True
+
+    def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+        """Update contacts at the current positions; None if the existing contacts are equivalent."""
+        index, contacts, device = self._index(problem.model), problem.contacts, problem.device
+        if device.far:
+            device.pull(problem.u)
+        x = problem.positions
+        seen = Points.displaced(problem.model.rest, problem.u, device).x if device.far else x
+        known: FacePoints = problem.following.noted.get(index, FacePoints.none())
+        points = known.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
+        if len(known.triangle):
+            d, _ = distances_of(contacts.shapes, points.shape, self._places(points, points.deepest, x))
+            points = points.where(d < GONE * self.edge)
+        problem.following.noted[index] = points
+        device.pull(contacts.start)
+        before = contacts.shapes.rows.copy()
+        before[:, POSE : POSE + 12] = contacts.before
+        begun = problem.model.rest + contacts.start[:-1, :3], contacts.shapes._replace(rows=before)
+        old: Any = problem.model.terms[index]
+        return unless_alike(old, self._term(points, contacts.shapes, problem.model, x, begun), problem)
+
+    def standing(self, model: Model, x: np.ndarray, time: float) -> RubbingContacts:
+        """Contacts at positions x (n, 3) [m] and a time [s], outside of a solve and without slip."""
+        assert model.obstacles is not None
+        shapes = model.obstacles.shapes(time)
+        points = points_inside(np.ascontiguousarray(x), self.triangles, shapes, self.small, HOST)
+        return replace(self._term(points, shapes, model, x), capacity=max(1, len(points.triangle)))
+
+    def _index(self, model: Model) -> int:
+        """Index of the energy term of this method."""
+        return next(k for k, own in model.followers if own is self)
+
+    def _places(self, points: FacePoints, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(m, 3) points of faces [m] with weights (m, 3), at positions x (n, 3) [m]."""
+        return np.asarray(np.einsum("mk,mki->mi", weights, x[self.triangles[points.triangle]]))
+
+    def _term(
+        self,
+        points: FacePoints,
+        shapes: Shapes,
+        model: Model,
+        x: np.ndarray,
+        begun: tuple[np.ndarray, Shapes] | None = None,
+    ) -> RubbingContacts:
+        """Contact energy term.
+
+        Args:
+            points: Contact points of faces.
+            shapes: Obstacle shapes.
+            model: Model with this method.
+            x: (n, 3) positions [m].
+            begun: Positions (n, 3) [m] and shapes at the start of the step; None for zero slip.
+        """
+        w, deepest, which = points.weights, points.deepest, points.shape
+        there = self._places(points, deepest, x)
+        d, n = distances_of(shapes, which, there)
+        moved = self._places(points, w, x - model.rest)
+        o = -moved
+        if begun is not None:
+            start = self._places(points, w, begun[0])
+            o += self._places(points, w, x) - carried_points(shapes, which, start)
+            side = sides_of(points, begun[0], self.triangles, begun[1])
+            d, n = _on_their_side(shapes, which, there, d, n, carried_ways(shapes, which, side))
+        o -= (n * o).sum(axis=1)[:, None] * n
+        numbers = np.empty((len(d), NUMBERS))
+        numbers[:, NORMAL:SLIP], numbers[:, SLIP : SLIP + 3] = n, o
+        gap, mu = d - (n * moved).sum(axis=1), shapes.rows[points.shape, FRICTION]
+        numbers[:, SLIP + 3 :] = np.column_stack([gap, self.stiffness[points.triangle], mu])
+        keys = np.column_stack([points.triangle, points.shape])
+        vertices = self.triangles[points.triangle].astype(np.int32)
+        return RubbingContacts(vertices, points.weights, numbers, 0, False, keys)
+
+    def push(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
+        """Contact forces of faces on a rigid body.
+
+        Args:
+            problem: Problem with this method.
+            row: Shape of the rigid body.
+            stiffness: (n,) vertex stiffnesses [N/m].
+        """
+        term: Any = problem.model.terms[self._index(problem.model)]
+        u = problem.states.vectors(problem.u)[0].astype(float)
+        forces = term.forces(u)
+        own = (term.keys[:, 1] == row) & forces.any(axis=1)
+        vertices, weights = term.vertices[own], term.weights[own]
+        points = np.einsum("mk,mki->mi", weights, (problem.model.rest + u)[vertices])
+        n = np.pad(term.numbers[own, NORMAL:SLIP][:, None], ((0, 0), (0, 2), (0, 0)))
+        ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.rough else n
+        through = (weights**2 * _softness(term, vertices, stiffness)[vertices]).sum(axis=1)
+        yields = 1 / term.numbers[own, STIFFNESS] + through
+        return Push(points, -forces[own], ways, 1 / yields)
+
+    def touches(self, model: Model, x: np.ndarray) -> Touches:
+        """Obstacle forces on the corners of faces, at positions x (n, 3) [m]."""
+        assert model.obstacles is not None
+        term: Any = model.terms[self._index(model)]
+        forces = term.weights[:, :, None] * term.forces(x - model.rest)[:, None]
+        obstacle = np.repeat(model.obstacles.obstacle[term.keys[:, 1]], 3)
+        return Touches(model.obstacles.names, term.vertices.ravel(), obstacle, forces.reshape(-1, 3))
+
+    def pressed(self, problem: Problem) -> Pressed:
+        """Sums of obstacle forces on faces at the current displacements, per obstacle and per body."""
+        model, contacts = problem.model, problem.contacts
+        assert model.obstacles is not None
+        term: Any = model.terms[self._index(model)]
+        u = problem.states.vectors(problem.u)[0].astype(float)
+        forces, push = term.forces(u), term.response(u).push
+        there = np.einsum("mk,mki->mi", term.weights, (model.rest + u)[term.vertices])
+        d, _ = distances_of(contacts.shapes, term.keys[:, 1], there)
+        obstacle = contacts.shapes.rows[term.keys[:, 1], OBSTACLE].astype(int)
+        body = owners(model)[term.vertices[:, 0]]
+        return Pressed(
+            _sums(forces, obstacle, len(model.obstacles.names)),
+            np.bincount(obstacle[push > 0], minlength=len(model.obstacles.names)),
+            _sums(forces, body, len(model.body_vertices)),
+            np.bincount(body, push * np.abs(d), len(model.body_vertices)),
+        )
 
 
-@physics
-def bulges(shapes, k):
-    """True if the k-th shape can be deeper inside a triangle than at the corners."""
-    return shapes.rows[k, SIDE] > 0.0 and shapes.rows[k, KIND] != PLANE
+def _softness(term: RubbingContacts, vertices: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+    """(n,) compliance of vertices without their contacts [m/N].
 
-
-@physics
-def between(a, b, t):
-    """a + t (b - a)."""
-    return add(a, scale(t, sub(b, a)))
-
-
-@physics
-def _on_segment(shapes, k, p, q, times):
-    """(d, t): smallest distance on the segment from p to q, and its parameter."""
-    way, low, high = sub(q, p), 0.0, 1.0
-    for _ in range(times):
-        t = 0.5 * (low + high)
-        _, n = distance(shapes, k, between(p, q, t))
-        slope = dot(n, way)
-        low, high = (t if slope <= 0.0 else low), (t if slope >= 0.0 else high)
-    t = 0.5 * (low + high)
-    d, _ = distance(shapes, k, between(p, q, t))
-    return d, t
-
-
-@physics
-def _across(shapes, k, a, b, c, s, times):
-    """(d, t) on the segment that connects the sides ab and ac at the fraction s from a."""
-    return _on_segment(shapes, k, between(a, b, s), between(a, c, s), times)
-
-
-@physics
-def _in_part(shapes, k, a, b, c, times):
-    """Deepest point of a triangle with a convex distance function."""
-    low, high = 0.0, 1.0
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left, s = _across(shapes, k, a, b, c, left, times)
-    at_right, t = _across(shapes, k, a, b, c, right, times)
-    for _ in range(times):
-        if at_left <= at_right:
-            high, right, at_right, t = right, left, at_left, s
-            left = high - GOLDEN * (high - low)
-            at_left, s = _across(shapes, k, a, b, c, left, times)
-        else:
-            low, left, at_left, s = left, right, at_right, t
-            right = low + GOLDEN * (high - low)
-            at_right, t = _across(shapes, k, a, b, c, right, times)
-    if at_left <= at_right:
-        return Deepest(at_left, left * (1.0 - s), left * s)
-    return Deepest(at_right, right * (1.0 - t), right * t)
-
-
-@physics
-def longest(a, b, c):
-    """Longest side of a triangle [m]."""
-    p, q, r = sub(b, a), sub(c, b), sub(a, c)
-    return math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
-
-
-@physics
-def bounded(shapes, k, a, b, c):
-    """(d, least): distance at the center of a triangle [m], and a lower bound for all its points.
-
-    The bound follows from the Lipschitz constant 1 of distances, and from the tangent plane for convex
-    shapes. Far from a mesh, distances are approximate.
+    The contacts are part of the vertex stiffness (n,) [N/m]. A vertex is weighted by its number of
+    occurrences in vertices (m, 3), which share the compliance.
     """
-    m = scale(1.0 / 3.0, add(a, add(b, c)))
-    p, q, r = sub(a, m), sub(b, m), sub(c, m)
-    far = math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
-    mesh = shapes.rows[k, KIND] == MESH
-    if mesh:
-        outside = beyond_box(shapes, k, m)
-        if outside > far:
-            return outside, outside - far
-    d, n = distance(shapes, k, m)
-    if mesh:
-        return d, d - SLACK * outside - far
-    return d, max(d - far, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
+    own = np.zeros(len(stiffness))
+    np.add.at(own, term.vertices, term.weights**2 * term.numbers[:, STIFFNESS, None] / 3)
+    shared = np.bincount(vertices.ravel(), minlength=len(stiffness))
+    return shared / np.maximum(stiffness - own, 1e-3 * np.maximum(stiffness, 1e-300))
 
 
-@physics
-def _part(level, path):
-    """(v, w, s) of a part of a quartered triangle.
+def _on_their_side(
+    shapes: Shapes, which: np.ndarray, there: np.ndarray, d: np.ndarray, n: np.ndarray, side: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Correct distances and normals of points closer to another side of an obstacle.
 
-    v and w are the weights of the second and third corner at the first corner of the part; s is its size,
-    negative for an inverted part.
-    """
-    v, w, s = 0.0, 0.0, 1.0
-    for j in range(level - 1, -1, -1):
-        quarter = (path >> (2 * j)) & 3
-        s *= 0.5
-        v += s if quarter == 1 or quarter == 3 else 0.0
-        w += s if quarter >= 2 else 0.0
-        s = -s if quarter == 3 else s
-    return v, w, s
-
-
-@physics
-def deepest(shapes, k, a, b, c, limit, times):
-    """Find the deepest point of the triangle a, b, c in the k-th shape.
+    Deep points get the distance and normal of the side at the start of the step.
 
     Args:
         shapes: Obstacle shapes.
-        k: Shape.
-        a, b, c: Corners [m].
-        limit: Upper limit of the distance [m].
-        times: Search steps, `DEPTHS` or `PLACES`.
+        which: (m,) shape of each point.
+        there: (m, 3) points [m].
+        d: (m,) distances [m].
+        n: (m, 3) normals.
+        side: (m, 3) directions of the initial side.
 
     Returns:
-        `Deepest`; the centroid with distance `limit` if no point has a smaller distance.
+        Distances (m,) [m] and normals (m, 3).
     """
-    best = Deepest(limit, 1.0 / 3.0, 1.0 / 3.0)
-    levels = 0
-    if shapes.rows[k, KIND] == MESH:
-        part = shapes.values[int(shapes.rows[k, FIRST]) + PART]
-        levels = int(min(max(math.ceil(math.log2(longest(a, b, c) / part)), 0.0) + FINER, 1.0 * MOST))
-    level, path = 0, 0  # the path has two bits per level
-    while True:
-        v, w, s = _part(level, path)
-        p = add(a, add(scale(v, sub(b, a)), scale(w, sub(c, a))))
-        q, r = add(p, scale(s, sub(b, a))), add(p, scale(s, sub(c, a)))
-        _, least = bounded(shapes, k, p, q, r)
-        if least < best.distance:
-            if level < levels:
-                level, path = level + 1, 4 * path
-                continue
-            found = _in_part(shapes, k, p, q, r, times)
-            if found.distance < best.distance:
-                best = Deepest(found.distance, v + s * found.second, w + s * found.third)
-        path += 1
-        while level > 0 and path & 3 == 0:
-            level, path = level - 1, path >> 2
-        if level == 0:
-            return best
+    past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < TURNED))
+    foot = foot_towards(shapes, which[past], there[past], side[past])
+    normal = distances_of(shapes, which[past], foot)[1]
+    d, n = d.copy(), n.copy()
+    d[past], n[past] = ((there[past] - foot) * normal).sum(axis=1), normal
+    return d, n
 
 
-def thicknesses(shapes: Shapes) -> np.ndarray:
-    """(r,) twice the largest interior depth of each shape [m]; infinite for shapes without another side."""
-    return np.array([_thickness(row) for row in shapes.rows])
+def _sums(forces: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
+    """Sums (count, 3) of forces (m, 3) [N] by index."""
+    return np.stack([np.bincount(which, axis, count) for axis in forces.T], axis=1)
 
 
-def thin_parts(shapes: Shapes) -> np.ndarray:
-    """(r,) thickness of the thin parts of each mesh, otherwise thickness of the shape [m]."""
-    thick = thicknesses(shapes)
-    return np.where(shapes.rows[:, KIND] == MESH, shapes.rows[:, THIN], thick)
+def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
+    """Add face contact to a model.
 
-
-def _thickness(row: np.ndarray) -> float:
-    if row[SIDE] < 0 or row[KIND] == PLANE:
-        return math.inf
-    if row[KIND] == MESH:
-        return float(row[THICKNESS])
-    a, b, c = row[SIZE : SIZE + 3].tolist()
-    return 2 * float({CAPSULE: b, CYLINDER: min(a, b), BOX: min(a, b, c)}[int(row[KIND])])
-
-
-def widths(shapes: Shapes) -> np.ndarray:
-    """(r,) second smallest extent of each shape, thickness of each mesh [m]; infinite without another side.
-
-    A wide thin obstacle such as a plate can penetrate faces with its rim only.
+    Args:
+        model: Model without it.
+        small: (r,) nonzero for obstacle shapes that are small compared to faces.
+        edge: Mean edge length of the surfaces [m].
     """
-    thick = thicknesses(shapes)
-    for k, row in enumerate(shapes.rows):
-        if math.isfinite(thick[k]) and row[KIND] in (BOX, CYLINDER):
-            a, b, c = row[SIZE : SIZE + 3].tolist()
-            thick[k] = 2 * (sorted((a, b, c))[1] if row[KIND] == BOX else b)
-    return thick
+    triangles = surface_triangles(model)
+    bare = replace(model, followers=(), obstacles=None, velocities=None, grid=None)
+    stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3
+    contact = FaceContact(triangles, STIFF * stiffness[triangles].max(axis=1), small, edge)
+    empty = np.empty((0, 3))
+    none = RubbingContacts(
+        empty.astype(np.int32), empty, np.empty((0, NUMBERS)), 64, False, np.empty((0, 2), np.int64)
+    )
+    followers = (*model.followers, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), followers=followers)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.checks import closest
 from supple.gradients.elements import response
 from supple.gradients.parameters import as_given, declared, derivative
 from supple.materials import is_per_element
-from supple.model import Model
-from supple.problem.element_values import is_deformed
+from supple.model.model import Model
+from supple.problem.element_quantities import is_deformed
 from supple.scene import Body
 from supple.scene.build import elastic_groups
 from supple.scene.regions import densities, region_named
+from supple.support.arguments import closest
 
 if TYPE_CHECKING:
     from supple.gradients.gradient import Gradient

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from supple.linear.differentials import differentials
-from supple.linear.filling import host_elements
+from supple.linear.assembly.block_kernels import host_elements
+from supple.linear.assembly.stress_differentials import differentials
 from supple.problem import Problem
 
 

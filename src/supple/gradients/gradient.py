@@ -17,8 +17,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import Circumstances, compute_of, takes_options
-from supple.checks import LARGEST, closest, finite_rows, listed, shown
+from supple.api.simulate import Frame, Result
 from supple.gradients.body import BodyGradient, densities_of, groups_of, volume_forces_of
 from supple.gradients.elements import (
     Response,
@@ -30,16 +29,17 @@ from supple.gradients.elements import (
     shape_product,
 )
 from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
-from supple.gradients.polishing import Polished, polished_in_time, problem_of
+from supple.gradients.polish import Polished, polished_in_time, problem_of
 from supple.gradients.report import EXACT, GradientReport, NoGradientError
 from supple.gradients.system import Solved, System
 from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
-from supple.model import Model, Step
+from supple.model.model import Model, Step
 from supple.problem import Problem
-from supple.problem.remembered import ACCELERATION, EARLIER
+from supple.problem.history import ACCELERATION, EARLIER
 from supple.scene import Body
-from supple.simulate import Frame, Result
+from supple.solve.options import Circumstances, compute_of, takes_options
+from supple.support.arguments import LARGEST, closest, finite_rows, listed, shown
 
 ACCURACY = 1e-9
 """Relative residual of the adjoint system."""

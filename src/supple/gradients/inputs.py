@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import closest, finite_rows, listed, shown
 from supple.gradients.gradient import Gradient
 from supple.gradients.parameters import declared
 from supple.meshes import TetMesh
 from supple.scene import Body, Scene, SceneError, VertexSet
-from supple.scene.adding import check_parameters
-from supple.scene.checks import number, vector
-from supple.scene.loads import Load, body_forces
+from supple.scene.arguments import number, vector
+from supple.scene.body_validation import check_parameters
+from supple.scene.loads.forces import Load, body_forces
+from supple.support.arguments import closest, finite_rows, listed, shown
 
 WHOLE = ("gravity", "forces", "rest", "pressures")
 """Inputs of the whole scene. Densities and material parameters belong to bodies, positions to pins."""

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from supple.asking import Options, compute_of, request
-from supple.equilibria import solved_under
+from supple.api.batch import solved_under
+from supple.api.simulate import Result, equilibrium
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, changed, inputs_of, pulled
 from supple.gradients.many import attempted
-from supple.gradients.polishing import Polished, polished_in_time, problem_of
-from supple.magnitudes import refuse_beyond
-from supple.model import Conditions
+from supple.gradients.polish import Polished, polished_in_time, problem_of
+from supple.model.model import Conditions
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions_in
-from supple.simulate import Result, equilibrium
+from supple.solve.float_range import refuse_beyond
+from supple.solve.options import Options, compute_of, request
 from supple.solvers import Solver
 
 KEPT = 8

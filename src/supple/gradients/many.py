@@ -10,16 +10,16 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from supple.asking import Circumstances, compute_of, takes_options
-from supple.checks import each, shown, whole_number
-from supple.compute import Compute
+from supple.api.simulate import Result
+from supple.config.compute import Compute
+from supple.gradients.batch import Adjoint, SideBySide
 from supple.gradients.gradient import Gradient, Loss, gradient_at, made_at
-from supple.gradients.polishing import Polished, polished_in_time, problem_of
+from supple.gradients.polish import Polished, polished_in_time, problem_of
 from supple.gradients.report import NoGradientError
-from supple.gradients.side_by_side import Adjoint, SideBySide
 from supple.problem import Problem
-from supple.simulate import Result
-from supple.solvers.newton_steps.gathered import most_gathered
+from supple.solve.options import Circumstances, compute_of, takes_options
+from supple.solvers.newton_methods.block_diagonal import most_gathered
+from supple.support.arguments import each, shown, whole_number
 
 T = TypeVar("T")
 

@@ -14,19 +14,19 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import Options, compute_of, takes_options
-from supple.checks import LARGEST, finite_rows, listed, positive, shown, whole_number
+from supple.api.simulate import Frame, simulate
 from supple.gradients.gradient import Gradient, gradient_at
-from supple.gradients.polishing import Polished, problem_of
+from supple.gradients.polish import Polished, problem_of
 from supple.gradients.report import GradientReport, NoGradientError
 from supple.materials import evolving
+from supple.model.state import State
 from supple.problem import Problem
 from supple.scene import Body, Scene, SceneFile
-from supple.scene.contact import contact_of
+from supple.scene.contact_settings import contact_of
 from supple.scene.scene import scene_of
-from supple.simulate import Frame, simulate
+from supple.solve.options import Options, compute_of, takes_options
 from supple.solvers import Solver
-from supple.state import State
+from supple.support.arguments import LARGEST, finite_rows, listed, positive, shown, whole_number
 
 TOLERANCE = 1e-10
 """Default tolerance of every step. Each step starts from the end of the previous one, so later polishing

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from supple.holding import Holding, Part
-from supple.model import Model
+from supple.model.dirichlet import Holding, Part
+from supple.model.model import Model
 from supple.scene.build import Prescribed
 
 STEP = 1e-5

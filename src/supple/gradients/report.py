@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from supple.words import counted
+from supple.support.text import counted
 
 EXACT = 1e-8
 """Relative residual below which gradients are accurate to about five digits."""

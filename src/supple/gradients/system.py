@@ -20,9 +20,9 @@ from supple.linear import (
     solve,
     solve_apart,
 )
-from supple.linear.multilevel import as_records
+from supple.linear.multilevel.hierarchy import as_records
 from supple.problem import Problem
-from supple.problem.measures import stiffness_of
+from supple.problem.diagnostics import stiffness_of
 
 ITERATIONS = 2000
 """Iteration limit of conjugate gradients."""

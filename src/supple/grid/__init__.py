@@ -1,6 +1,6 @@
 """Bodies embedded in a regular grid whose nodes are the unknowns [PXPBD section 5.5, Jiang et al. 2015]."""
 
-from supple.grid.carrying import Carried, Forces, carry
+from supple.grid.embedded_elements import Carried, Forces, carry
 from supple.grid.interpolation import Interpolation, interpolate
 from supple.grid.node_planes import NodePlanes
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from supple.contact import Obstacles, Planes, Shapes, distances_to
-from supple.contact.shapes import FRICTION, STEP
+from supple.collision import Obstacles, Planes, Shapes, distances_to
+from supple.collision.obstacles.signed_distance import FRICTION, STEP
+from supple.contact.obstacle_contact import Contacts
 from supple.grid.interpolation import Interpolation
-from supple.problem.contacts import Contacts
 
 
 class NodePlanes(Contacts):

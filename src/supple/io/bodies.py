@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from supple.embedding import Embedding, Part, embed
-from supple.input_files import ArrayFile, InputFileError, check_regular, open_arrays
 from supple.io.errors import ResultsError
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.measures import measures
+from supple.meshes.skinning import Embedding, Part, embed
+from supple.support.input_files import ArrayFile, InputFileError, check_regular, open_arrays
 
 SKINS, DATA = "skins.npz", "mesh_data.npz"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from supple.io.errors import ResultsError
-from supple.naming import naming
+from supple.support.os_errors import naming
 
 CHECKSUMS = "checksums.sha256"
 

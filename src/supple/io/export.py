@@ -1,4 +1,7 @@
-"""Frame export to other programs, from a results folder or during a simulation."""
+"""Frame export to other programs, from a results folder or during a simulation.
+
+Obstacles in exported files: additional bodies, whose points follow those of the scene's bodies.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,86 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import a_path, closest, each, finite_rows, positive, shown
-from supple.contact import Obstacles
-from supple.evaluating import evaluation_of
-from supple.evaluation import Fields, quantities_named
-from supple.io.bodies import DATA, SKINS, read_bodies
+from supple.api.simulate import Frame, Result
+from supple.collision import Obstacles
+from supple.collision.obstacles.render_meshes import Outline, outlines, placed
+from supple.contact.dynamic_terms import standing_at
+from supple.io.bodies import DATA, SKINS, SavedBody, read_bodies
 from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
 from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.formats.format import AddFrame
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.lock import locked
-from supple.io.obstacles import Shown
 from supple.io.results import ResultsFolder
-from supple.model import Step
-from supple.naming import naming
+from supple.meshes import TriMesh
+from supple.model.model import Step
+from supple.postprocess.evaluate import evaluation_of
+from supple.postprocess.evaluation import Fields, quantities_named
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled, start_of
-from supple.scene.obstacles import obstacles_of
 from supple.scene.scene import scene_of
-from supple.simulate import Frame, Result
-from supple.standing import standing_at
+from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.support.arguments import a_path, closest, each, finite_rows, positive, shown
+from supple.support.os_errors import naming
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Obstacles of a shot as additional bodies, with outlines."""
+
+    obstacles: Obstacles
+    shapes: tuple[Outline, ...]
+    bodies: tuple[SavedBody, ...]
+
+    @staticmethod
+    def of(obstacles: Obstacles | None, shot: Shot) -> Shown | None:
+        """Obstacles of a shot; None without visible obstacles."""
+        if obstacles is None:
+            return None
+        points = np.concatenate([body.mesh.points for body in shot.bodies])
+        shapes = sorted(outlines(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row]))
+        places = placed(shapes, obstacles, 0.0)
+        first, bodies = len(points), []
+        for k, name in enumerate(obstacles.names):
+            mine = [i for i, each in enumerate(shapes) if obstacles.obstacle[each.row] == k]
+            if mine:
+                starts = np.cumsum([0, *(len(places[i]) for i in mine)])
+                triangles = np.concatenate(
+                    [s + shapes[i].triangles for s, i in zip(starts[:-1], mine, strict=True)]
+                )
+                mesh = TriMesh(np.concatenate([places[i] for i in mine]), triangles)
+                own = slice(first, first + int(starts[-1]))
+                bodies.append(SavedBody(name, mesh, own, None, mesh.measures))
+                first = own.stop
+        return Shown(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
+
+    def shot(self, shot: Shot) -> Shot:
+        """The shot with obstacles as additional bodies."""
+        return replace(shot, bodies=[*shot.bodies, *self.bodies])
+
+    def moment(self, moment: Moment, time: float) -> Moment:
+        """Append obstacle points at a time [s] to a frame; body fields are 0 there."""
+        points = placed(self.shapes, self.obstacles, time)
+        cells = sum(body.mesh.n_cells for body in self.bodies)
+        vertices = sum(map(len, points))
+        fields = Fields(
+            {name: _padded(values, vertices) for name, values in moment.fields.vertices.items()},
+            {name: _padded(values, cells) for name, values in moment.fields.cells.items()},
+        )
+        return replace(moment, positions=np.concatenate([moment.positions, *points]), fields=fields)
+
+
+def _padded(values: np.ndarray, further: int) -> np.ndarray:
+    return np.concatenate([values, np.zeros((further, *values.shape[1:]), values.dtype)])
+
 
 log = logging.getLogger("supple")
 

@@ -1,23 +1,57 @@
-"""Frame files: VTU for other programs, and NPZ with exact values."""
+"""Frame files: VTU for other programs, and NPZ with exact values.
+
+Additional cell data of cloth in files: fold angles and thread directions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from supple.evaluation import Fields
-from supple.input_files import ArrayFile, open_arrays
 from supple.io.bodies import Joined
 from supple.io.checksums import Checksums
-from supple.io.cloth_data import cloth_data
 from supple.io.errors import FrameError
-from supple.io.replacing import replacing
-from supple.meshes.files import write_meshes
-from supple.state import State
+from supple.io.replace_file import replacing
+from supple.meshes import Mesh, TriMesh
+from supple.meshes.files.load_save import write_meshes
+from supple.model.state import State
+from supple.postprocess.cell_quantities import folds
+from supple.postprocess.evaluation import Fields
+from supple.support.input_files import ArrayFile, open_arrays
+
+
+def cloth_data(meshes: Sequence[Mesh], positions: np.ndarray) -> dict[str, np.ndarray]:
+    """Compute cell data of cloth.
+
+    Args:
+        meshes: Meshes of all bodies.
+        positions: (n, 3) vertex positions [m].
+
+    Returns:
+        `bending_angle`, the largest angle to a neighbor [degrees], and `weft` and `warp`, the directions
+        along u and v of cloth with uv, for the cells of all meshes; NaN on solids. Empty without cloth.
+    """
+    if not any(isinstance(mesh, TriMesh) for mesh in meshes):
+        return {}
+    angle: list[np.ndarray] = []
+    threads: dict[str, list[np.ndarray]] = {"weft": [], "warp": []}
+    first = 0
+    for mesh in meshes:
+        x = positions[first : first + mesh.n_vertices]
+        first += mesh.n_vertices
+        sheet = isinstance(mesh, TriMesh)
+        angle.append(folds(mesh.cells, x) if sheet else np.full(mesh.n_cells, np.nan))
+        for name, axis in (("weft", "u"), ("warp", "v")):
+            known = sheet and mesh.uv is not None
+            threads[name].append(mesh.field(axis) if known else np.full((mesh.n_cells, 3), np.nan))
+    found = {name: np.concatenate(parts) for name, parts in threads.items()}
+    woven = {name: values for name, values in found.items() if not np.isnan(values).all()}
+    return {"bending_angle": np.concatenate(angle), **woven}
+
 
 PVD = "animation.pvd"
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from supple.io.errors import ResultsError
-from supple.naming import naming
+from supple.support.os_errors import naming
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.input_files import read_text
 from supple.io.checksums import CHECKSUMS, check_unchanged, read_checksums
 from supple.io.errors import FrameError, ResultsError
 from supple.io.frames import check_frame, frame_path
 from supple.io.lock import locked
-from supple.io.replacing import replacing
-from supple.memory import say_bytes, say_count
+from supple.io.replace_file import replacing
+from supple.support.input_files import read_text
+from supple.support.memory import say_bytes, say_count
 
 SMALLEST_FRAME = 2000
 """Size of a frame's files without positions [bytes]."""

@@ -9,7 +9,7 @@ from supple.io.checksums import CHECKSUMS, Checksums, read_checksums
 from supple.io.errors import ResultsError
 from supple.io.lock import NAME
 from supple.io.results import ComparisonFolder, ResultsFolder
-from supple.words import counted
+from supple.support.text import counted
 
 
 @dataclass

@@ -1,30 +1,7 @@
 """Device layer: SIMD packs, compilation for CPU and CUDA, threads. Independent of physics."""
 
-from supple.kernels.access import (
-    RECORD,
-    gather,
-    load,
-    scatter,
-    store,
-    stream,
-)
-from supple.kernels.announcing import compilation
-from supple.kernels.apart import name_apart
-from supple.kernels.blocks import (
-    add_blocks,
-    eight_at,
-    four_at,
-    pack_of_six,
-    pack_of_three,
-    put_vector,
-    six_numbers,
-    six_sum,
-    three_numbers,
-    three_sum,
-    vector_of_eight,
-    vector_of_four,
-)
-from supple.kernels.compile import (
+from supple.kernels.compile.disk_cache import cache_directory
+from supple.kernels.compile.dispatch import (
     base_of,
     chosen_by_type,
     generic,
@@ -32,31 +9,49 @@ from supple.kernels.compile import (
     kernel,
     like,
     maker,
+    name_apart,
     ordered,
     passage,
     physics,
 )
-from supple.kernels.cube_root import inverse_cube_root
-from supple.kernels.driving import do, each_item, take_part
-from supple.kernels.keeping import cache_directory
-from supple.kernels.numbers import (
-    number_at,
-    numbers_at,
-    put_number,
-    put_numbers,
-    put_record,
-    record_at,
+from supple.kernels.compile.notices import compilation
+from supple.kernels.compile.unrolled import each, total, unrolled
+from supple.kernels.parallel.parallel_for import (
+    Whole,
+    do,
+    each_item,
+    each_shared_row,
+    range_of,
+    sum_up,
+    take_part,
+    writes,
 )
-from supple.kernels.pack import (
-    PackType,
-    all_lanes,
-    lane_sum,
-    lanes_of,
-    pack_like,
-    rounding,
-    select,
+from supple.kernels.parallel.runner import (
+    HOST,
+    Host,
+    Runner,
+    count_up,
+    keep_least,
+    keep_most,
+    mark_bits,
 )
-from supple.kernels.places import (
+from supple.kernels.parallel.thread_pool import (
+    counters_for,
+    default_threads,
+    finish_chunk,
+    run,
+    take_chunk,
+    wait_for_phase,
+)
+from supple.kernels.parallel.thread_team import (
+    Threads,
+    leave,
+    records,
+    records_at_once,
+    skip,
+    threads_for,
+)
+from supple.kernels.parallel.work_items import (
     copy_of,
     divide,
     lane_most,
@@ -73,18 +68,39 @@ from supple.kernels.places import (
     sum_shares,
     together,
 )
-from supple.kernels.running import HOST, Host, Runner, count_up, keep_least, keep_most, mark_bits
-from supple.kernels.sharing import Whole, each_shared_row, range_of, sum_up, writes
-from supple.kernels.team import Threads, leave, records, records_at_once, skip, threads_for
-from supple.kernels.threads import (
-    counters_for,
-    default_threads,
-    finish_chunk,
-    run,
-    take_chunk,
-    wait_for_phase,
+from supple.kernels.simd.blocks import (
+    add_blocks,
+    eight_at,
+    four_at,
+    pack_of_six,
+    pack_of_three,
+    put_vector,
+    six_numbers,
+    six_sum,
+    three_numbers,
+    three_sum,
+    vector_of_eight,
+    vector_of_four,
 )
-from supple.kernels.tuples import each, total, unrolled
+from supple.kernels.simd.cube_root import inverse_cube_root
+from supple.kernels.simd.load_store import RECORD, gather, load, scatter, store, stream
+from supple.kernels.simd.pack import (
+    PackType,
+    all_lanes,
+    lane_sum,
+    lanes_of,
+    pack_like,
+    rounding,
+    select,
+)
+from supple.kernels.simd.scalars import (
+    number_at,
+    numbers_at,
+    put_number,
+    put_numbers,
+    put_record,
+    record_at,
+)
 
 __all__ = [
     "HOST",

@@ -10,8 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels.access import WARP, Place
-from supple.kernels.team import enter, leave, proceed, records, records_at_once, skip
+from supple.kernels.parallel.thread_team import (
+    enter,
+    leave,
+    proceed,
+    records,
+    records_at_once,
+    skip,
+)
+from supple.kernels.simd.load_store import WARP, Place
 
 
 class LanePlace(Place):

@@ -10,12 +10,12 @@ solution = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 vectors stay in device memory.
 """
 
-from supple.linear.apart import solve_apart
-from supple.linear.assembly import Assembly
+from supple.linear.assembly.hessian import Assembly
+from supple.linear.components import Parts
 from supple.linear.enclosed import EnclosedSystem, Matrix, enclosed
-from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
-from supple.linear.parts import Parts
+from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
 from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
+from supple.linear.per_body import solve_apart
 
 __all__ = [
     "Assembly",

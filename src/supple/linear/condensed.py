@@ -19,8 +19,8 @@ import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix
 from scipy.sparse.linalg import splu
 
-from supple.contact.rigid import Hold, Response
-from supple.linear.assembly import Assembly
+from supple.collision.obstacles.rigid_body import Hold, Response
+from supple.linear.assembly.hessian import Assembly
 from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.problem import Problem
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import bsr_matrix
 
-from supple.linear.block_rows import Threes
-from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
+from supple.linear.block_matrix import Threes
+from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
-    from supple.linear.assembly import Assembly
+    from supple.linear.assembly.hessian import Assembly
 
 FLAT = 1e-14
 """p · Hp counts as negative below this part of r · Mr: rounding could have made it positive."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import bsr_matrix
 
-from supple.linear.block_rows import Threes
-from supple.linear.krylov import Coefficients, Found, iterate, measure_curvature, ritz_values
-from supple.linear.multilevel import Preconditioner, as_matrix, as_records
+from supple.linear.block_matrix import Threes
+from supple.linear.multilevel.hierarchy import Preconditioner, as_matrix, as_records
+from supple.linear.pcg_kernels import Coefficients, Found, iterate, measure_curvature, ritz_values
 
 WIDENINGS = 5
 """Number of attempts; after each one with an indefinite preconditioner, its spectral radii are increased."""

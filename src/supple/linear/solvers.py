@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
 from scipy.sparse.linalg import splu
 
-from supple.linear.assembly import Assembly
-from supple.linear.block_rows import Threes
+from supple.linear.assembly.hessian import Assembly
+from supple.linear.block_matrix import Threes
 from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.linear.enclosed import EnclosedSystem, gas_stiffness
-from supple.linear.multilevel import Multilevel, NotPositive, as_records
+from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, as_records
 from supple.linear.pcg import solve
 from supple.linear.stationary import dense_qr, gauss_seidel, stabilised_gradients
 

@@ -15,7 +15,7 @@ from supple.kernels import (
     range_of,
     writes,
 )
-from supple.linear.block_rows import Ones, Sixes, Threes, divided, summed, vector_at
+from supple.linear.block_matrix import Ones, Sixes, Threes, divided, summed, vector_at
 
 
 @physics

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from scipy.sparse import csr_array
 
-from supple.algebra.holding import free_part
+from supple.algebra.projector import free_part
 from supple.kernels import (
     chosen_by_type,
     do,
@@ -25,7 +25,7 @@ from supple.kernels import (
     record_at,
     strides,
 )
-from supple.linear.tiles import each_row
+from supple.kernels.parallel.tiles import each_row
 
 
 class Take(NamedTuple):

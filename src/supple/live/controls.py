@@ -1,16 +1,266 @@
-"""Settings controls of the page, connected to a session."""
+"""Settings controls of the page, connected to a session.
+
+Control groups of the page, each bound to part of the settings.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from supple.live.choices import MaterialFolder, SolverFolder, TimeFolder
-from supple.live.settings import Settings
+import numpy as np
+
+from supple.config.compute import PRECISIONS
+from supple.live.settings import (
+    Settings,
+    accelerations,
+    as_given,
+    changed_material,
+    chosen_acceleration,
+    make_solver,
+    options_text,
+    typed_number,
+)
 from supple.live.snapshot import Snapshot
 from supple.live.wind import WindFolder
-from supple.materials import MATERIALS, Material
+from supple.materials import MATERIALS, Material, Parameter, material_name
+from supple.materials.parameters import SHAPES
+from supple.solvers import SOLVERS, Solver
+
+KINDS = ("quasistatic", "dynamic")
+
+MOST_SWEEPS = 50
+"""Upper end of the slider for sweeps per update."""
+
+
+class NumberField:
+    """Text field for a number, such as 1e5.
+
+    Untouched fields return the exact value. Text that already represents the value is left unchanged.
+    """
+
+    def __init__(self, gui: Any, label: str, hint: str) -> None:
+        self._label = label
+        self._value, self._text = math.nan, ""
+        self.control = gui.add_text(label, "", hint=hint)
+
+    def show(self, value: float) -> None:
+        untouched = self.control.value == self._text and self._value == value
+        if not (untouched or _says(self.control.value, value)):
+            self.control.value = f"{value:.6g}"
+        self._value, self._text = value, self.control.value
+
+    def read(self) -> float:
+        text = self.control.value
+        return self._value if text == self._text else typed_number(text, self._label)
+
+
+class SolverChoice:
+    """Solver controls: method, acceleration and options."""
+
+    def __init__(self, gui: Any) -> None:
+        self.method = gui.add_dropdown("Solver", tuple(SOLVERS))
+        self.acceleration = gui.add_dropdown("Acceleration", accelerations(self.method.value))
+        self.options = gui.add_text(
+            "Options", "", hint="Further options, such as omega=1.5; `supple list solvers` names them all."
+        )
+
+    def show(self, solver: Solver) -> None:
+        self.method.value = solver.name
+        self.acceleration.options = accelerations(solver.name)
+        self.acceleration.value = chosen_acceleration(solver)
+        self.acceleration.disabled = len(self.acceleration.options) == 1
+        if not self._says(solver):
+            self.options.value = options_text(solver)
+
+    def _says(self, solver: Solver) -> bool:
+        """True if the entered text describes the given solver, in any notation."""
+        try:
+            return self._made() == solver
+        except ValueError:
+            return False
+
+    def _made(self) -> Solver:
+        return make_solver(self.method.value, self.acceleration.value, self.options.value)
+
+    def read(self, before: Solver) -> Solver:
+        """Solver from the controls; a different method starts with its default options."""
+        method = self.method.value
+        if method != before.name:
+            return SOLVERS[method]()
+        return self._made()
+
+
+class SolverFolder:
+    """Controls for solver, sweeps per update, precision, tolerance and a second solver."""
+
+    def __init__(self, gui: Any) -> None:
+        with gui.add_folder("Solver"):
+            self.first = SolverChoice(gui)
+            self.sweeps = gui.add_slider(
+                "Sweeps per update", 0, MOST_SWEEPS, 1, 0, hint="0 is what the scene and its solver say."
+            )
+            self.precision = gui.add_dropdown("Precision", PRECISIONS)
+            self._tolerance = NumberField(gui, "Rest below", "Imbalance at which the body rests; 0 is never.")
+        with gui.add_folder("Compare", expand_by_default=False):
+            self.compare = gui.add_checkbox("Second solver", False, hint="Shown beside the first.")
+            self.second = SolverChoice(gui)
+        self.clicked = [
+            self.first.method, self.first.acceleration, self.second.method, self.second.acceleration,
+            self.sweeps, self.precision, self.compare,
+        ]  # fmt: skip
+        self.typed = [self.first.options, self.second.options, self._tolerance.control]
+        self._beside: Solver = SOLVERS["xpbd"]()
+
+    def show(self, settings: Settings) -> None:
+        self.first.show(settings.solvers[0])
+        self.compare.value = len(settings.solvers) > 1
+        self._beside = settings.solvers[1] if self.compare.value else self._beside
+        self.second.show(self._beside)
+        sweeps = settings.sweeps or 0
+        self.sweeps.max = max(MOST_SWEEPS, sweeps)
+        self.sweeps.value, self.precision.value = sweeps, settings.precision
+        self._tolerance.show(settings.tolerance)
+
+    def read(self, before: Settings) -> Settings:
+        self._beside = self.second.read(self._beside)
+        solvers = (self.first.read(before.solvers[0]), *([self._beside] if self.compare.value else []))
+        return replace(
+            before,
+            solvers=solvers,
+            sweeps=self.sweeps.value or None,
+            precision=self.precision.value,
+            tolerance=self._tolerance.read(),
+        )
+
+
+class ParameterControl:
+    """Control of a material parameter: a slider for parameters with a usual range, else a text field."""
+
+    def __init__(self, gui: Any, parameter: Parameter) -> None:
+        self.parameter = parameter
+        self._shown: Any = None
+        hint = parameter.description
+        if parameter.slider is None:
+            self.control = gui.add_text(parameter.label, "", hint=hint)
+        else:
+            low, high = parameter.slider
+            step = 10 ** math.floor(math.log10((high - low) / 500))
+            first = parameter.example if parameter.default is None else parameter.default
+            low, high = min(low, first), max(high, first)
+            self.control = gui.add_slider(parameter.label, low, high, step, first, hint=hint)
+
+    def show(self, material: Material, given: dict[str, Any]) -> None:
+        self.control.visible = self.parameter in material.parameters
+        if not self.control.visible:
+            return
+        value = given[self.parameter.name]
+        if self.parameter.slider is not None:
+            mean, (low, high) = float(np.mean(value)), self.parameter.slider
+            self.control.min, self.control.max = min(low, mean), max(high, mean)
+            self.control.value = mean
+        elif not _says(self.control.value, value):
+            self.control.value = _say(value)
+        self._shown = self.control.value
+
+    def read(self) -> dict[str, Any]:
+        """Value entered since the last display, by name; empty if unchanged."""
+        if self.control.value == self._shown:
+            return {}
+        value = self.control.value
+        if self.parameter.kind != "scalar":
+            value = _numbers(value, self.parameter)
+        return {self.parameter.name: value}
+
+
+class MaterialFolder:
+    """Material controls for a selected body."""
+
+    def __init__(
+        self, gui: Any, bodies: list[str], materials: Mapping[str, type[Material]] = MATERIALS
+    ) -> None:
+        self._bodies = bodies
+        declared = dict.fromkeys(p for kind in materials.values() for p in kind.parameters)
+        with gui.add_folder("Material"):
+            self.body = gui.add_dropdown("Body", tuple(bodies), visible=len(bodies) > 1)
+            self.name = gui.add_dropdown("Material", tuple(materials))
+            self._parameters = [ParameterControl(gui, parameter) for parameter in declared]
+        slides = [p.control for p in self._parameters if p.parameter.slider is not None]
+        self.clicked = [self.name, *slides]
+        self.typed = [p.control for p in self._parameters if p.parameter.slider is None]
+
+    @property
+    def number(self) -> int:
+        return self._bodies.index(self.body.value)
+
+    def show(self, settings: Settings) -> None:
+        material = settings.materials[self.number]
+        name = material_name(material)
+        if name not in self.name.options:  # prestrained or user-defined material
+            self.name.options = (*self.name.options, name)
+        self.name.value = name
+        given = as_given(material)
+        for control in self._parameters:
+            control.show(material, given)
+
+    def read(self, before: Settings) -> Settings:
+        material = before.materials[self.number]
+        shown = [control for control in self._parameters if control.parameter in material.parameters]
+        typed = {name: value for control in shown for name, value in control.read().items()}
+        if not typed and self.name.value == material_name(material):
+            return before
+        materials = list(before.materials)
+        materials[self.number] = changed_material(material, self.name.value, typed)
+        return replace(before, materials=tuple(materials))
+
+
+def _numbers(text: str, parameter: Parameter) -> Any:
+    """Parse the components of a direction or tensor."""
+    words = text.replace(",", " ").split()
+    values = [typed_number(word, parameter.description) for word in words]
+    shape = SHAPES[parameter.kind]
+    if len(values) != math.prod(shape):
+        raise ValueError(f"{parameter.description} is {math.prod(shape)} numbers, got {text!r}")
+    return np.reshape(values, shape)
+
+
+class TimeFolder:
+    """Controls of inertia and time step."""
+
+    def __init__(self, gui: Any) -> None:
+        with gui.add_folder("Time"):
+            self.kind = gui.add_dropdown("Kind", KINDS, hint="Equilibria, or steps of a motion.")
+            self._dt = NumberField(gui, "Time step [s]", "From update to update.")
+        self.clicked, self.typed = [self.kind], [self._dt.control]
+
+    def show(self, settings: Settings) -> None:
+        self.kind.value = KINDS[0 if settings.quasistatic else 1]
+        self._dt.show(settings.dt)
+
+    def read(self, before: Settings) -> Settings:
+        return replace(before, quasistatic=self.kind.value == KINDS[0], dt=self._dt.read())
+
+
+def _says(text: str, value: Any) -> bool:
+    """True if a text represents a number, in any notation."""
+    try:
+        return bool(np.all(float(text) == value))
+    except ValueError:
+        return False
+
+
+def _say(values: Any) -> str:
+    """Number, value range, or direction and tensor components as text."""
+    if isinstance(values, tuple) or np.shape(values) == (3, 3):
+        return ", ".join(f"{value:.6g}" for value in np.ravel(values))
+    if np.ndim(values) > 1:
+        return "by element"
+    low, high = float(np.min(values)), float(np.max(values))
+    return f"{low:.16g}" if low == high else f"{low:.3g} to {high:.3g}"
+
 
 Folder = SolverFolder | MaterialFolder | TimeFolder | WindFolder
 

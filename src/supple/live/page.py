@@ -1,4 +1,9 @@
-"""Web page of a session, served by viser."""
+"""Web page of a session, served by viser.
+
+Numerical controls of pin sets.
+
+Text and figures of the page.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +12,155 @@ import threading
 import time
 from contextlib import redirect_stdout
 from functools import partial
+from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from supple.live.controls import Controls
-from supple.live.door import guarded
-from supple.live.hands import Grabbing, ObstacleHandles, PinHandles
-from supple.live.panel import legend, status
-from supple.live.pinning import PinFolder
-from supple.live.plot import ResidualPlot
-from supple.live.saving import save_pictures, save_scene
+from supple.live.gltf_surface import Scale
+from supple.live.handles import Grabbing, ObstacleHandles, PinHandles
+from supple.live.pins import Placement
+from supple.live.residual_plot import ResidualPlot
+from supple.live.save import save_pictures, save_scene
+from supple.live.server import Visitors, guarded, visitors
 from supple.live.session import Session
 from supple.live.settings import Settings, materials_for
-from supple.live.snapshot import Notice, Snapshot
-from supple.live.stage import PLAIN, Stage
-from supple.live.visitors import Visitors, visitors
+from supple.live.snapshot import Handle, Notice, Shape, Snapshot, placed_handle
+from supple.live.viewport import PLAIN, Stage
 from supple.view.fields import FIELDS
 from supple.view.style import DARK, LIGHT, Theme
+
+
+class PinFolder:
+    """Position, rotation and stretch of a pin set as numbers."""
+
+    def __init__(self, gui: Any, session: Session) -> None:
+        self._session = session
+        self._ordered = 0
+        names = tuple(handle.name for handle in session.snapshot.handles)
+        with gui.add_folder("Pins", expand_by_default=bool(names), visible=bool(names)):
+            self.handles = gui.add_checkbox("Show handles", True)
+            self._set = gui.add_dropdown("Pin set", names or ("none",), visible=len(names) > 1)
+            self._place = gui.add_vector3("Middle [m]", (0.0, 0.0, 0.0), step=0.001)
+            self._turn = gui.add_vector3(
+                "Turn [°]", (0.0, 0.0, 0.0), step=0.1, hint="About x, then y, then z."
+            )
+            self._stretch = [gui.add_slider(f"Stretch {axis}", 0.2, 3.0, 0.01, 1.0) for axis in "xyz"]
+        self._names = names
+        if names:
+            self._show(session.snapshot.handles[0])
+        self._set.on_update(lambda _: self._show(session.snapshot.handles[self._number]))
+        for control in (self._place, self._turn, *self._stretch):
+            control.on_update(self._moved)
+
+    @property
+    def _number(self) -> int:
+        return self._names.index(self._set.value)
+
+    async def _moved(self, event: Any) -> None:  # async callbacks run immediately and in order
+        if event.client is None:
+            return
+        turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
+        stretch = np.array([slider.value for slider in self._stretch])
+        placement = Placement(np.array(self._place.value), turn, stretch)
+        self._shown = placed_handle(self._set.value, placement)
+        self._ordered = self._session.place(self._number, placement)
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Show the current placement unless already displayed or commands are pending."""
+        if not self._names or snapshot.obeyed < self._ordered:
+            return
+        handle = snapshot.handles[self._number]
+        if not handle.same_as(self._shown):
+            self._show(handle)
+
+    def _show(self, handle: Handle) -> None:
+        self._shown = handle
+        turn = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_euler("xyz", degrees=True)
+        self._place.value = tuple(np.round(handle.position, 4).tolist())
+        self._turn.value = tuple(np.round(turn, 2).tolist())
+        for slider, factor in zip(self._stretch, handle.stretch, strict=True):
+            slider.value = float(factor)
+
+
+DOTS = {True: "#2a9d6f", False: "#8a9099"}
+"""Colors of the playing and paused states."""
+
+REAL_TIME = 0.8
+"""Simulated seconds per second above which a motion counts as real time."""
+
+SLOW = 5.0
+"""Updates per second below which the page shows the time per step."""
+
+NOTICES = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
+
+
+def status(snapshot: Snapshot, notice: Notice | None) -> str:
+    """Status HTML: session state, solver figures and last notice."""
+    rate = f" · {snapshot.updates_per_second:.0f} per second" if snapshot.updates_per_second else ""
+    dot = f'<span style="color:{DOTS[snapshot.playing]}">●</span>'
+    lines = [
+        f"<b>{dot} {escape(snapshot.status)}</b>",
+        f"<span style='opacity:.7'>t = {snapshot.time:.3g} s · {snapshot.updates:,} updates{rate}</span>",
+        *_slowness(snapshot),
+        *map(_figures, snapshot.shapes),
+    ]
+    if notice is not None:
+        lines.append(
+            f'<div role="alert" style="margin-top:.4em;padding:.35em .6em;border-left:3px solid '
+            f'{NOTICES[notice.kind]};background:{NOTICES[notice.kind]}1c">{escape(notice.text)}</div>'
+        )
+    return _padded("<br>".join(lines))
+
+
+def _figures(shape: Shape) -> str:
+    name = f"<b>{escape(shape.label)}</b>"
+    if not np.isfinite(shape.imbalance):
+        return f"{name} · not started"
+    figures = (
+        f"{name} · imbalance {shape.imbalance:.1e} · residual {shape.residual:.1e} N · "
+        f"{shape.iterations:,} iterations"
+    )
+    return "<br>".join(
+        [figures, *(f"<span style='opacity:.7'>{escape(note)}</span>" for note in shape.notes)]
+    )
+
+
+def _slowness(snapshot: Snapshot) -> list[str]:
+    """Line about a motion slower than real time; steps are never skipped."""
+    settings, rate = snapshot.settings, snapshot.updates_per_second
+    shown = rate * settings.dt
+    if settings.quasistatic or not rate or shown > REAL_TIME:
+        return []
+    line = f"{1 / shown:.2g} times slower than real time"
+    if rate < SLOW:
+        line += f": a step takes {1 / rate:.2g} s. Fewer sweeps per update are faster, and change the motion."
+    return [f"<span style='opacity:.7'>{line}</span>"]
+
+
+def legend(scale: Scale | None) -> str:
+    """HTML of the color bar; empty without a field."""
+    if scale is None or scale.limits is None:
+        return ""
+    label, colours = escape(scale.field.label), ", ".join(scale.field.colours)
+    if scale.field.separate:
+        return _padded(f"<span style='opacity:.7'>{label}</span>")
+    low, high = scale.limits
+    return _padded(
+        f"<span style='opacity:.7'>{label}</span>"
+        f"<div style='height:.7em;border-radius:.2em;background:linear-gradient(to right, {colours})'></div>"
+        f"<div style='display:flex;justify-content:space-between'><span>{low:.3g}</span>"
+        f"<span>{high:.3g}</span></div>"
+    )
+
+
+def _padded(content: str) -> str:
+    return f"<div style='padding:.2em .8em .5em;font-size:.8em;line-height:1.5'>{content}</div>"
+
 
 log = logging.getLogger("supple")
 

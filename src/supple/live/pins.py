@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from supple.holding import Holding, Part
+from supple.model.dirichlet import Holding, Part
 from supple.scene import Scene
 from supple.scene.build import part_of
-from supple.scene.pins import Pin
+from supple.scene.constraints.pins import Pin
 
 
 @dataclass(frozen=True, eq=False)

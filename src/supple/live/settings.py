@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from supple.asking import method_of, resolved_stop
-from supple.compute import Compute
+from supple.api.solver_syntax import parse_solver
+from supple.config.compute import Compute
+from supple.config.stop import DEFAULT_TOLERANCE, Stop
 from supple.materials import (
     MATERIALS,
     MEMBRANES,
@@ -17,12 +18,11 @@ from supple.materials import (
     material_name,
     membrane_materials,
 )
-from supple.pace import Pace, make_pace
 from supple.scene import Scene, SceneFile
-from supple.solver_text import parse_solver
+from supple.solve.options import method_of, resolved_stop
+from supple.solve.step_schedule import Pace, make_pace
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
-from supple.stop import DEFAULT_TOLERANCE, Stop
 
 Velocity = tuple[float, float, float]
 """Velocity [m/s]."""

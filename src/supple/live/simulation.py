@@ -1,6 +1,8 @@
 """Interactive simulation: a scene solved update by update while settings, pins and grabs change.
 
 This module does not use threads.
+
+Obstacles of a live scene with interactive offsets.
 """
 
 from __future__ import annotations
@@ -12,15 +14,46 @@ from typing import Any
 
 import numpy as np
 
-from supple.live.carrying import Carried
-from supple.live.moments import LOST, Moment, is_sound, spread
+from supple.collision import Obstacles
+from supple.live.checkpoints import LOST, Moment, is_sound, spread
 from supple.live.pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings, steps_of, sweeps_to_balance
-from supple.live.track import AbandonedError, DivergedError, Track
+from supple.live.solver_track import AbandonedError, DivergedError, Track
 from supple.live.wind import Winds
-from supple.model import Model
+from supple.model.model import Model
 from supple.scene import Scene, SceneError, SceneFile, build_model
-from supple.scene.contact import contact_of
+from supple.scene.contact_settings import contact_of
+from supple.scene.shapes.obstacle_motion import obstacles_of
+
+
+class Carried:
+    """Obstacles of a scene, displaced from their prescribed motions by hand.
+
+    Attributes:
+        names: Names of the obstacles.
+        offsets: (o, 3) offset of each obstacle [m].
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._own = obstacles_of(scene)
+        self.names = () if self._own is None else self._own.names
+        self.reset()
+
+    def reset(self) -> None:
+        self.offsets = np.zeros((len(self.names), 3))
+
+    def poses(self, time: float) -> np.ndarray:
+        """Frames (r, 12) of all shapes at a time [s], including offsets."""
+        if self._own is None:
+            return np.empty((0, 12))
+        frames = self._own.poses(time).copy()
+        frames[:, 9:] += self.offsets[self._own.obstacle]
+        return frames
+
+    def of(self, obstacles: Obstacles | None) -> Obstacles | None:
+        """Copy of obstacles with displaced poses."""
+        return None if obstacles is None else replace(obstacles, poses=self.poses)
+
 
 ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 

@@ -9,9 +9,9 @@ import numpy as np
 from supple.live.pins import PinSet, Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
-from supple.live.track import Track
-from supple.model import Model, Step
-from supple.report import Report
+from supple.live.solver_track import Track
+from supple.model.model import Model, Step
+from supple.solve.report import Report
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,11 @@
 """Hyperelastic materials: energy densities ψ(F) of the deformation gradient F, one module per law."""
 
-from supple.checks import shown
 from supple.materials.arruda_boyce import ArrudaBoyce
-from supple.materials.checking import findings
-from supple.materials.confinement import confinement
 from supple.materials.corotated import Corotated
-from supple.materials.evolving import by_element, evolving
 from supple.materials.fung import Fung
 from supple.materials.gent import Gent
 from supple.materials.hencky import Hencky
+from supple.materials.history import by_element, evolving
 from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.linear_elastic import LinearElastic
@@ -28,7 +25,7 @@ from supple.materials.material import (
     traction,
     vertex_response,
 )
-from supple.materials.measured import MEASURED, measured, measured_density
+from supple.materials.material_checks import findings
 from supple.materials.mooney_rivlin import MooneyRivlin
 from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
@@ -42,13 +39,16 @@ from supple.materials.plane_stress import (
 )
 from supple.materials.plastic_hencky import PlasticHencky
 from supple.materials.plastic_stvk import PlasticStVK
-from supple.materials.resting import Grown, Resting, grown
+from supple.materials.presets import MEASURED, measured, measured_density
+from supple.materials.rest_deformation import Grown, Resting, grown
+from supple.materials.safe_step import confinement
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 from supple.materials.transverse_stvk import TransverseStVK
 from supple.materials.viscous import ViscousBranch
 from supple.materials.woven_stvk import WovenStVK
 from supple.materials.yeoh import Yeoh
+from supple.support.arguments import shown
 
 MATERIALS: dict[str, type[Material]] = {
     "corotated": Corotated,

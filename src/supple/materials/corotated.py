@@ -3,22 +3,11 @@
 import math
 
 from supple.algebra.isotropic import Cubic
-from supple.algebra.matrix3 import (
-    cofactor,
-    cofactor_differential,
-    combine,
-    contract,
-    det,
-    scaled,
-)
+from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scaled
 from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
 from supple.kernels import rounding, select
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import (
-    constraint_pair,
-    psi,
-    stress_differential,
-)
+from supple.materials.material import constraint_pair, psi, stress_differential
 
 
 class Corotated(Isotropic):

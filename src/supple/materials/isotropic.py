@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from supple.algebra.isotropic import matrix_of, times
-from supple.checks import LARGEST, shown
 from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
 from supple.materials.parameters import Parameter
+from supple.support.arguments import LARGEST, shown
 
 YOUNG = Parameter("young", "Young's modulus", "Pa", "E", above=0, example=1e5)
 

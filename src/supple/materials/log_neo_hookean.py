@@ -12,14 +12,9 @@ from supple.algebra.matrix3 import (
     dot,
     matvec,
 )
-from supple.materials.confinement import confinement
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import (
-    bound_coefficients,
-    psi,
-    step_limit,
-    stress_differential,
-)
+from supple.materials.material import bound_coefficients, psi, step_limit, stress_differential
+from supple.materials.safe_step import confinement
 
 
 class LogNeoHookean(Isotropic):

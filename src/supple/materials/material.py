@@ -99,7 +99,7 @@ class Material(tuple):
         arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
         cls.__signature__ = Signature([p.argument for p in arguments])  # type: ignore[attr-defined]
         if "psi" in vars(cls):
-            from supple.materials.deriving import derive
+            from supple.materials.from_psi import derive
 
             derive(cls)
         name_apart(cls)
@@ -107,7 +107,7 @@ class Material(tuple):
     def __new__(cls, **given: Any) -> Self:
         made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
         if cls.__module__.split(".")[0] != "supple":
-            from supple.materials.checking import findings
+            from supple.materials.material_checks import findings
 
             for sentence in findings(made):
                 warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)

@@ -3,21 +3,9 @@
 import math
 
 from supple.algebra.isotropic import Quadratic
-from supple.algebra.matrix3 import (
-    cofactor,
-    cofactor_differential,
-    combine,
-    contract,
-    det,
-    scaled,
-)
+from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scaled
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import (
-    bound_coefficients,
-    constraint_pair,
-    psi,
-    stress_differential,
-)
+from supple.materials.material import bound_coefficients, constraint_pair, psi, stress_differential
 
 
 class NeoHookean(Isotropic):

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from supple.algebra.matrix3 import cross, dot, matvec
-from supple.checks import SMALLEST
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
 from supple.materials.volumetric import modulus
+from supple.support.arguments import SMALLEST
 
 
 def _ratio(pair: str) -> Parameter:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NewType
 
 import numpy as np
 
-from supple.checks import LARGEST, SMALLEST, closest, floats, shown
+from supple.support.arguments import LARGEST, SMALLEST, closest, floats, shown
 
 SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor": (3, 3), "symmetric": (3, 3)}
 """Input shape of each kind for a uniform value; values per element have an additional leading axis."""

@@ -10,7 +10,7 @@ import numpy as np
 from supple.materials.isotropic import LAM, MU, POISSON, YOUNG, Isotropic
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
-from supple.materials.resting import Resting, inverse, know_what_the_base_knows, shrinking
+from supple.materials.rest_deformation import Resting, inverse, know_what_the_base_knows, shrinking
 
 YIELD = Parameter(
     "yield_stress", "von Mises stress from which it flows", "Pa", "σ_y", above=0, example=5e3,

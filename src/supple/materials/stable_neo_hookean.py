@@ -3,20 +3,10 @@
 import math
 
 from supple.algebra.isotropic import Quadratic
-from supple.algebra.matrix3 import (
-    cofactor,
-    cofactor_differential,
-    combine,
-    contract,
-    det,
-)
+from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det
 from supple.kernels import physics
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import (
-    bound_coefficients,
-    psi,
-    stress_differential,
-)
+from supple.materials.material import bound_coefficients, psi, stress_differential
 
 
 class StableNeoHookean(Isotropic):

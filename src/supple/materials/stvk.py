@@ -18,12 +18,7 @@ from supple.algebra.matrix3 import (
 )
 from supple.kernels import physics
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import (
-    bound_coefficients,
-    hessian_bound,
-    psi,
-    stress_differential,
-)
+from supple.materials.material import bound_coefficients, hessian_bound, psi, stress_differential
 from supple.materials.parameters import SIX
 
 

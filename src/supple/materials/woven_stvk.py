@@ -19,7 +19,6 @@ from supple.algebra.matrix3 import (
     sub,
     transpose,
 )
-from supple.checks import shown
 from supple.kernels import physics
 from supple.materials.material import (
     Material,
@@ -32,6 +31,7 @@ from supple.materials.material import (
 )
 from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
+from supple.support.arguments import shown
 
 SYMMETRY = 1e-3
 """Largest relative asymmetry of given Poisson's ratios, an allowance for rounding of measured values."""

@@ -1,17 +1,16 @@
 """Rest geometry: tetrahedral and triangle meshes, generators of simple shapes, mesh files."""
 
 from supple.meshes.checks import MeshError
-from supple.meshes.fibres import fibres_between
-from supple.meshes.files import load_mesh, save_mesh
-from supple.meshes.filling import tetrahedralise
-from supple.meshes.generators import ball, bar, block, torus
+from supple.meshes.fibers import fibres_between
+from supple.meshes.files.load_save import load_mesh, save_mesh
+from supple.meshes.files.surface_files import load_surface
+from supple.meshes.generators.sheets import disc, pillow, sheet, sphere, tube
+from supple.meshes.generators.solids import ball, bar, block, torus
+from supple.meshes.generators.tetrahedralize import tetrahedralise
+from supple.meshes.merge import merge_meshes, select_tets, weld
 from supple.meshes.mesh import Mesh
-from supple.meshes.parts import merge_meshes, select_tets
-from supple.meshes.sheets import disc, pillow, sheet, sphere, tube
-from supple.meshes.surfaces import load_surface
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
-from supple.meshes.welding import weld
 
 __all__ = [
     "Mesh",

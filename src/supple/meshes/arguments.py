@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, floats, shown
 from supple.meshes.checks import MeshError
+from supple.support.arguments import LONGEST, floats, shown
 
 
 def three(name: str, values: ArrayLike) -> np.ndarray:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, SHORTEST
 from supple.meshes.measures import squared_edges, volumes
+from supple.support.arguments import LONGEST, SHORTEST
 
 FLAT = 1e-14
 """Ratio |V|/ℓ³, with longest edge ℓ, below which a tet counts as flat: rounding decides the sign of its

@@ -1,21 +1,82 @@
-"""Base class of meshes: volumes or areas, masses, surface, components, quality and data."""
+"""Base class of meshes: volumes or areas, masses, surface, components, quality and data.
+
+Base class of objects that can be translated, rotated and scaled.
+
+Immutable base class of meshes.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.transform import Rotation
 
-from supple.checks import floats, shown, whole_number
-from supple.meshes.data import Data, field_of
+from supple.meshes.arguments import scaling, three
+from supple.meshes.checks import MeshError
+from supple.meshes.files.mesh_data import Data, field_of
 from supple.meshes.measures import measures, qualities
-from supple.meshes.movable import Movable
+from supple.support.arguments import floats, one_number, shown, whole_number
+
+
+class Constant:
+    """Base class of immutable objects with lazily computed properties.
+
+    Attributes with a leading underscore are input; their arrays, including those in dictionaries, are
+    read-only. All other attributes are computed from them. Only the input is pickled and copied.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():
+            for array in value.values() if isinstance(value, dict) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
+        self.__dict__.update(state)
+
+
+class Movable(Constant, ABC):
+    """Immutable object; every transformation returns a new one."""
+
+    @abstractmethod
+    def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> Self:
+        """Apply x → A x + b.
+
+        Args:
+            matrix: A, (3, 3).
+            offset: b, (3,) [m].
+        """
+
+    def translated(self, offset: ArrayLike) -> Self:
+        """Translate by an offset (3,) [m]."""
+        return self.transformed(np.eye(3), offset)
+
+    def scaled(self, factor: ArrayLike) -> Self:
+        """Scale about the origin by one factor, or one factor per axis."""
+        return self.transformed(scaling(factor))
+
+    def rotated(self, axis: ArrayLike, angle: float, centre: ArrayLike = (0, 0, 0)) -> Self:
+        """Rotate about an axis, counter-clockwise seen from its tip.
+
+        Args:
+            axis: Direction of the axis, (3,).
+            angle: Angle [rad].
+            centre: Point on the axis, (3,) [m].
+        """
+        direction, c = three("axis", axis), three("centre", centre)
+        angle = one_number("angle", angle)
+        if not direction.any():
+            raise MeshError("axis must not be zero.")
+        R = Rotation.from_rotvec(angle * direction / np.linalg.norm(direction)).as_matrix()
+        return self.transformed(R, c - R @ c)
 
 
 class Mesh(Movable):

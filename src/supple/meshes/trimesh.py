@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.algebra.triangle_frames import flattened, pattern_frames
 from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import MeshError, checked_surface, checked_uv, say_size
-from supple.meshes.data import Given, checked_data, turned
+from supple.meshes.files.mesh_data import Given, checked_data, turned
 from supple.meshes.measures import area_vectors
 from supple.meshes.mesh import Mesh, frozen
-from supple.terms.frames import flattened, pattern_frames
 
 
 class TriMesh(Mesh):

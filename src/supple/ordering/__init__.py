@@ -1,22 +1,23 @@
 """Orderings for parallel updates: colors, clusters and batches of vertices and elements."""
 
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
-from supple.ordering.carrying import NEARLY_LARGEST, Carrying, Equations, carrying, equations
-from supple.ordering.changing import ChangingBatches, changes
-from supple.ordering.changing_elements import ChangingElements
 from supple.ordering.clustering import cluster_elements
-from supple.ordering.colouring import colour_vertices, incidence, sort_corners
-from supple.ordering.colours import (
+from supple.ordering.coloring import (
     Colours,
     ListedColours,
     colour_bounds,
     colour_count,
+    colour_vertices,
     each_colour,
+    incidence,
+    sort_corners,
     widest_colour,
 )
-from supple.ordering.elements import ElementBatches, batch_coloured_elements, colour_elements
-from supple.ordering.links import Links, batch_links
-from supple.ordering.rows import row_arrays
+from supple.ordering.dynamic_batches import ChangingBatches, ChangingElements, changes
+from supple.ordering.element_batches import ElementBatches, batch_coloured_elements, colour_elements
+from supple.ordering.row_trees import row_arrays
+from supple.ordering.tie_elimination import NEARLY_LARGEST, Carrying, Equations, carrying, equations
+from supple.ordering.tied_groups import Links, batch_links
 
 __all__ = [
     "NEARLY_LARGEST",

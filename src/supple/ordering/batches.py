@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.kernels import lanes_of
-from supple.ordering.colouring import colour_vertices, incidence
+from supple.ordering.coloring import colour_vertices, incidence
 from supple.terms import Elements, Term, Visits
 
 

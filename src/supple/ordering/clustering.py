@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from supple.kernels import kernel, maker
-from supple.ordering.colouring import incidence
+from supple.ordering.coloring import incidence
 
 
 @maker

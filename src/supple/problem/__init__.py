@@ -1,13 +1,13 @@
 """Discrete potential of one step: constant arrays, states, loads, and the device that runs the kernels."""
 
-from supple.problem.balance import Balance, Balances
+from supple.contact.dynamic_terms import Follower
 from supple.problem.device import Cpu, Device
-from supple.problem.evaluation import net_force, sum_forces
-from supple.problem.following import Follower
+from supple.problem.diagnostics import norm
+from supple.problem.force_kernels import net_force, sum_forces
 from supple.problem.loads import padded
-from supple.problem.measures import norm
 from supple.problem.problem import Problem, check_precision
-from supple.problem.records import begin_step
+from supple.problem.residual import Balance, Balances
+from supple.problem.vertex_kernels import begin_step
 
 __all__ = [
     "Balance",

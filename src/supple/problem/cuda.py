@@ -8,7 +8,6 @@ from typing import Any, final
 
 import numpy as np
 
-from supple.kernels.access import WARP
 from supple.kernels.cuda import (
     FAT,
     WIDE,
@@ -19,9 +18,10 @@ from supple.kernels.cuda import (
     require_device,
     synchronise,
 )
-from supple.kernels.device import same
+from supple.kernels.devices import same
+from supple.kernels.simd.load_store import WARP
 from supple.problem.device import counts_of
-from supple.problem.records import Clear, Put, Steps, on_records
+from supple.problem.vertex_kernels import Clear, Put, Steps, on_records
 
 SMALL = 48_000
 """Number of vertices below which all work items of a color run concurrently."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from supple.kernels import RECORD, Host, default_threads, lanes_of
-from supple.problem.records import ONCE, Clear, on_records
+from supple.problem.vertex_kernels import ONCE, Clear, on_records
 
 MIN_BATCHES_PER_THREAD = 16
 """Batches per color and thread below which synchronization costs more than a further thread gains."""

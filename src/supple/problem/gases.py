@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.model import with_term
-from supple.problem.measures import stiffness_of
+from supple.model.model import with_term
+from supple.problem.diagnostics import stiffness_of
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem

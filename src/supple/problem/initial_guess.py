@@ -19,9 +19,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from supple.contact.shapes import distances_to
+from supple.collision.obstacles.signed_distance import distances_to
 from supple.kernels import RECORD
-from supple.problem.records import Displace
+from supple.problem.vertex_kernels import Displace
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem

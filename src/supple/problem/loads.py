@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import kernel
-from supple.model import Model
+from supple.model.model import Model
 from supple.ordering import VertexBatches
-from supple.ordering.moving import put_lanes
+from supple.ordering.batch_moves import put_lanes
+from supple.problem.constrained_dofs import HeldRows, batch_normals, normals_of
 from supple.problem.device import Device, for_all_copies
-from supple.problem.evaluation import VertexRows
-from supple.problem.held import HeldRows, batch_normals, normals_of
+from supple.problem.force_kernels import VertexRows
 
 NO_INERTIA = 1e-30
 """Inertia of lanes without a vertex [N/m]; makes their steps zero."""

@@ -13,22 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from supple.model import Conditions, Model
-from supple.problem.balance import Balance
-from supple.problem.contacts import Contacts
+from supple.contact.dynamic_terms import Following
+from supple.contact.obstacle_contact import Contacts
+from supple.contact.trust_region import Room
+from supple.model.model import Conditions, Model
+from supple.model.state import State
 from supple.problem.device import Cpu, Device
-from supple.problem.following import Following
+from supple.problem.diagnostics import Measures
 from supple.problem.gases import Gases
+from supple.problem.history import Remembered
 from supple.problem.initial_guess import predict_fall
-from supple.problem.layout import Layout
+from supple.problem.layout import Layout, refresh, take_stencils
 from supple.problem.loads import Loads, alike
-from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
-from supple.problem.measures import Measures
-from supple.problem.refresh import refresh, take_stencils
-from supple.problem.remembered import Remembered
-from supple.problem.room import Room
+from supple.problem.material_update import (
+    change_materials,
+    materials_of,
+    still_of_use,
+    with_materials,
+)
+from supple.problem.residual import Balance
 from supple.problem.states import States, slow_down
-from supple.state import State
 from supple.terms import Term, same_kind
 
 

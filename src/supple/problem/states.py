@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import RECORD, kernel
-from supple.model import Conditions, Model
+from supple.model.model import Conditions, Model
+from supple.model.state import State
+from supple.problem.constrained_dofs import normal_records
 from supple.problem.device import Device
-from supple.problem.held import normal_records
-from supple.problem.records import Coast, Put, Settle
-from supple.problem.remembered import Remembered
-from supple.state import State
+from supple.problem.history import Remembered
+from supple.problem.vertex_kernels import Coast, Put, Settle
 
 
 class States:

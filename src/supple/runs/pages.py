@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from supple.io import ResultsError
-from supple.report import History
-from supple.runs import comparison_pictures
-from supple.runs.comparison_account import read_comparison, trial_of
-from supple.runs.comparison_text import COLUMNS, setting
+from supple.runs import comparison as comparison_pictures
+from supple.runs.comparison import COLUMNS, read_comparison, setting, trial_of
 from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appearance
 from supple.runs.saved import SCENE, SavedRun, open_run
 from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
+from supple.solve.report import History
+from supple.support.text import counted, say_cells, say_seconds
 from supple.view import comparison_plot, frames_plot, history_plot
 from supple.view.page import Figure, Page, Table, drawn, film_uri, page_file, picture_uri
 from supple.view.style import THEMES, Theme
-from supple.words import counted, say_cells, say_seconds
 
 PLOT_SIZE = (1200, 780)
 NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --history`."

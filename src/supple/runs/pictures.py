@@ -9,10 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from supple.io.replacing import replacing
-from supple.report import History
+from supple.io.replace_file import replacing
 from supple.runs.saved import SavedRun
 from supple.scene import SceneFile
+from supple.solve.report import History
 from supple.view import film, history_plot, picture, shared_view
 from supple.view.camera import Angles, check_angles, parse_camera
 from supple.view.fields import NO_LAST_STEP, field_named

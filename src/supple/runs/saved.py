@@ -12,24 +12,24 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from supple.contact import Obstacles
-from supple.contact.rigid import KnownPoses
-from supple.evaluating import evaluation_of
-from supple.evaluation import Evaluation, Fields
-from supple.integrating import RULES, Rule
+from supple.api.simulate import Frame
+from supple.collision import Obstacles
+from supple.collision.obstacles.rigid_body import KnownPoses
+from supple.contact.dynamic_terms import standing_at
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.checksums import start_checksums
-from supple.io.replacing import replacing
-from supple.model import Model, Step, coasted
-from supple.problem.remembered import RIGID
-from supple.runs.account import fingerprint, report_of, restore_infinities, set_totals
+from supple.io.replace_file import replacing
+from supple.model.model import Model, Step, coasted
+from supple.postprocess.evaluate import evaluation_of
+from supple.postprocess.evaluation import Evaluation, Fields
+from supple.problem.history import RIGID
+from supple.runs.manifest import fingerprint, report_of, restore_infinities, set_totals
 from supple.runs.text import solver_name
 from supple.scene import SceneError, SceneFile, build_model, load_scene
-from supple.scene.obstacles import obstacles_of
-from supple.simulate import Frame
-from supple.standing import standing_at
+from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.solve.integrators import RULES, Rule
+from supple.support.text import counted
 from supple.view.picture import Shape
-from supple.words import counted
 
 log = logging.getLogger("supple")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from supple.report import Outcome
-from supple.words import counted
+from supple.solve.report import Outcome
+from supple.support.text import counted
 
 
 def solver_name(account: dict[str, Any]) -> str:

@@ -3,17 +3,17 @@
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
-from supple.scene.contact import Contact, Rub
+from supple.scene.constraints.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
+from supple.scene.contact_settings import Contact, Rub
 from supple.scene.errors import SceneError, SceneFileError
-from supple.scene.files import SceneFile, load_scene
-from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
-from supple.scene.obstacles import Obstacle
-from supple.scene.ramps import Ramp
+from supple.scene.files.loader import SceneFile, load_scene
+from supple.scene.files.schema import scene_schema
+from supple.scene.loads.ramps import Ramp
 from supple.scene.regions import Region
 from supple.scene.scene import Scene
-from supple.scene.schema import scene_schema
-from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
-from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
+from supple.scene.shapes.obstacle_motion import Obstacle
+from supple.scene.shapes.primitives import Box, Capsule, Cylinder, Plane, Sphere
+from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 from supple.scene.viscosity import KelvinVoigt, Maxwell, Rayleigh
 

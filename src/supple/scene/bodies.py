@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.compute import PRECISIONS
-from supple.embedding import Embedding, Part
+from supple.config.compute import PRECISIONS
 from supple.meshes import Mesh
-from supple.scene.checks import Vector, shown
+from supple.meshes.skinning import Embedding, Part
+from supple.scene.arguments import Vector, shown
 from supple.scene.errors import SceneError
 from supple.scene.regions import Portion, Region, densities, portions_of, region_named
 from supple.scene.viscosity import Viscosity

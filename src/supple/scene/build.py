@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.checks import LONGEST, flag, floats
-from supple.holding import Holding, Part
-from supple.model import Gravity, Model
+from supple.model.dirichlet import Holding, Part
+from supple.model.model import Gravity, Model
 from supple.scene.bodies import Body
-from supple.scene.contact import check_contact, contact_of, with_contact
+from supple.scene.constraints.motions import Motion
+from supple.scene.constraints.pins import Pin
+from supple.scene.constraints.rigid_support import Support
+from supple.scene.constraints.springs import spring_terms
+from supple.scene.contact_settings import check_contact, contact_of, with_contact
 from supple.scene.errors import SceneError
-from supple.scene.loads import refuse_still, volume_forces
-from supple.scene.motions import Motion
-from supple.scene.obstacles import obstacles_of, refuse_inside, refuse_resting
-from supple.scene.pins import Pin
-from supple.scene.ramps import Fraction, Ramp
+from supple.scene.loads.forces import refuse_still, volume_forces
+from supple.scene.loads.ramps import Fraction, Ramp
+from supple.scene.loads.time_varying import (
+    VaryingMaterial,
+    check_varied,
+    merged_material,
+    varying_materials,
+)
 from supple.scene.scene import Scene, scene_of
-from supple.scene.small_obstacles import with_faces_kept_out
-from supple.scene.springs import spring_terms
-from supple.scene.support import Support
-from supple.scene.terms import further_terms
-from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
+from supple.scene.shapes.obstacle_motion import obstacles_of, refuse_inside, refuse_resting
+from supple.scene.shapes.small_obstacles import with_faces_kept_out
+from supple.scene.user_terms import further_terms
+from supple.support.arguments import LONGEST, flag, floats
 from supple.terms import Term, WeakConstraints
 
 if TYPE_CHECKING:
-    from supple.scene.files import SceneFile
+    from supple.scene.files.loader import SceneFile
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from supple.terms import (
     TriangleElasticity,
     hinges_of,
 )
-from supple.terms.bending import HingesOfMesh
+from supple.terms.shells.bending import HingesOfMesh
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.checks import closest
 from supple.materials import Material, is_per_element
 from supple.meshes import Mesh
-from supple.scene.checks import number, shown, sound_name
+from supple.scene.arguments import number, shown, sound_name
 from supple.scene.errors import SceneError
+from supple.support.arguments import closest
 from supple.terms import Term
 
 if TYPE_CHECKING:

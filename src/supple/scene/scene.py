@@ -11,28 +11,37 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
-from supple.scene import adding
-from supple.scene.attachments import Attachment
+from supple.scene import body_validation as adding
+from supple.scene.arguments import (
+    Vector,
+    chosen,
+    count,
+    listed,
+    number,
+    part,
+    shown,
+    sound_name,
+    vector,
+)
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.cables import Tendon
-from supple.scene.cavities import Cavity
-from supple.scene.checks import Vector, chosen, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
-from supple.scene.contact import Contact, Method, contact_of
-from supple.scene.directions import held_directions
+from supple.scene.constraints.attachments import Attachment
+from supple.scene.constraints.cables import Tendon
+from supple.scene.constraints.connectors import WithTies
+from supple.scene.constraints.pins import AnyMotion, Pin, held_directions
+from supple.scene.constraints.springs import SpringSet
+from supple.scene.contact_settings import Contact, Method, contact_of
 from supple.scene.errors import SceneError
-from supple.scene.loading import Loaded
-from supple.scene.loads import Inflation, Load, Wind
-from supple.scene.obstacles import Obstacle, WithObstacles
+from supple.scene.loads.cavities import Cavity
+from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.forces import Inflation, Load, Wind
+from supple.scene.loads.ramps import AnyRamp, check_ramp
+from supple.scene.loads.scene_loads import Loaded
+from supple.scene.loads.time_varying import Varied, varied
 from supple.scene.pickling import picklable
-from supple.scene.pins import AnyMotion, Pin
-from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.regions import Portion, Region
-from supple.scene.springs import SpringSet
-from supple.scene.terms import TermMaker
-from supple.scene.ties import WithTies
-from supple.scene.turning import FollowingTraction
-from supple.scene.varying import Varied, varied
+from supple.scene.shapes.obstacle_motion import Obstacle, WithObstacles
+from supple.scene.user_terms import TermMaker
 from supple.scene.viscosity import Viscosity
 
 

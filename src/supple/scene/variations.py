@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import finite_rows
-from supple.holding import Holding
-from supple.model import Always, Conditions, Gravity, Model
-from supple.scene.adding import check_parameters
+from supple.model.dirichlet import Holding
+from supple.model.model import Always, Conditions, Gravity, Model
+from supple.scene.arguments import shown, vector
 from supple.scene.bodies import Body, VertexSet
+from supple.scene.body_validation import check_parameters
 from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
-from supple.scene.checks import shown, vector
+from supple.scene.constraints.rigid_support import Support
 from supple.scene.errors import SceneError
+from supple.scene.loads.ramps import fraction_at
+from supple.scene.loads.time_varying import merged_material, varying_materials
 from supple.scene.pickling import picklable
-from supple.scene.ramps import fraction_at
 from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
-from supple.scene.support import Support
-from supple.scene.varying import merged_material, varying_materials
+from supple.support.arguments import finite_rows
 
 Vertices = VertexSet | Body
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.materials import Isotropic, ViscousBranch, is_per_element, stress_differential
-from supple.scene.checks import number, shown
+from supple.scene.arguments import number, shown
 from supple.scene.errors import SceneError
 
 

@@ -1,21 +1,30 @@
 """Solvers, one module each: a frozen dataclass of options whose `begin(problem)` starts a run."""
 
-from supple.checks import shown
-from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev, PaperChebyshev, PaperSOR
+from supple.solvers.acceleration import (
+    SOR,
+    Acceleration,
+    Anderson,
+    Chebyshev,
+    PaperChebyshev,
+    PaperSOR,
+)
+from supple.solvers.base import Run, Solver
 from supple.solvers.block_xpbd import BlockXPBD
 from supple.solvers.descent import Descent
-from supple.solvers.elements.embedded_projection import (
+from supple.solvers.elementwise.gpbd_fabric import (
+    FabricProjection as FabricProjection,  # registers it with gpbd
+)
+from supple.solvers.elementwise.grid_embedded import (
     EmbeddedPair as EmbeddedPair,  # registers it with xpbd and pxpbd
 )
-from supple.solvers.elements.gpbd_fabric import FabricProjection as FabricProjection  # registers it with gpbd
 from supple.solvers.gpbd import GPBD
 from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
 from supple.solvers.pbng import PBNG
 from supple.solvers.pxpbd import BPXPBD, FPXPBD
-from supple.solvers.solver import Run, Solver
 from supple.solvers.xpbd import XPBD
+from supple.support.arguments import shown
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver

@@ -24,13 +24,19 @@ from typing import ClassVar
 
 from supple.kernels import load, store
 from supple.materials import constraint_pair
-from supple.solvers.elements.corners import element, gradients, put_corners, shifted, weighted_square
-from supple.solvers.elements.elementwise import ElementOptions
-from supple.solvers.elements.projection import Places, new_memory, project, projects
+from supple.solvers.elementwise.gather import (
+    element,
+    gradients,
+    put_corners,
+    shifted,
+    weighted_square,
+)
+from supple.solvers.elementwise.projection import Places, new_memory, project, projects
+from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.xpbd import CompliantProjection, Pair, require_pair
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, measure
+from supple.terms.base.constraint import ConstraintRows
+from supple.terms.base.elastic import ElasticRows, measure
 
 
 class BlockProjection(Pair):

@@ -16,18 +16,18 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from supple.checks import check_iterations, one_number, one_of, whole_number
-from supple.model import Model, unpinned
+from supple.model.model import Model, unpinned
 from supple.problem import Balance, Balances, Problem
-from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
-from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.newton_steps.newton_pcg import NewtonPCG
-from supple.solvers.newton_steps.righting import ROUGHLY, Righting
-from supple.solvers.newton_steps.together import SweptTogether
-from supple.solvers.newton_steps.twin import bring_back, exact_twin
+from supple.solvers.base import Run, Solver
+from supple.solvers.newton_methods.active_set import BesideObstacles
+from supple.solvers.newton_methods.batched_newton import SweptTogether
+from supple.solvers.newton_methods.float64_problem import bring_back, exact_twin
+from supple.solvers.newton_methods.newton_pcg import NewtonPCG
+from supple.solvers.newton_methods.rate_estimate import ON_DEVICES, Allowance, Forecast
+from supple.solvers.newton_methods.untangling import ROUGHLY, Righting
 from supple.solvers.pbng import PBNG
-from supple.solvers.solver import Run, Solver
-from supple.words import counted
+from supple.support.arguments import check_iterations, one_number, one_of, whole_number
+from supple.support.text import counted
 
 BESIDE_OBSTACLES = 10
 """`patience` of Newton steps with obstacles, larger than without because contacts come and go."""

@@ -33,10 +33,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import dot, matmul
 from supple.algebra.symmetric import full
-from supple.checks import one_number, one_of, whole_number
 from supple.kernels import each, physics, select, total
 from supple.materials import bound_coefficients
-from supple.solvers.elements.corners import (
+from supple.solvers.elementwise.gather import (
     corners_of,
     element,
     free_corners,
@@ -51,14 +50,28 @@ from supple.solvers.elements.corners import (
     weighted,
     weighted_square,
 )
-from supple.solvers.elements.elementwise import ElementOptions
-from supple.solvers.elements.green_minimum import local_minimum
-from supple.solvers.elements.jacobi import SHARES, in_one_colour, jacobi_options, shares_of, step_sum
-from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
-from supple.solvers.elements.unfolding import caution, unfold
+from supple.solvers.elementwise.gpbd_local_solve import local_minimum
+from supple.solvers.elementwise.inversion_recovery import caution, unfold
+from supple.solvers.elementwise.jacobi import (
+    SHARES,
+    in_one_colour,
+    jacobi_options,
+    shares_of,
+    step_sum,
+)
+from supple.solvers.elementwise.projection import (
+    Places,
+    Projection,
+    new_memory,
+    project,
+    projects,
+    require,
+)
+from supple.solvers.elementwise.run import ElementOptions
+from supple.support.arguments import one_number, one_of, whole_number
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, measure
+from supple.terms.base.constraint import ConstraintRows
+from supple.terms.base.elastic import ElasticRows, measure
 
 
 class GreenOptions(NamedTuple):

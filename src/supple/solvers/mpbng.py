@@ -29,14 +29,14 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar, Literal
 
-from supple.checks import check_iterations, one_number, one_of, whole_number
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Balance, Problem
+from supple.solvers.base import Run, Solver
 from supple.solvers.pbng import PBNG, PBNGRun
-from supple.solvers.solver import Run, Solver
-from supple.solvers.vertices.layers import Layers, layers_of
-from supple.solvers.vertices.multiresolution import Bound, Carrying, Multiresolution
-from supple.words import counted
+from supple.solvers.vertexwise.cloth_hierarchy import Layers, layers_of
+from supple.solvers.vertexwise.multiresolution import Bound, Carrying, Multiresolution
+from supple.support.arguments import check_iterations, one_number, one_of, whole_number
+from supple.support.text import counted
 
 
 @dataclass(frozen=True)

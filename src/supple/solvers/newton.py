@@ -2,7 +2,7 @@
 
     repeat
         f ← net force of the free vertices                       problem.balance, into states.net
-        H ← ∂²E/∂u², or its replacement                          Newton.hessian, linear/assembly.py
+        H ← ∂²E/∂u², or its replacement                          Newton.hessian, linear/assembly/hessian.py
         Δu ← solution of H Δu = f                                Newton.linear_solver, linear/solvers.py
         if f · Δu > 0:
             t ← 1, halved until E(u + t Δu) is lower enough      line_search.py
@@ -25,18 +25,17 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from supple.checks import check_iterations, flag, listed, one_of, whole_number
 from supple.linear import Assembly, NotPositive
+from supple.linear.assembly.sparsity import count_blocks
 from supple.linear.condensed import condense_stiffness
-from supple.linear.pattern import count_blocks
 from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_solver
-from supple.model import Model
+from supple.model.model import Model
 from supple.problem import Problem
-from supple.solvers.newton_steps.beside_obstacles import step_beside_obstacles
-from supple.solvers.newton_steps.line_search import Start, backtrack
-from supple.solvers.newton_steps.moves import line
-from supple.solvers.solver import Run, Solver
-from supple.words import counted
+from supple.solvers.base import Run, Solver
+from supple.solvers.newton_methods.active_set import step_beside_obstacles
+from supple.solvers.newton_methods.line_search import Start, backtrack, line
+from supple.support.arguments import check_iterations, flag, listed, one_of, whole_number
+from supple.support.text import counted
 
 HessianKind = Literal["exact", "projected", "bound"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from supple.solvers.solver import Solver, idle_options
+from supple.solvers.base import Solver, idle_options
 
 
 def option_names(kind: type) -> list[str]:

@@ -30,10 +30,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from supple.checks import one_number, one_of
 from supple.kernels import physics, select
 from supple.materials.clamping import clamped_energy
-from supple.solvers.elements.corners import (
+from supple.solvers.elementwise.gather import (
     corners_of,
     element,
     gradients,
@@ -42,14 +41,15 @@ from supple.solvers.elements.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elements.elementwise import ElementOptions
-from supple.solvers.elements.geometric import DistanceProjection, ShapeProjection
-from supple.solvers.elements.projection import Places, Projection, project, projects
-from supple.solvers.elements.weak_projection import HardWeak
+from supple.solvers.elementwise.geometric import DistanceProjection, ShapeProjection
+from supple.solvers.elementwise.projection import Places, Projection, project, projects
+from supple.solvers.elementwise.run import ElementOptions
+from supple.solvers.elementwise.weak_constraints import HardWeak
+from supple.support.arguments import one_number, one_of
 from supple.terms import Term
+from supple.terms.base.constraint import ConstraintRows
+from supple.terms.base.elastic import ElasticRows, measure
 from supple.terms.cable import TensionRows
-from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, measure
 from supple.terms.weak import WeakRows
 
 

@@ -3,10 +3,10 @@
     û ← uₙ + Δt vₙ, target of inertia                       problem/problem.py, Problem.begin_step
     for each sweep                                          iterating.py, `_sweep`
         for each vertex i, color by color  [section 10]     ordering, each_colour
-            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/evaluation.py, net_force
-            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`: contact/coulomb.py, respond
-            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_visit`: limit_step, vertices/moving.py
-        the same for groups of tied vertices                vertices/links.py
+            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/force_kernels.py, net_force
+            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`: friction_cone.py, respond
+            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_visit`: limit_step, vertexwise/vertex_update.py
+        the same for groups of tied vertices                vertexwise/tied_groups.py
         acceleration  [section 7.3]                         acceleration/
     v ← (u - uₙ)/Δt                                         stepping.py
 
@@ -30,17 +30,16 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale
-from supple.checks import check_iterations, flag, one_of
-from supple.contact import respond
+from supple.collision import respond
+from supple.contact.obstacle_kernels import clamp_all
 from supple.kernels import divide, do, gather, least_share
 from supple.linear.condensed import condense_stiffness
-from supple.model import Model
+from supple.model.model import Model
 from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Balances, Problem
-from supple.problem.contact_records import clamp_all
-from supple.problem.evaluation import net_force
-from supple.problem.held import held_at
-from supple.problem.totals import Totals
+from supple.problem.constrained_dofs import held_at
+from supple.problem.force_kernels import net_force
+from supple.problem.state_totals import Totals
 from supple.solvers.acceleration import (
     ACCELERATIONS,
     Acceleration,
@@ -49,11 +48,11 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
-from supple.solvers.iterating import iterate, iterations
-from supple.solvers.solver import Run, Solver
-from supple.solvers.vertices.exact_blocks import exact_blocks
-from supple.solvers.vertices.links import no_links, rows_of_links, sweep_links
-from supple.solvers.vertices.moving import move
+from supple.solvers.base import Run, Solver
+from supple.solvers.launch import iterate, iterations
+from supple.solvers.vertexwise.tied_groups import no_links, rows_of_links, sweep_links
+from supple.solvers.vertexwise.vertex_update import exact_blocks, move
+from supple.support.arguments import check_iterations, flag, one_of
 from supple.terms import deform_all, keep_up, limit_step
 
 ANDERSON = Anderson()

@@ -51,17 +51,16 @@ from supple.algebra.matrix3 import (
     plus9,
     scaled,
 )
-from supple.checks import one_number, whole_number
 from supple.kernels import load, passage, physics, store
 from supple.materials import bound_coefficients, stress
-from supple.solvers.elements.blending import (
+from supple.solvers.elementwise.blend_factor import (
     stiffness_across,
     stiffness_of_pair,
     stiffness_of_root,
     zeta_of,
     zeta_option,
 )
-from supple.solvers.elements.corners import (
+from supple.solvers.elementwise.gather import (
     corners_of,
     element,
     gradients,
@@ -75,8 +74,7 @@ from supple.solvers.elements.corners import (
     times,
     weighted_square,
 )
-from supple.solvers.elements.elementwise import ElementOptions
-from supple.solvers.elements.projection import (
+from supple.solvers.elementwise.projection import (
     Places,
     Projection,
     exert,
@@ -85,6 +83,7 @@ from supple.solvers.elements.projection import (
     projects,
     require,
 )
+from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.xpbd import (
     TwoConstraints,
     check_constraints,
@@ -93,10 +92,11 @@ from supple.solvers.xpbd import (
     update,
     use_root,
 )
+from supple.support.arguments import one_number, whole_number
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, material_at, measure, rest_volume
-from supple.terms.element_tensors import load_matrix
+from supple.terms.base.constraint import ConstraintRows
+from supple.terms.base.elastic import ElasticRows, material_at, measure, rest_volume
+from supple.terms.base.tensors import load_matrix
 
 
 class BlendedProjection(TwoConstraints):

@@ -41,11 +41,10 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
-from supple.checks import flag, one_of
 from supple.kernels import generic, load, physics, select, store
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
-from supple.solvers.elements.corners import (
+from supple.solvers.elementwise.gather import (
     corners_of,
     element,
     gradients,
@@ -54,11 +53,19 @@ from supple.solvers.elements.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elements.elementwise import ElementOptions, ElementRun
-from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
+from supple.solvers.elementwise.projection import (
+    Places,
+    Projection,
+    new_memory,
+    project,
+    projects,
+    require,
+)
+from supple.solvers.elementwise.run import ElementOptions, ElementRun
+from supple.support.arguments import flag, one_of
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, measure
+from supple.terms.base.constraint import ConstraintRows
+from supple.terms.base.elastic import ElasticRows, measure
 
 LEAST_MOBILITY = 1e-3
 """Smallest mobility Σ W|∇C|² of a hard constraint, relative to its value away from rest."""
@@ -268,7 +275,7 @@ class XPBD(ElementOptions):
     def begin(self, problem: Problem) -> ElementRun:
         if self.primary == "omitted":
             return super().begin(problem)
-        from supple.solvers.elements.kept_primary import KeptPrimaryRun
+        from supple.solvers.elementwise.multiplier_residuals import KeptPrimaryRun
 
         return KeptPrimaryRun(self, problem)
 
@@ -280,7 +287,7 @@ class XPBD(ElementOptions):
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if method.primary == "kept":
-        from supple.solvers.elements.kept_primary import kept_projection
+        from supple.solvers.elementwise.multiplier_residuals import kept_projection
 
         require_pair(method.name, term.material)
         return [kept_projection(term, places)]

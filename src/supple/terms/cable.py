@@ -12,9 +12,9 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.kernels import load, physics, unrolled
-from supple.terms.constraint import Constraint, ConstraintRows, constraint
+from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
+from supple.terms.base.term import others_first
 from supple.terms.spring import SHORTEST
-from supple.terms.term import others_first
 
 MOST_POINTS = 12
 """Largest number of points of a cable of given length; each point interacts with all others."""

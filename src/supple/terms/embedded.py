@@ -32,12 +32,18 @@ from supple.kernels import (
     sum_shares,
 )
 from supple.materials import psi, step_limit
-from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
-from supple.terms.element_tensors import load_matrix, tensors_of
-from supple.terms.parameters import placed
-from supple.terms.placing import place_elements
-from supple.terms.tensors import contract_tensors
-from supple.terms.term import (
+from supple.terms.base.elastic import (
+    Elastic,
+    deformation_at,
+    material_at,
+    of_volume,
+    response,
+    rest_volume,
+)
+from supple.terms.base.parameters import placed
+from supple.terms.base.placement import place_elements
+from supple.terms.base.tensors import contract_tensors, load_matrix, tensors_of
+from supple.terms.base.term import (
     Carriage,
     Elements,
     Visits,

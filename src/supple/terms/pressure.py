@@ -15,7 +15,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, sub
 from supple.kernels import gather, load, physics
-from supple.terms.term import Elemental, Elements, Visits, energy, others_first, vertex_force
+from supple.terms.base.term import Elemental, Elements, Visits, energy, others_first, vertex_force
 
 
 class PressureRows(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import dot
 from supple.kernels import load, physics
-from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
+from supple.terms.base.term import Elemental, Elements, Visits, energy, vertex_force
 
 
 class PullRows(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import dot, scale
 from supple.kernels import load
-from supple.terms.constraint import Constraint, ConstraintRows, constraint
+from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 
 SHORTEST = 1e-20
 """Added to squared lengths [m²], because a spring of zero length has no direction."""

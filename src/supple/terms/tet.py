@@ -8,10 +8,9 @@ import numpy as np
 
 from supple.algebra.matrix3 import det
 from supple.kernels import counters_for, pack_like, run, select
-from supple.terms.elastic import Elastic, ElasticRows, deformation_at, measure, volume_of
-from supple.terms.element_tensors import tensors_of
-from supple.terms.tensors import contract_tensors
-from supple.terms.term import Elements, inversion
+from supple.terms.base.elastic import Elastic, ElasticRows, deformation_at, measure, volume_of
+from supple.terms.base.tensors import contract_tensors, tensors_of
+from supple.terms.base.term import Elements, inversion
 
 
 class TetRows(ElasticRows):

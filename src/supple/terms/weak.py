@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.kernels import gather, load, physics
-from supple.terms.term import Elemental, Elements, Relations, Visits, energy, vertex_force
+from supple.terms.base.term import Elemental, Elements, Relations, Visits, energy, vertex_force
 
 _SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.scene.tables.showing import CAMERAS as CAMERAS
-from supple.scene.tables.showing import Angles as Angles
+from supple.scene.schema.output import CAMERAS as CAMERAS
+from supple.scene.schema.output import Angles as Angles
 
 OPENING = math.radians(24)
 """Vertical opening angle [rad]."""

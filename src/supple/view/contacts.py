@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.contact import distances_to
-from supple.model import Model
+from supple.collision import distances_to
+from supple.model.model import Model
 
 TOUCHES = 1e-4
 """Largest distance of a touching vertex from an obstacle, relative to the mean edge length."""

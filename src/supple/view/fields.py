@@ -1,4 +1,9 @@
-"""Fields that color the surface."""
+"""Fields that color the surface.
+
+Fields of cloth: fold angles and thread strains.
+
+Short lines along material fibers on the surface of bodies.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,95 @@ from typing import Any
 
 import numpy as np
 
-from supple.evaluating import evaluation_of, means_of, net_force_of
-from supple.fibre_figures import carried_fibres
-from supple.meshes.measures import means_at_vertices
-from supple.model import Model, Step
-from supple.view.cloth_fields import bending_angle, means, warp_strain, weft_strain
-from supple.view.fibres import fibre_lines
-from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
+from supple.meshes.measures import area_vectors, means_at_vertices
+from supple.model.model import Model, Step
+from supple.postprocess.cell_quantities import CLOTH_FIGURES, carried_fibres, folds_at_vertices
+from supple.postprocess.evaluate import evaluation_of, means_of, net_force_of
+from supple.view.render.surface import spaced
+from supple.view.style import (
+    COOL_TO_HOT,
+    NEUTRAL,
+    PALE_TO_DEEP,
+    PALE_TO_FIRE,
+    RED_TO_BLUE,
+    SEPARATE,
+)
+
+
+def bending_angle(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """Largest dihedral angle at the edges of each vertex [degrees]; NaN on solids."""
+    found = np.full(model.vertices, np.nan)
+    for body in model.bodies:
+        if body.mesh.corners == 3:
+            found[body.vertices] = folds_at_vertices(body.mesh.cells, positions[body.vertices])
+    return found
+
+
+def weft_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """Strain of the threads along u, averaged over the triangles of each vertex; NaN without cloth or uv."""
+    return means(model, positions, "weft_strain")
+
+
+def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """Strain of the threads along v, averaged over the triangles of each vertex; NaN without cloth or uv."""
+    return means(model, positions, "warp_strain")
+
+
+def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
+    """Average a `CLOTH_FIGURES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
+    found = np.full(model.vertices, np.nan)
+    for body in model.bodies:
+        x = positions[body.vertices]
+        values = CLOTH_FIGURES[figure](body, x) if body.mesh.corners == 3 else None
+        if values is not None:
+            found[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
+    return found
+
+
+SPACING = 0.02
+"""Smallest distance, and the length, of lines at rest, relative to the model's size."""
+
+COARSE = 0.6
+"""Smallest distance of lines relative to the mean edge length."""
+
+FLAT = 0.3
+"""Smallest tangential component of a fiber for a line."""
+
+
+def fibre_lines(model: Model, positions: np.ndarray) -> np.ndarray:
+    """(l, 2, 3) ends of lines along the fibers just below the surface [m].
+
+    Fibers that are nearly normal to the surface are omitted.
+    """
+    faces, cells = _faces(model)
+    along = carried_fibres(model, positions)[cells]
+    length = np.linalg.norm(along, axis=1)
+    normals = area_vectors(positions, faces)
+    with np.errstate(all="ignore"):
+        along, normals = along / length[:, None], normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    flat = along - np.einsum("ti,ti->t", along, normals)[:, None] * normals
+    seen = np.linalg.norm(flat, axis=1) > FLAT
+    centres = positions[faces].mean(axis=1)
+    reach = 0.45 * _width(model) * length[:, None] * flat
+    return np.stack([centres - reach, centres + reach], axis=1)[seen]
+
+
+@lru_cache(maxsize=2)
+def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Surface triangles (t, 3) of cells with fibers, thinned to the line spacing, and the cells behind."""
+    fibrous = np.flatnonzero(np.isfinite(carried_fibres(model, model.rest)[:, 0]))
+    tets = model.cells[fibrous] if len(fibrous) else np.empty((0, 4), int)
+    faces = tets[:, [(0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)]].reshape(-1, 3)
+    _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
+    outer = first[counts == 1]
+    kept = spaced(model.rest[faces].mean(axis=1), outer, _width(model))
+    return faces[kept], fibrous[kept // 4]
+
+
+def _width(model: Model) -> float:
+    """Spacing and length of lines [m]."""
+    return max(SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0))), COARSE * model.mean_edge)
+
 
 DECADES = 4
 """Number of decades of a logarithmic color bar."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.model import Model
+from supple.model.model import Model
 from supple.view.camera import CAMERAS, Angles, Camera, turntable
 from supple.view.fields import Field
 from supple.view.picture import Artist, Shape, View, shared_view

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.model import Model
+from supple.model.model import Model
 from supple.view.camera import Camera, outline
 from supple.view.layout import Layout
 from supple.view.style import SMALL_SIZE, Theme

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.view.style import THEMES
 
 FILM_LIMIT = 12_000_000

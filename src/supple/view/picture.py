@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import one_number
-from supple.model import Model, Step
+from supple.model.model import Model, Step
+from supple.support.arguments import one_number
 from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
-from supple.view.drawing import drawing, links_of
 from supple.view.fields import Field, field_named
-from supple.view.furniture import Furniture
-from supple.view.glass import near_obstacles
-from supple.view.ground import ground_level
 from supple.view.layout import layout_for
 from supple.view.naming import Named, named_bodies, outlines_of_bodies
-from supple.view.probe import vtk_problem_while_importing
+from supple.view.render.axes_and_legend import Furniture, vtk_problem_while_importing
+from supple.view.render.drawing import drawing, links_of
+from supple.view.render.ground import ground_level
+from supple.view.render.surface import surface_of
+from supple.view.render.transparency import near_obstacles
 from supple.view.style import theme_named
-from supple.view.surface import surface_of
 
 SIZE = (1600, 1200)
 """Default width and height [pixels]."""
@@ -246,11 +245,11 @@ def _field(field: str | Field) -> Field:
 
 def _renderer(backend: str) -> Callable[..., Any]:
     if backend == "vtk":
-        from supple.view import with_vtk
+        from supple.view.render import with_vtk
 
         return with_vtk.Renderer
     if backend == "matplotlib":
-        from supple.view import with_matplotlib
+        from supple.view.render import with_matplotlib
 
         return with_matplotlib.Renderer
     raise ValueError(f"backend must be 'vtk' or 'matplotlib', got {backend!r}")

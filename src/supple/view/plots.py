@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from supple.report import History
+from supple.solve.report import History
 from supple.view.style import DPI, LIGHT, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 Against = Literal["iterations", "seconds"]

@@ -14,12 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from supple.checks import closest
-from supple.datasets.card import card_of_export
 from supple.datasets.errors import DatasetError
-from supple.datasets.files import COPIES
-from supple.datasets.opened import Dataset
-from supple.io.replacing import replacing_folder
+from supple.datasets.read.data_card import card_of_export
+from supple.datasets.read.dataset import Dataset
+from supple.datasets.store.scene_files import COPIES
+from supple.io.replace_file import replacing_folder
+from supple.support.arguments import closest
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.datasets.opened import Dataset
+from supple.datasets.read.dataset import Dataset
 
 PARTS = ("train", "valid", "test")
 

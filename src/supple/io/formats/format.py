@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from supple.embedding import Part
-from supple.evaluation import Fields
 from supple.io.errors import ResultsError
+from supple.meshes.skinning import Part
+from supple.postprocess.evaluation import Fields
 
 
 @dataclass(frozen=True, eq=False)

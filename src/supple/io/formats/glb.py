@@ -17,12 +17,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from supple.embedding import Part, skin_of
-from supple.io.formats.colours import linear
+from supple.io.formats.colors import linear
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.meshes.corners import corner_values, smooth_corners, split_corners, unit_normals
+from supple.meshes.skinning import Part, skin_of
 
 log = logging.getLogger("supple")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.io.bodies import joined
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 
 
 class _Column:

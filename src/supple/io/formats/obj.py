@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.embedding import Skin
+from supple.meshes.skinning import Skin
 
 
 def about(name: str) -> str:

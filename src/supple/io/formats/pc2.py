@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from supple.embedding import skin_of
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct, file_name
 from supple.io.formats.obj import obj_text
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
+from supple.meshes.skinning import skin_of
 
 
 @contextmanager

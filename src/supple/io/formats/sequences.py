@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from supple.embedding import Skin, skin_of
 from supple.io.checksums import delete_with_checksum
-from supple.io.formats.colours import srgb
+from supple.io.formats.colors import srgb
 from supple.io.formats.format import AddFrame, Format, Moment, Shot, Writer
 from supple.io.formats.names import distinct, file_name
 from supple.io.formats.obj import about, obj_text
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
+from supple.meshes.skinning import Skin, skin_of
 
 Encode = Callable[[Skin, np.ndarray, str, np.ndarray], bytes]
 """encode(skin, points, name, colour): file contents of a surface at points (n, 3) [m], color (3,) uint8."""

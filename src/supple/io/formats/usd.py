@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from supple.embedding import Part, Skin, skin_of
-from supple.io.formats.colours import linear
+from supple.io.formats.colors import linear
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct
-from supple.io.replacing import replacing
+from supple.io.replace_file import replacing
 from supple.meshes.measures import means_at_vertices
+from supple.meshes.skinning import Part, Skin, skin_of
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from supple.io.bodies import joined
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
-from supple.io.replacing import replacing_folder
+from supple.io.replace_file import replacing_folder
 
 LONGEST_WRITE = 30.0
 """Longest wait for pending writes of an interrupted export [s]."""

@@ -13,7 +13,7 @@ import numpy as np
 from cuda.bindings import driver
 from numba import cuda
 
-from supple.kernels.device import DeviceError
+from supple.kernels.devices import DeviceError
 
 
 def require_device() -> str:

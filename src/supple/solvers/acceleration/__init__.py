@@ -8,12 +8,17 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from supple.checks import closest, one_of, shown
 from supple.problem import Problem
-from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, Unaccelerated, accelerate
+from supple.solvers.acceleration.acceleration import (
+    Acceleration,
+    AccelerationRun,
+    Unaccelerated,
+    accelerate,
+)
 from supple.solvers.acceleration.anderson import Anderson
 from supple.solvers.acceleration.chebyshev import Chebyshev, PaperChebyshev
 from supple.solvers.acceleration.sor import SOR, PaperSOR
+from supple.support.arguments import closest, one_of, shown
 
 ACCELERATIONS: dict[str, type[Acceleration]] = {
     kind.kind: kind for kind in (SOR, Chebyshev, Anderson, PaperSOR, PaperChebyshev)

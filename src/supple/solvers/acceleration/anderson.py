@@ -12,12 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from supple.checks import whole_number
 from supple.kernels import RECORD
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
 from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMemory
-from supple.words import counted
+from supple.support.arguments import whole_number
+from supple.support.text import counted
 
 LONGEST_WINDOW = 30
 """Largest window tested; one thread eliminates a system of this size after every sweep."""

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, sub
-from supple.checks import one_number, whole_number
 from supple.kernels import RECORD, copy_of, offset_of, put_record, record_at, records
 from supple.problem import Balance, Problem
-from supple.problem.records import act, for_each
+from supple.problem.vertex_kernels import act, for_each
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
-from supple.words import counted
+from supple.support.arguments import one_number, whole_number
+from supple.support.text import counted
 
 GROWTH = 4.0
 """Growth of the residual over its minimum at which the acceleration restarts. A choice."""

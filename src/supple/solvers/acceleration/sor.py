@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from supple.checks import one_number
 from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, Unaccelerated
 from supple.solvers.acceleration.chebyshev import Chebyshev, ChebyshevRun
+from supple.support.arguments import one_number
 
 
 @dataclass(frozen=True)

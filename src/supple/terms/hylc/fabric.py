@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.checks import a_path, shown
-from supple.input_files import InputFileError, read_text
 from supple.materials import Material, Parameter
+from supple.support.arguments import a_path, shown
+from supple.support.input_files import InputFileError, read_text
 
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
 """Pairs of strains of the two-dimensional splines, in kernel order."""

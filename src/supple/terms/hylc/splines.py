@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from supple.kernels import physics, select
-from supple.kernels.lookup import look_up_four, look_up_two
+from supple.kernels.simd.tables import look_up_four, look_up_two
 
 
 class Weights(NamedTuple):

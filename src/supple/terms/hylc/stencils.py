@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.terms.bending import hinges_of
+from supple.terms.shells.bending import hinges_of
 
 
 def shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

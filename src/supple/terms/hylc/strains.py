@@ -18,9 +18,9 @@ import numpy as np
 from supple.algebra.angle import angle_of
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.kernels import physics
-from supple.terms.dihedral import angle_derivatives, angles, cross_matrices, opening
-from supple.terms.elastic import minus_sum
-from supple.terms.hylc.closing import closed, closing
+from supple.terms.base.elastic import minus_sum
+from supple.terms.hylc.angle_limit import closed, closing
+from supple.terms.shells.dihedral import angle_derivatives, angles, cross_matrices, opening
 
 SHORTEST = 1e-30
 """Lower bound of squared lengths in denominators [m²]."""

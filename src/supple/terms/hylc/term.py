@@ -9,14 +9,14 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, scale, select3
 from supple.kernels import load, physics, select
-from supple.terms.constraint import positive_part, seen_corner
+from supple.terms.base.constraint import positive_part, seen_corner
+from supple.terms.base.parameters import of_elements, packed, placed
+from supple.terms.base.term import Elemental, Elements, Visits, energy, vertex_force
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.stencils import neighbours, shapes
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
-from supple.terms.parameters import of_elements, packed, placed
-from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 OTHERS = np.array(
     [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]

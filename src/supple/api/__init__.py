@@ -1,0 +1,1 @@
+"""Calls of the library: equilibria, simulations, steppers, comparisons, and the options that they share."""

@@ -1,0 +1,47 @@
+"""Conversion of positions to arrays of PyTorch and CuPy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from supple.support.arguments import one_of
+
+LIBRARIES = ("torch", "cupy")
+"""Names of the supported array libraries."""
+
+
+def array_of(
+    like: str, positions: np.ndarray | None, rest: np.ndarray, records: Any, copies: int | None = None
+) -> Any:
+    """Return positions in the array type of another library.
+
+    Device displacements are shared through the CUDA array interface; otherwise the array is made from the
+    host's positions.
+
+    Args:
+        like: Name in `LIBRARIES`.
+        positions: Host positions, used if there are no device displacements.
+        rest: (n, 3) rest positions [m].
+        records: (n + 1, 4) displacements in device memory, padded vectors [m], or None.
+        copies: Batch size. The displacements of batch members are then stored one after the other.
+
+    Returns:
+        (n, 3) positions [m], or (copies, n, 3) for a batch.
+
+    Raises:
+        ValueError: The library is unknown or not installed.
+    """
+    one_of("like", like, LIBRARIES)
+    try:
+        library = import_module(like)
+    except ImportError as error:
+        raise ValueError(f"positions like {like!r} need that library: pip install {like}") from error
+    if records is None:
+        return library.asarray(positions)
+    there = {"device": "cuda"} if like == "torch" else {}
+    moved = library.asarray(records, **there)
+    moved = (moved if copies is None else moved.reshape(copies, len(rest) + 1, 4))[..., :-1, :3]
+    return moved + library.asarray(rest.astype(records.dtype), **there)

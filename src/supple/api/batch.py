@@ -1,0 +1,242 @@
+"""Batched equilibria: one scene, many variations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from time import perf_counter
+from typing import Unpack
+
+import numpy as np
+
+from supple.api.simulate import Result
+from supple.config.compute import Compute
+from supple.kernels import RECORD
+from supple.model.model import Conditions, Model, Step
+from supple.problem import Problem
+from supple.problem.material_update import are_alike, with_materials
+from supple.problem.reductions import PARTS
+from supple.scene import Scene, SceneFile, Variation, build_model
+from supple.scene.constraints.rigid_support import Support
+from supple.scene.scene import scene_of
+from supple.scene.variations import conditions
+from supple.solve.float_range import refuse_beyond
+from supple.solve.load_stepping import CUT_BACK, solve_along
+from supple.solve.loop import on_device, solve_copies
+from supple.solve.options import Options, Request, check_watching, request, takes_options
+from supple.solve.report import Report
+from supple.solvers import Solver
+from supple.solvers.newton_methods.float64_problem import bring_back
+from supple.support.arguments import each, whole_number
+
+MOST_AT_ONCE = 1024
+"""Default batch size on a device, if its memory suffices."""
+
+MOST_ROWS = 65_535
+"""Largest batch size: rows of a CUDA grid, one per equilibrium."""
+
+MEMORY_SHARE = 0.8
+"""Fraction of a device's free memory that a batch may fill."""
+
+Progress = Callable[[int], None]
+"""Callback with the number of completed equilibria."""
+
+
+@takes_options
+def equilibria(
+    scene: Scene | SceneFile,
+    variations: Iterable[Variation],
+    solver: Solver | str | None = None,
+    *,
+    at_once: int | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> Iterator[Result]:
+    """Compute equilibria of a scene, one per variation, in the given order.
+
+    Results are yielded as soon as their batch is ready, so that tens of thousands need no more memory than
+    one batch. Each equilibrium stops by its own tolerance and has its own report. On a CUDA device, all
+    solvers but Newton solve batches; the default solver refines single batch members that sweeps do not bring
+    to equilibrium. On the CPU, equilibria are solved one by one.
+
+    Args:
+        scene: Scene or scene file.
+        variations: Variations of the scene.
+        solver: Solver or its name, as in `equilibrium`.
+        at_once: Largest batch size on a device, 1024 by default, reduced to the available memory.
+        progress: Called with the number of completed equilibria.
+        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to each
+            equilibrium; on a device, a time budget applies to each batch.
+
+    Yields:
+        The result of each variation.
+
+    Raises:
+        ValueError: An option or variation is invalid.
+        TypeError: An argument has the wrong type.
+    """
+    asked = request(scene, solver, options, always_tolerance=True)
+    if at_once is not None:
+        whole_number("at_once", at_once)
+    check_watching(progress=progress)
+    varied = each(variations, "variations are a list of supple.Variation(...)")
+    scene = scene_of(scene)
+    model = build_model(scene, quasistatic=True)
+    refuse_beyond(model, asked.compute.precision)
+    start = asked.start(None, model)
+    support = Support(scene, model.pinned, model.held)
+    every = (_started(conditions(scene, model, variation, support), start) for variation in varied)
+    return _counted(solved_under(model, every, asked, at_once), progress)
+
+
+def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
+    """True if batch members are advanced together instead of sequentially.
+
+    This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
+    same stencils.
+    """
+    return compute.device == "cuda" and solver.batches and not model.followers
+
+
+def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
+    """Set the scene file's initial positions in conditions without start."""
+    return replace(c, start=start) if c.start is None and start is not None else c
+
+
+def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
+    """Pass results on and report their number."""
+    for done, result in enumerate(results, 1):
+        if progress is not None:
+            progress(done)
+        yield result
+
+
+def solved_under(
+    model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
+) -> Iterator[Result]:
+    """Solve conditions in the largest batches that device and solver allow."""
+    solving = Batches(model, asked, at_once)
+    while chunk := solving.next_of(every):
+        yield from _results(*solving.solve(chunk))
+    solving.end()
+
+
+class Batches:
+    """Batched solver for many conditions; its problem is reused for compatible batches.
+
+    Args:
+        model: Model.
+        asked: Resolved options of the call.
+        at_once: Largest batch size, or None.
+        share: Fraction of the device's memory that is available to this solver.
+    """
+
+    def __init__(self, model: Model, asked: Request, at_once: int | None = None, share: float = 1.0) -> None:
+        self._model, self._asked, self._at_once, self._share = model, asked, at_once, share
+        self._together = move_together(model, asked.solver, asked.compute)
+        self._problem: Problem | None = None
+
+    def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
+        """Take the conditions of the next batch."""
+        chunk = list(islice(every, 1))
+        return chunk + list(islice(every, self._most - 1)) if chunk and self._together else chunk
+
+    @property
+    def _most(self) -> int:
+        """Largest batch size for the device's memory, including the memory of the previous batch."""
+        from supple.kernels.cuda import free_memory, require_device
+
+        require_device()
+        held = 0 if self._problem is None else self._problem.copies
+        each = bytes_per_copy(self._model, self._asked.compute.precision, self._asked.solver)
+        fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
+        return max(1, min(fitting, self._at_once or MOST_AT_ONCE, MOST_ROWS))
+
+    def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
+        """Solve one batch.
+
+        Returns:
+            A problem that holds the solutions until the next batch, the conditions, and the reports.
+        """
+        asked, began = self._asked, perf_counter()
+        if self._problem is None or not self._problem.take(chunk):
+            self._problem = None  # free its device memory before the next is allocated
+            self._problem = problem_under(self._model, chunk, asked.compute)
+        reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
+        for copy, c in enumerate(chunk):
+            if reports[copy].outcome in CUT_BACK and c.path is not None:
+                reports[copy] = self._along(copy, c, reports[copy])
+        if self._together:
+            for report in reports:
+                report.notes.append(f"solved together with {self._problem.copies - 1} others")
+        return self._problem, chunk, reports
+
+    def _along(self, copy: int, c: Conditions, lost: Report) -> Report:
+        """Repeat one batch member's failed solve stepwise along the path of its conditions."""
+        assert self._problem is not None
+        assert c.path is not None
+        problem, asked = self._problem, self._asked
+        alone = problem_under(self._model, [c], asked.compute)
+        report = solve_along(c.path, c, alone, asked.solver, asked.stop, lost)
+        if report is None:
+            return lost
+        bring_back(alone, problem, copy)
+        return report
+
+    def end(self) -> None:
+        """Free the device memory."""
+        self._problem = None
+        if self._together:
+            from supple.kernels.cuda import release_memory
+
+            release_memory()
+
+
+def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
+    """Create a problem for these conditions; compatible conditions can replace them later."""
+    own = [c.materials for c in chunk if c.materials is not None]
+    alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
+    where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
+    problem = Problem(model, compute.precision, compute.threads, where, varied)
+    problem.take(chunk)
+    return problem
+
+
+def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -> Iterator[Result]:
+    """Yield the result of each batch member."""
+    found = zip(problem.states.each(), chunk, reports, strict=True)
+    for copy, (state, c, report) in enumerate(found):
+        model = problem.layout.model
+        x = model.rest + state.displacements
+        if c.materials is not None:
+            model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
+        if c.gravity is not None:
+            model = replace(model, gravity=c.gravity)
+        there = problem.states.on_device(copy)
+        yield Result(
+            x,
+            report,
+            model,
+            state=state,
+            step=Step(np.inf, x, c.force, time=c.time, remembered=state.remembered),
+            on_device=there,
+        )
+
+
+def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:
+    """Device memory per batch member [bytes].
+
+    It includes padded vectors of u, of the step's start and of the solve's checkpoint; forces and sums per
+    vertex; energies; the material parameters of every incidence, in case materials differ; and the memory of
+    the solver. A tenth is added for rounding up.
+    """
+    parameters = sum(
+        (term.vertices.size + len(term.vertices)) * sum(p.size for p in term.material.stored)
+        for term in model.terms
+        if term.material is not None
+    )
+    numbers = 7 * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
+    numbers += parameters + 16 * PARTS
+    size = np.dtype(precision).itemsize
+    return int(1.1 * (size * numbers + solver.memory(model, size)))

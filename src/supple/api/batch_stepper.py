@@ -1,0 +1,198 @@
+"""Batches of states of one scene, advanced together or sequentially."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from supple.api.batch import bytes_per_copy
+from supple.api.simulate import Frame
+from supple.model.model import Model, Step
+from supple.model.state import State
+from supple.problem import Problem
+from supple.problem.history import evolving_parameters
+from supple.solve.loop import on_device
+from supple.solve.report import Report
+from supple.solve.time_loop import Stepping
+from supple.solvers import Solver
+from supple.support.text import counted
+
+MOST_COPIES = 65_535
+"""Largest batch size: rows of a CUDA grid, one per batch member."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frames:
+    """One frame of a `Stepper` batch.
+
+    `len` is the batch size. Indexing returns the `Frame` of one batch member, and a slice returns a list of
+    them.
+
+    Attributes:
+        positions: (copies, n, 3) vertex positions [m].
+        velocities: (copies, n, 3) vertex velocities [m/s].
+        reports: Report of each batch member.
+        model: Model of the stepper.
+        index: Number of the frame.
+        time: Time [s].
+        states: State of each batch member.
+        steps: Last step of each batch member, or None.
+        models: Model of each batch member with its contacts at this frame.
+    """
+
+    positions: np.ndarray
+    velocities: np.ndarray
+    reports: list[Report]
+    model: Model
+    index: int
+    time: float
+    states: list[State]
+    steps: list[Step | None]
+    models: list[Model]
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    @overload
+    def __getitem__(self, copy: int) -> Frame: ...
+
+    @overload
+    def __getitem__(self, copy: slice) -> list[Frame]: ...
+
+    def __getitem__(self, copy: int | slice) -> Frame | list[Frame]:
+        if isinstance(copy, slice):
+            return [self[k] for k in range(len(self))[copy]]
+        x, v, report = self.positions[copy], self.velocities[copy], self.reports[copy]
+        state, step, model = self.states[copy], self.steps[copy], self.models[copy]
+        return Frame(x, report, model, v, self.index, self.time, state=state, step=step)
+
+    def __repr__(self) -> str:
+        outcomes = Counter(report.outcome.name.lower() for report in self.reports)
+        ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        title = f"Frames {self.index} at {self.time:.6g} s"
+        return (
+            f"<{title}: {counted(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
+        )
+
+
+class Together:
+    """Batch advanced at once in one problem; also a single state."""
+
+    def __init__(self, stepping: Stepping) -> None:
+        self._stepping = stepping
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(copies, n, 3) positions [m]."""
+        return self._stepping.problem.states.positions
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(copies, n, 3) velocities [m/s]."""
+        return self._stepping.settle()
+
+    def on_device(self) -> Any:
+        """Displacements in device memory; None on the CPU."""
+        return self._stepping.problem.states.on_device()
+
+    def take(self) -> list[State]:
+        """Return the states of all batch members."""
+        self._stepping.settle()
+        return self._stepping.problem.states.take()
+
+    def put(self, states: list[State]) -> None:
+        """Set the states of all batch members."""
+        self._stepping.stand()
+        self._stepping.problem.states.put(states)
+        self._stepping.begin()
+
+    def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
+        """Advance by one frame under additional forces [N], with pins at given positions [m]."""
+        return self._stepping.advance(forces, pins)
+
+    def last_steps(self) -> list[Step | None]:
+        """Last step per batch member, or None."""
+        return self._stepping.last_steps()
+
+    @property
+    def models(self) -> list[Model]:
+        """Frame model per batch member, including contacts."""
+        return [self._stepping.model] * self._stepping.problem.copies
+
+
+class OneByOne:
+    """Batch members advanced sequentially in one problem; their states are stored here."""
+
+    def __init__(self, stepping: Stepping) -> None:
+        self._stepping = stepping
+        self._states: list[State] = []
+        self._steps: list[Step | None] = []
+        self.models: list[Model] = []
+        """Model of the frame for each batch member, with its contacts."""
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(copies, n, 3) positions [m]."""
+        return self._stepping.problem.model.rest + np.stack([state.displacements for state in self._states])
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(copies, n, 3) velocities [m/s]."""
+        return np.stack([state.velocities for state in self._states]).astype(float)
+
+    def on_device(self) -> None:
+        """None: a sequential batch has no common device array."""
+
+    def take(self) -> list[State]:
+        """Return the states of all batch members."""
+        return list(self._states)
+
+    def put(self, states: list[State]) -> None:
+        """Set the states of all batch members."""
+        self._states = list(states)
+        self._stepping.begin()
+
+    def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
+        """Advance all batch members sequentially, each one frame further."""
+        stepping, reports, index = self._stepping, [], self._stepping.index
+        self._steps, self.models = [], []
+        for k, state in enumerate(self._states):
+            stepping.index = index
+            stepping.stand()
+            stepping.problem.state = state
+            stepping.begin()
+            reports += stepping.advance(*of_copy(k, forces, pins))
+            stepping.settle()
+            self._states[k] = stepping.problem.state
+            self._steps += stepping.last_steps()
+            self.models.append(stepping.model)
+        return reports
+
+    def last_steps(self) -> list[Step | None]:
+        """Last step per batch member, or None."""
+        return self._steps
+
+
+def of_copy(k: int, *arrays: np.ndarray | None) -> list[Any]:
+    """Select batch member k of arrays with an optional leading batch axis."""
+    return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
+
+
+def problem_of_copies(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
+    """Create a problem for a batch on a CUDA device; insufficient device memory raises a `ValueError`."""
+    from supple.kernels.cuda import free_memory, require_device
+
+    require_device()
+    needed, free = copies * bytes_per_copy(model, precision, solver), free_memory()
+    if needed > free:
+        raise ValueError(
+            f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
+            f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
+        )
+    evolves = any(evolving_parameters(model))
+    problem = Problem(model, precision, device=on_device("cuda", model, copies), varied=evolves)
+    problem.hold(copies)
+    return problem

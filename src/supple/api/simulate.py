@@ -1,0 +1,384 @@
+"""Equilibria and simulations: `equilibrium` and `simulate`, with their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from supple.model.model import Model, Step, latest
+from supple.model.state import State
+from supple.problem import Problem
+from supple.problem.history import checked_remembered
+from supple.problem.material_update import changing_materials
+from supple.scene import Body, Scene, SceneFile
+from supple.scene.scene import scene_of
+from supple.solve.grid_time_loop import stepping_of
+from supple.solve.load_stepping import Continuation
+from supple.solve.loop import Watcher, make_problem
+from supple.solve.options import (
+    Circumstances,
+    Options,
+    Request,
+    arriving,
+    check_watching,
+    compute_of,
+    request,
+    takes_options,
+)
+from supple.solve.report import Report
+from supple.solve.step_schedule import Pace, make_pace
+from supple.solve.time_loop import Stepping
+from supple.solvers import Solver
+from supple.support.arguments import LARGEST, finite_rows, listed, shown, whole_number
+
+if TYPE_CHECKING:
+    from supple.postprocess.evaluation import Evaluation
+    from supple.postprocess.modes import Mode
+
+
+@dataclass(repr=False)
+class Result:
+    """Result of a solve.
+
+    It can be pickled and copied, without data in device memory.
+
+    Attributes:
+        positions: (n, 3) positions of all bodies' vertices [m], in the order in which bodies were added.
+        report: Report of the solve.
+        model: Model with its contacts at these positions.
+        velocities: (n, 3) velocities [m/s], or None.
+        state: Complete state, from which `start` continues exactly.
+        step: Last step, for pictures of the residual, or None.
+        stages: Intermediate equilibria, if loads and motions were applied in steps.
+        on_device: Displacements in device memory, or None.
+    """
+
+    positions: np.ndarray
+    report: Report
+    model: Model
+    velocities: np.ndarray | None = None
+    state: State | None = field(default=None, repr=False, kw_only=True)
+    step: Step | None = field(default=None, repr=False, kw_only=True)
+    stages: tuple[Result, ...] = field(default=(), repr=False, kw_only=True)
+    on_device: Any = field(default=None, repr=False, kw_only=True)
+
+    def of(self, body: Body) -> np.ndarray:
+        """Return the positions of one body.
+
+        Args:
+            body: Body of the scene.
+
+        Returns:
+            (k, 3) positions of its vertices [m].
+
+        Raises:
+            TypeError: The argument is not a body.
+            ValueError: The body belongs to another scene.
+        """
+        if not isinstance(body, Body):
+            raise TypeError(f"of() takes a body of the scene, got {shown(body)}")
+        if not any(body.is_like(own) for own in self.model.bodies):
+            names = listed(own.name for own in self.model.bodies)
+            raise ValueError(f"body {body.name!r} belongs to another scene; the result has {names}")
+        return self.positions[body.vertices]
+
+    def positions_like(self, like: str) -> Any:
+        """Return positions in the array type of another library.
+
+        After a solve on a CUDA device, the array is on that device in the precision of the solve, without a
+        copy through the host. On the CPU it shares memory with `positions` if the library permits it.
+
+        Args:
+            like: "torch" or "cupy".
+
+        Returns:
+            (n, 3) positions [m].
+
+        Raises:
+            ValueError: The library is unknown or not installed.
+        """
+        from supple.api.array_interop import array_of
+
+        return array_of(like, self.positions, self.model.rest, self.on_device)
+
+    @takes_options
+    def evaluate(self, **options: Unpack[Circumstances]) -> Evaluation:
+        """Evaluate forces, reactions, energies, deformations and stresses at this result.
+
+        Loads and inertia are those of the step that led here.
+
+        Args:
+            **options: `compute`, or its fields one by one, as in `supple.evaluate`.
+
+        Returns:
+            The evaluated quantities.
+
+        Raises:
+            ValueError: The positions are not finite, or an option is invalid.
+        """
+        from supple.postprocess.evaluate import evaluation_of
+
+        compute = compute_of(options)
+        x = finite_rows("positions", self.positions, self.model.vertices)
+        return evaluation_of(self.model, x, self.step, compute)
+
+    def softest(self, count: int = 1) -> tuple[Mode, ...]:
+        """Compute the lowest eigenmodes of the energy's Hessian, without inertia.
+
+        They show how close an equilibrium is to buckling, for example one of the many equilibria of wrinkled
+        cloth. A negative eigenvalue means that the equilibrium is unstable.
+
+        Args:
+            count: Number of modes.
+
+        Returns:
+            Modes with curvature [N/m] and direction (n, 3), by ascending curvature.
+
+        Raises:
+            ValueError: The count or the positions are invalid, or forces are infinite or NaN.
+            RuntimeError: The eigenvalue iteration did not converge.
+        """
+        from supple.postprocess.modes import softest
+
+        x = finite_rows("positions", self.positions, self.model.vertices)
+        return softest(self.model, x, self.step, whole_number("count", count))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"on_device": None}
+
+    def __repr__(self) -> str:
+        """One line; `print` also shows the report."""
+        report = self.report
+        return (
+            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, imbalance "
+            f"{report.imbalance:.2e} after {report.iterations:,} iterations of {report.solver}>"
+        )
+
+    def __str__(self) -> str:
+        return f"{self._title()}: {self.report}"
+
+    def _title(self) -> str:
+        """Title in printed text."""
+        return "Result"
+
+
+@dataclass(repr=False)
+class Frame(Result):
+    """One frame of a simulation.
+
+    Attributes:
+        index: Number of the frame, from 1.
+        time: Time [s].
+    """
+
+    index: int = 0
+    time: float = 0.0
+
+    def _title(self) -> str:
+        """Title in printed text."""
+        return f"Frame {self.index} at {self.time:.6g} s"
+
+
+@takes_options
+def equilibrium(
+    scene: Scene | SceneFile | Model,
+    solver: Solver | str | None = None,
+    *,
+    start: np.ndarray | State | None = None,
+    steps: int = 1,
+    history: bool = False,
+    watch: Watcher | None = None,
+    **options: Unpack[Options],
+) -> Result:
+    """Solve for a static equilibrium, with all prescribed motions and loads at their end.
+
+    Args:
+        scene: Scene, scene file or model. A scene file provides the solver, start and limits that the call
+            omits.
+        solver: Solver with its options, or a name such as "newton". The default is `supple.Descent`.
+        start: Initial positions (n, 3) [m] or a state; the rest positions by default.
+        steps: Number of steps in which loads and motions are applied, each from the previous equilibrium; see
+            `stages` of the result. More steps are made if forces would be infinite otherwise, or if a solve
+            stagnates or fails.
+        history: Record residual and energy after every iteration.
+        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
+        **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_budget` [s] and
+            `distance` (of every body from the equilibrium, relative to its size) one by one. Tolerance and
+            distance are 1e-4 by default, also together with other limits; None disables them. `compute`, or
+            `device`, `precision` and `threads` one by one.
+
+    Returns:
+        Positions and report. A solve that does not converge also returns a result; see `ok` of its report.
+
+    Raises:
+        ValueError: The scene or an argument is invalid.
+        TypeError: An argument has the wrong type.
+    """
+    began = perf_counter()
+    asked = request(scene, solver, options, always_tolerance=True, models=True)
+    check_watching(history, watch)
+    problem = make_problem(asked.scene, True, asked.compute)
+    place(problem, asked, start)
+    if isinstance(start, State):
+        problem.remembered.flow()
+    stages, model = [], problem.model
+    count = whole_number("steps", steps)
+    for part, report in Continuation(problem, asked.solver, asked.stop, count, watch, history, began).run():
+        if part < 1:
+            acting = _acting(problem, part * model.duration)
+            model = latest(model, problem.model)
+            stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
+    there, state = problem.states.on_device(), problem.state
+    acts = model.varying or model.obstacles is not None or state.remembered
+    step = _acting(problem, np.inf) if acts else None
+    model = latest(model, problem.model)
+    return Result(
+        problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
+    )
+
+
+def _acting(problem: Problem, time: float) -> Step:
+    """Forces, parameters and history variables at an equilibrium at a time [s]."""
+    materials, (remembered, *_) = changing_materials(problem.model), problem.remembered.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, time, remembered)
+
+
+@takes_options
+def simulate(
+    scene: Scene | SceneFile,
+    solver: Solver | str | None = None,
+    *,
+    dt: float | None = None,
+    frames: int | None = None,
+    substeps: int | None = None,
+    damping: float | None = None,
+    quasistatic: bool | None = None,
+    integrator: str | None = None,
+    initial_guess: str | None = None,
+    start: np.ndarray | State | None = None,
+    velocities: np.ndarray | None = None,
+    first_frame: int = 1,
+    history: bool = False,
+    watch: Watcher | None = None,
+    **options: Unpack[Options],
+) -> Iterator[Frame]:
+    """Simulate a motion frame by frame; every frame starts from the previous one.
+
+    A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt. A
+    quasistatic scene finds the equilibrium at the time of each frame.
+
+    To continue from frame k, pass its state as `start` and first_frame = k + 1: the frames are bitwise those
+    of an uninterrupted simulation. Positions and velocities are accepted as well.
+
+    Args:
+        scene: Scene or scene file. The scene provides the defaults of time stepping. A scene file's initial
+            positions come with their own velocities.
+        solver: Solver or its name, as in `equilibrium`.
+        dt: Time from frame to frame [s].
+        frames: Number of the last frame.
+        substeps: Steps per frame.
+        damping: Fraction of every velocity that is removed per step, from 0 to below 1.
+        quasistatic: Compute one equilibrium per frame, without inertia.
+        integrator: "backward_euler", or "bdf2" or "trapezoidal" of second order, see docs/motions.md.
+        initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
+        start: Initial positions (n, 3) [m] or a state.
+        velocities: (n, 3) initial velocities [m/s].
+        first_frame: Number of the first frame.
+        history: Record residual and energy after every iteration.
+        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
+        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to
+            every step. `max_iterations` and `time_budget` apply in addition to a tolerance of 1e-4, unless
+            the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`
+            makes that number of iterations without a tolerance.
+
+    Yields:
+        Frames with positions, velocities and report.
+
+    Raises:
+        ValueError: The scene or an argument is invalid.
+        TypeError: An argument has the wrong type.
+    """
+    asked = request(scene, solver, options)
+    check_watching(history, watch)
+    scene = scene_of(scene)
+    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
+    if pace.quasistatic:
+        asked = replace(asked, stop=arriving(asked.stop, options, asked.file))
+    frames = whole_number("frames", scene.frames if frames is None else frames)
+    if isinstance(start, State) and velocities is not None:
+        raise ValueError("a state has its own velocities; give either a state as start, or velocities")
+    first = whole_number("first_frame", first_frame)
+    return _frames(asked, pace, frames, start, velocities, first, history, watch)
+
+
+def _frames(
+    asked: Request,
+    pace: Pace,
+    frames: int,
+    start: np.ndarray | State | None,
+    velocities: np.ndarray | None,
+    first_frame: int,
+    history: bool,
+    watch: Watcher | None,
+) -> Iterator[Frame]:
+    """Yield the frames of a motion."""
+    began = perf_counter()
+    problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
+    begin = (first_frame - 1) * pace.dt
+    problem.contacts.stand_at(begin)
+    problem.room.stand_at(begin)
+    if not place(problem, asked, start):
+        problem.begin_step(begin)
+    if velocities is not None:
+        limit = LARGEST
+        given = finite_rows("velocities", velocities, problem.model.vertices, limit=limit)
+        problem.states.set_velocities(given)
+    elif not isinstance(start, State):
+        moving = asked.velocities(start, problem.model, first_frame)
+        if moving is not None:
+            problem.states.set_velocities(moving)
+    stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
+    stepping.index = first_frame - 1
+    if not isinstance(start, State):
+        stepping.count_inverted()
+    for _ in range(first_frame, frames + 1):
+        yield frame_of(stepping, stepping.advance()[0])
+
+
+def frame_of(stepping: Stepping, report: Report) -> Frame:
+    """Create the frame at the current time; the caller may modify it."""
+    problem, (v, *_), (step, *_) = stepping.problem, stepping.settle(), stepping.last_steps()
+    return Frame(
+        problem.positions,
+        report,
+        stepping.model,
+        v,
+        stepping.index,
+        stepping.time,
+        state=problem.state,
+        step=step,
+        on_device=problem.states.on_device(),
+    )
+
+
+def sound(state: State, model: Model) -> State:
+    """Validate a state: matching model size and finite values."""
+    return State(
+        finite_rows("displacements of the state", state.displacements, model.vertices),
+        finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
+        checked_remembered(model, state.remembered),
+    )
+
+
+def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
+    """Set the initial positions (n, 3) [m], or the state; False if neither call nor file provides one."""
+    if isinstance(start, State):
+        problem.state = sound(start, problem.model)
+        return True
+    if (begin := asked.start(start, problem.model)) is not None:
+        problem.positions = finite_rows("start", begin, problem.model.vertices)
+    return begin is not None

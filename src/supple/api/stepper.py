@@ -1,0 +1,517 @@
+"""`Stepper`: interactive simulation, advanced step by step by an external loop.
+
+Inputs of a `Stepper`: forces, pin positions and states, converted and checked.
+
+Dynamic springs between vertices of a model.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.api.batch import move_together
+from supple.api.batch_stepper import (
+    MOST_COPIES,
+    Frames,
+    OneByOne,
+    Together,
+    of_copy,
+    problem_of_copies,
+)
+from supple.api.simulate import frame_of, sound
+from supple.model.model import Model
+from supple.model.state import State
+from supple.problem import Problem
+from supple.scene import Scene, SceneFile, build_model
+from supple.scene.scene import scene_of
+from supple.scene.variations import Vertices, forces_on, pins_at
+from supple.solve.float_range import refuse_beyond
+from supple.solve.grid_time_loop import stepping_of
+from supple.solve.loop import make_problem
+from supple.solve.options import Options, arriving, request, takes_options
+from supple.solve.report import Outcome, Report
+from supple.solve.step_schedule import make_pace
+from supple.solvers import Solver
+from supple.support.arguments import LARGEST, LONGEST, each, finite_rows, floats, shown, whole_number
+from supple.support.text import counted
+from supple.terms import Springs
+
+Forces = ArrayLike | Mapping[Vertices, ArrayLike]
+"""Forces [N] accepted by a stepper: an array, or a dictionary of vertices or bodies with forces."""
+Pins = ArrayLike | Mapping[Vertices, Any]
+"""Pin positions [m] accepted by a stepper: an array, or a dictionary of vertices or bodies with positions or
+motions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Driving:
+    """Converter of stepper inputs: forces, pin positions, states.
+
+    Attributes:
+        scene: Scene.
+        model: Model of the scene.
+        copies: Batch size, None without a batch axis.
+        dtype: Working precision of states.
+    """
+
+    scene: Scene
+    model: Model
+    copies: int | None
+    dtype: np.dtype[Any]
+
+    def forces(self, given: Forces | None) -> np.ndarray | None:
+        """Convert forces to (n, 3) or (copies, n, 3) [N]."""
+        if isinstance(given, Mapping):
+            return forces_on(self.scene, self.model, given)
+        return None if given is None else self.rows("forces [N]", given)
+
+    def pins(self, given: Pins | None, time: float) -> np.ndarray | None:
+        """Positions of the k pinned vertices at a time [s]: (k, 3) or (copies, k, 3) [m]."""
+        if isinstance(given, Mapping):
+            return pins_at(self.scene, self.model, given, time)
+        if given is None:
+            return None
+        return self.rows("pins [m]", given, len(self.model.pinned), LONGEST, "pinned vertex")
+
+    def rows(
+        self,
+        what: str,
+        values: ArrayLike,
+        count: int | None = None,
+        limit: float = LARGEST,
+        per: str = "vertex",
+    ) -> np.ndarray:
+        """Copy an array of finite vectors (count, 3), with an optional leading batch axis."""
+        count = self.model.vertices if count is None else count
+        return finite_rows(what, values, count, limit=limit, copies=self.copies, per=per).copy()
+
+    def states(self, given: State | Sequence[State]) -> list[State]:
+        """Check states, one per batch member, and round them to the working precision."""
+        wanted = "a supple.State" if self.copies is None else f"a list of {self.copies} states"
+        what = f"the state of this stepper is {wanted}, as stepper.state gives it"
+        states = [given] if isinstance(given, State) else list(each(given, what))
+        if not all(isinstance(one, State) for one in states):
+            raise TypeError(f"{what}; got {shown(given)}")
+        if len(states) != (self.copies or 1):
+            raise ValueError(f"{what}; got {counted(len(states), 'state')}")
+        return [self.rounded(sound(one, self.model)) for one in states]
+
+    def rounded(self, state: State) -> State:
+        """Copy a state in working precision."""
+        u, v = state.displacements.astype(self.dtype), state.velocities.astype(self.dtype)
+        return replace(state, displacements=u, velocities=v)
+
+    def chosen(self, copies: Sequence[int]) -> list[int]:
+        """Check the indices of selected batch members."""
+        chosen = np.asarray(copies)
+        if self.copies is None:
+            raise ValueError("this stepper has no copies; reset() without copies starts it again")
+        if (
+            chosen.ndim != 1
+            or (chosen.size and chosen.dtype.kind not in "iu")
+            or not np.all((chosen >= 0) & (chosen < self.copies))
+        ):
+            raise ValueError(f"copies are numbers from 0 to {self.copies - 1}, got {shown(copies)}")
+        return [int(k) for k in chosen]
+
+
+def with_room_for_springs(model: Model, capacity: int) -> Model:
+    """Add an empty spring term with a given capacity to a model."""
+    none = np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1))
+    return replace(model, terms=(*model.terms, Springs(*none, model.rest, capacity)))
+
+
+def springs_between(
+    model: Model,
+    pairs: ArrayLike,
+    stiffness: ArrayLike | None,
+    length: ArrayLike | None,
+    positions: np.ndarray,
+) -> Springs:
+    """Create springs between pairs of vertices.
+
+    Args:
+        model: Model.
+        pairs: (m, 2) vertices.
+        stiffness: Number or (m,) [N/m].
+        length: Number or (m,) rest lengths [m]; None for the lengths at `positions`.
+        positions: (n, 3) positions [m].
+
+    Raises:
+        ValueError: If pairs, stiffness or length are invalid.
+    """
+    vertices = _pairs(pairs, model.vertices)
+    if length is None:
+        ends = positions[vertices]
+        length = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    if stiffness is None:
+        if len(vertices):
+            raise ValueError(f"{len(vertices)} springs need a stiffness [N/m]")
+        stiffness = 0.0
+    k = _for_each("stiffness [N/m]", stiffness, len(vertices), LARGEST)
+    L = _for_each("rest_length [m]", length, len(vertices), LONGEST)
+    return Springs(vertices, k, L[:, None], model.rest)
+
+
+def _pairs(pairs: Any, n: int) -> np.ndarray:
+    """Validate pairs of vertices."""
+    given = np.asarray(pairs)
+    if given.size == 0:
+        return np.empty((0, 2), np.int32)
+    wanted = f"springs are pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
+    if given.dtype.kind not in "iu" or given.ndim != 2 or given.shape[1] != 2:
+        raise ValueError(f"{wanted}, got {shown(pairs)}")
+    if given.min() < 0 or given.max() >= n:
+        raise ValueError(f"{wanted}, got some from {given.min()} to {given.max()}")
+    alone = np.flatnonzero(given[:, 0] == given[:, 1])
+    if len(alone):
+        k = int(alone[0])
+        raise ValueError(f"a spring has two different ends, but both of spring {k} are vertex {given[k, 0]}")
+    return given.astype(np.int32)
+
+
+def _for_each(name: str, values: Any, count: int, limit: float) -> np.ndarray:
+    """Broadcast a number, or one per spring, to (count,); negative numbers are rejected."""
+    numbers = floats(values)
+    if numbers.shape not in ((), (count,)):
+        raise ValueError(
+            f"{name} must be a number or one for each of the {count} springs, got {shown(values)}"
+        )
+    if not np.all((numbers >= 0) & (numbers <= limit)):  # NaN fails as well
+        raise ValueError(f"{name} must lie between 0 and {limit:g}, got {shown(values)}")
+    return np.broadcast_to(numbers, count).astype(float)
+
+
+log = logging.getLogger("supple")
+
+
+class Stepper:
+    """Simulation that an external loop advances step by step:
+
+        sim = supple.Stepper(scene, dt=0.01)
+        for _ in range(10):
+            frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
+            frame.positions, frame.velocities, frame.report
+
+    Everything is built once, from the scene at the time of construction; a step only solves. A dynamic scene
+    takes `substeps` backward Euler steps per step, each with v = (1 - damping) Δx/Δt, or those of another
+    integrator, as in `simulate`. A quasistatic scene finds the equilibrium.
+
+    With `copies`, each batch member has its own forces, pins and state. Arrays then have a leading batch
+    axis; inputs without it apply to all members. On a CUDA device all solvers but Newton advance the whole
+    batch at once. On the CPU members are advanced sequentially, with one common set-up.
+
+    Args:
+        scene: Scene or scene file, which provides the defaults of time stepping.
+        dt: Time from step to step [s].
+        solver: Solver or its name, as in `equilibrium`.
+        substeps: Time steps per step.
+        damping: Fraction of every velocity that is removed per substep, from 0 to below 1.
+        quasistatic: Compute one equilibrium per step, without inertia.
+        integrator: "backward_euler", "bdf2" or "trapezoidal".
+        initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
+        copies: Batch size; None for a single state without batch axis.
+        springs: Capacity for springs of `set_springs`.
+        **options: `stop` and `compute`, or their fields one by one, as in `simulate`.
+
+    Attributes:
+        scene: Scene.
+        copies: Batch size, or None.
+        model: Model of the scene.
+
+    Raises:
+        ValueError: The scene or an argument is invalid.
+        TypeError: An argument has the wrong type.
+    """
+
+    @takes_options
+    def __init__(
+        self,
+        scene: Scene | SceneFile,
+        dt: float | None = None,
+        solver: Solver | str | None = None,
+        *,
+        substeps: int | None = None,
+        damping: float | None = None,
+        quasistatic: bool | None = None,
+        integrator: str | None = None,
+        initial_guess: str | None = None,
+        copies: int | None = None,
+        springs: int = 0,
+        **options: Unpack[Options],
+    ) -> None:
+        began = perf_counter()
+        asked = request(scene, solver, options)
+        scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
+        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
+        if copies is not None:
+            copies = whole_number("copies", copies, at_most=MOST_COPIES)
+        self.scene, self.copies, self._asked = scene, copies, asked
+        self._gravity = tuple(np.ravel(scene.gravity).tolist())
+        self.model = build_model(scene, pace.quasistatic)
+        self._springs = whole_number("springs", springs, at_least=0) > 0
+        if self._springs:
+            self.model = with_room_for_springs(self.model, springs)
+        at_once = move_together(self.model, solver, compute)
+        if copies is not None and at_once:
+            problem = problem_of_copies(self.model, compute.precision, copies, solver)
+        else:
+            problem = make_problem(self.model, pace.quasistatic, compute)
+        if pace.quasistatic and not (copies is not None and at_once):
+            stop = arriving(stop, options, asked.file)
+        self._stepping = stepping_of(problem, solver, stop, pace, began=began)
+        kind = Together if copies is None or at_once else OneByOne
+        self._copies: Together | OneByOne = kind(self._stepping)
+        self._driving = Driving(scene, self.model, copies, problem.dtype)
+        self._failed: dict[int, Report] = {}
+        self.reset()
+
+    def __repr__(self) -> str:
+        of = "" if self.copies is None else f"{counted(self.copies, 'copy', 'copies')} of "
+        return (
+            f"<Stepper at {self.time:.6g} s after {counted(self.index, 'step')}: "
+            f"{of}{self.model.vertices:,} vertices, {self._asked.solver.name}>"
+        )
+
+    @property
+    def dt(self) -> float:
+        """Time from step to step [s]."""
+        return self._stepping.pace.dt
+
+    @property
+    def time(self) -> float:
+        """Time since the last reset [s]."""
+        return self._stepping.time
+
+    @property
+    def index(self) -> int:
+        """Number of steps since the last reset."""
+        return self._stepping.index
+
+    @property
+    def pinned(self) -> np.ndarray:
+        """(k,) ids of the pinned vertices, in the order of positions in `pins`.
+
+        Vertices constrained along some directions are included; of their positions, only the components along
+        these directions are used.
+        """
+        return self.model.pinned
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n, 3) or (copies, n, 3) positions [m]."""
+        return self._all_or_one(self._copies.positions)
+
+    def _all_or_one(self, of_copies: Any) -> Any:
+        """Remove the batch axis if the stepper has none."""
+        return of_copies[0] if self.copies is None else of_copies
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(n, 3) or (copies, n, 3) velocities [m/s]."""
+        return self._all_or_one(self._copies.velocities)
+
+    def positions_like(self, like: str) -> Any:
+        """Return the positions in the array type of another library.
+
+        If the stepper runs on a device, the array is in device memory.
+
+        Args:
+            like: "torch" or "cupy".
+
+        Returns:
+            (n, 3) or (copies, n, 3) positions [m].
+
+        Raises:
+            ValueError: The library is unknown or not installed.
+        """
+        from supple.api.array_interop import array_of
+
+        there = self._copies.on_device()
+        here = self.positions if there is None else None
+        return array_of(like, here, self.model.rest, there, self.copies)
+
+    @property
+    def state(self) -> Any:
+        """Snapshot from which the next step continues; a list of them for a batch.
+
+        Setting it restores the snapshot, and the following steps are then bitwise the same. The time is not
+        part of the state.
+        """
+        return self._all_or_one(self._copies.take())
+
+    @state.setter
+    def state(self, state: State | Sequence[State]) -> None:
+        self._copies.put(self._driving.states(state))
+        self._failed.clear()
+
+    def reset(
+        self,
+        positions: ArrayLike | None = None,
+        velocities: ArrayLike | None = None,
+        copies: Sequence[int] | None = None,
+    ) -> None:
+        """Reset to time 0, or reset some batch members only.
+
+        Members reset by `copies` keep the current time: their pins are placed at the scene's prescribed
+        positions at `time`, and the next step continues from there.
+
+        Args:
+            positions: (n, 3) or (copies, n, 3) positions [m]; by default the initial positions of the scene,
+                with the pins at their start.
+            velocities: (n, 3) or (copies, n, 3) velocities [m/s]; by default those of the scene. A scene
+                file's initial positions come with their own velocities.
+            copies: Indices of the batch members to reset, all by default.
+
+        Raises:
+            ValueError: An array or index is invalid.
+        """
+        x, v = self._start
+        if copies is not None:
+            x = x.copy()
+            self.model.hold(x, self.model.prescribed(self.time))
+        if positions is not None:
+            x = self._driving.rows("positions [m]", positions, limit=LONGEST)
+            v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
+        if velocities is not None:
+            v = self._driving.rows("velocities [m/s]", velocities)
+        u = x - self.model.rest
+        begun = [self._driving.rounded(State(*of_copy(k, u, v))) for k in range(self.copies or 1)]
+        if copies is None:
+            self._stepping.index = 0
+            self._copies.put(begun)
+            self._failed.clear()
+            return
+        chosen = self._driving.chosen(copies)
+        if not chosen:
+            return
+        states = self.state
+        for k in chosen:
+            states[k] = begun[k]
+            self._failed.pop(k, None)
+        self._copies.put(states)
+
+    def step(self, forces: Forces | None = None, pins: Pins | None = None) -> Any:
+        """Advance by dt and return the frame.
+
+        Args:
+            forces: Forces [N] in this step, in addition to the scene's: (n, 3), or a dictionary of vertices
+                or bodies with a total (3,) or one force per vertex (k, 3).
+            pins: Positions [m] of the pinned vertices at the end of this step, reached at constant velocity:
+                (k, 3) in the order of `pinned`, or a dictionary of pinned vertices with positions or a
+                motion. By default the scene's prescribed motion.
+
+        Returns:
+            The `Frame`, or `Frames` for a batch.
+
+        Raises:
+            ValueError: Forces or pins are invalid, or the previous step was interrupted.
+            RuntimeError: The previous step failed.
+        """
+        reports = self._advance(forces, pins)
+        if self.copies is None:
+            return frame_of(self._stepping, reports[0])
+        return Frames(
+            self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
+            self._copies.last_steps(), self._copies.models,
+        )  # fmt: skip
+
+    def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
+        """Advance by dt like `step`, without reading anything back from the device.
+
+        Positions stay in device memory until they are accessed. Velocities are rounded to the precision of
+        the solve when they are read, which `step` does after every frame. Results of the two methods
+        therefore differ by that rounding.
+
+        Args:
+            forces, pins: As in `step`.
+
+        Returns:
+            The report, or a list of reports for a batch.
+
+        Raises:
+            ValueError: Forces or pins are invalid, or the previous step was interrupted.
+            RuntimeError: The previous step failed.
+        """
+        reports = self._advance(forces, pins)
+        return reports[0] if self.copies is None else reports
+
+    def set_springs(
+        self, pairs: ArrayLike, stiffness: ArrayLike | None = None, rest_length: ArrayLike | None = None
+    ) -> None:
+        """Replace all dynamic springs by these, with energy ½ k (l - L)² [J]:
+
+            sim = supple.Stepper(scene, dt=0.01, springs=100)
+            sim.set_springs([(3, 17), (4, 18)], stiffness=50.0, rest_length=0.1)
+            sim.step()
+            sim.set_springs([])
+
+        Nothing is rebuilt, as long as their number does not exceed the capacity `springs` of the stepper.
+        Springs are common to all batch members, and not part of the state.
+
+        Args:
+            pairs: (m, 2) ids of the end vertices.
+            stiffness: Stiffness k [N/m], one number or (m,).
+            rest_length: Rest length L [m], one number or (m,); by default the current lengths.
+
+        Raises:
+            ValueError: The stepper has no capacity for springs, an argument is invalid, or a batch has no
+                rest length.
+        """
+        if not self._springs:
+            raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
+        if rest_length is None and self.copies is not None:
+            raise ValueError("the copies are not alike: give the springs a rest_length")
+        now = self.model.rest if self.copies is not None else self.positions
+        term = springs_between(self.model, pairs, stiffness, rest_length, now)
+        refuse_beyond(replace(self.model, terms=(term,)), str(self._problem.dtype))
+        self._problem.refresh(len(self.model.terms) - 1, term)
+        self.model = self._problem.model
+
+    def _advance(self, forces: Forces | None, pins: Pins | None) -> list[Report]:
+        """Advance by one step and return the reports; failed batch members must be reset first."""
+        if self._failed:
+            which = "" if self.copies is None else f" of copies {', '.join(map(str, sorted(self._failed)))}"
+            again = "reset()" if self.copies is None else f"reset(copies={sorted(self._failed)})"
+            raise RuntimeError(
+                f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
+                "or go back by setting the state to an earlier one; smaller steps or forces may help."
+            )
+        self._say_changed_gravity()
+        acting = self._driving.forces(forces)
+        arriving = self._driving.pins(pins, (self.index + 1) * self.dt)
+        reports = self._copies.advance(acting, arriving)
+        self._failed = {k: r for k, r in enumerate(reports) if r.outcome is Outcome.FAILED}
+        return reports
+
+    def _say_changed_gravity(self) -> None:
+        """Warn once about a gravity change since construction, which has no effect."""
+        now = tuple(np.ravel(self.scene.gravity).tolist())
+        if now != self._gravity:
+            log.warning(
+                "scene.gravity is %s now and was %s when this Stepper was made, which goes on with that: "
+                "make a new Stepper, let gravity_ramp change its size, or pass forces to step()",
+                now,
+                self._gravity,
+            )
+            self._gravity = now
+
+    @property
+    def _problem(self) -> Problem:
+        return self._stepping.problem
+
+    @cached_property
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Initial positions and velocities (n, 3) of the scene, or of its file."""
+        x, v = self._asked.start(None, self.model), self._asked.velocities(None, self.model)
+        x = self.model.rest.copy() if x is None else x.copy()
+        self.model.hold(x, self.model.prescribed(0.0))
+        return x, np.zeros_like(x) if v is None else v

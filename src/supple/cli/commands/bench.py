@@ -1,0 +1,48 @@
+"""supple bench: performance measurements on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import Json, announcing_compilation, answer, refusing, say
+
+bench = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
+
+
+@bench.callback()
+def _group() -> None:
+    """Make Typer treat the single command `sweep` as a subcommand."""
+
+
+@bench.command()
+def sweep(
+    cells: Annotated[int, typer.Option(help="Cells along each edge of the block.")] = 31,
+    solver: Annotated[
+        str, typer.Option(help="A solver of `supple list solvers`, e.g. xpbd:ordering=clusters.")
+    ] = "pbng:acceleration=none",
+    material: Annotated[str, typer.Option(help="A material of `supple list materials`.")] = "corotated",
+    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    repeats: Annotated[int, typer.Option(help="Samples; the median counts.")] = 20,
+    json: Json = False,
+) -> None:
+    """Measure milliseconds per sweep on a twisted and stretched block."""
+    with refusing(json), announcing_compilation():
+        from supple.api.bench import sweep as measure
+        from supple.api.solver_syntax import parse_solver
+
+        figures = measure(cells, parse_solver(solver), material, precision, device, threads, repeats)
+        if json:
+            answer(figures)
+            return
+        say(
+            f"{solver}, {material}, {precision}, {device}: {figures['ms_per_sweep']:.2f} ms per sweep "
+            f"(best {figures['ms_min']:.2f}), threads: {figures['threads']}\n"
+            f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colours']} colours, "
+            f"{figures['visits']:,} visits; set up in {figures['setup_seconds']:.2f} s, "
+            f"compiled in {figures['compile_seconds']:.1f} s\n"
+            f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores"
+        )

@@ -1,0 +1,291 @@
+"""supple compare: several solvers on one step of a scene.
+
+Result table of a comparison.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from supple.cli.console import (
+    NOT_CONVERGED,
+    Json,
+    ScenePath,
+    announcing_compilation,
+    answer,
+    errors,
+    folder,
+    given_limits,
+    interruption,
+    note,
+    refusing,
+    stdout,
+)
+from supple.runs.comparison import COLUMNS, Entry
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from supple.api.compare import Comparison
+    from supple.config.compute import Compute
+    from supple.config.stop import Stop
+    from supple.io import ComparisonFolder
+    from supple.scene import SceneFile
+
+
+NOT_AS_ASKED = NOT_CONVERGED
+WARMUP_TOLERANCE = 1e-5
+"""Tolerance of the warm-up frames, chosen so that all trials start from an accurate state."""
+
+
+def compare(
+    scene: ScenePath,
+    solvers: Annotated[
+        str | None,
+        typer.Option(
+            help="Names separated by commas, with options where need be: pbng:acceleration=chebyshev,newton. "
+            "All solvers unless given."
+        ),
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Time allowed to each solver, e.g. 200ms.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Iterations allowed to each solver; 40 where there is no limit.")
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
+    warmup: Annotated[
+        int, typer.Option(help="Frames of a dynamic scene to simulate before the step that is compared.")
+    ] = 0,
+    precision: Annotated[str, typer.Option(help="float32 or float64; Newton has only float64.")] = "float64",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="Folder for results; results/<scene name>_compare unless given."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Draw what each solver arrived at.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Run several solvers from the same initial state and compare residual, energy and time.
+
+    Limits that are not given are those of the scene file.
+
+    Exit codes: 0 done; 1 no solver reached the tolerance, or a solver given by name could not be run (results
+    are written). Others as for `supple run`.
+    """
+    with refusing(json):
+        from supple.solve.options import stop_of
+
+        pass
+        from supple.api.solver_syntax import words
+        from supple.cli.job import load_file, solver_for
+        from supple.config.compute import Compute
+        from supple.io import ComparisonFolder
+        from supple.runs.comparison import new_account
+        from supple.runs.saved import begin_results
+        from supple.solvers import SOLVERS
+
+        compute = Compute(device, precision, threads)
+        compute.refuse_absent()
+        file = load_file(scene)
+        methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
+        stop = stop_of(given_limits(tolerance, iterations, budget), file)
+        _check_warmup(warmup, file)
+        results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
+        results.create()
+        with results.locked():
+            _refuse_results(results, overwrite)
+            try:
+                with announcing_compilation():
+                    start, velocities, settled = _warm_up(file, warmup, threads)
+                    comparison = _run(file, methods, stop, compute, start, velocities, warmup + 1)
+            except KeyboardInterrupt as error:
+                code, word = interruption(error)
+                errors.print(f"{word}; nothing was written.")
+                raise typer.Exit(code) from None
+            account = new_account(file, comparison, stop, compute, warmup, settled)
+            begin_results(results, file)
+            _illustrate(comparison, file, account, results, pictures)
+            results.write_report(account)
+        code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
+        if json:
+            answer({**account, "output": str(results.path), "exit_code": code})
+        else:
+            print_comparison(account, results.path)
+    raise typer.Exit(code)
+
+
+def _check_warmup(warmup: int, file: SceneFile) -> None:
+    if warmup < 0:
+        raise ValueError(f"--warmup must not be negative, got {warmup}.")
+    if warmup and file.scene.quasistatic:
+        raise ValueError(
+            f"--warmup is for dynamic scenes; {file.path} is quasistatic, and its equilibrium is compared."
+        )
+
+
+def _refuse_results(folder: ComparisonFolder, overwrite: bool) -> None:
+    from supple.io import ResultsError
+
+    if folder.has_results and not overwrite:
+        raise ResultsError(
+            f"{folder.path} has results already. Replace them with --overwrite, "
+            "or name another folder with --output."
+        )
+
+
+def _warm_up(
+    file: SceneFile, frames: int, threads: int | None
+) -> tuple[np.ndarray | None, np.ndarray | None, bool]:
+    """Simulate the warm-up frames.
+
+    Returns:
+        Positions and velocities after the frames, and True if all frames converged.
+    """
+    from supple.api.simulate import simulate
+    from supple.cli.progress import RunProgress
+    from supple.config.stop import Stop
+    from supple.scene import build_model
+
+    start = velocities = None
+    if file.start is not None:
+        model = build_model(file.scene)
+        start, velocities = file.start_positions(model), file.start_velocities(model)
+    if not frames:
+        return start, velocities, True
+    settled = True
+    stop = Stop(WARMUP_TOLERANCE)
+    with RunProgress(frames, 0, stop, quiet=False) as progress:
+        for frame in simulate(
+            file.scene,
+            frames=frames,
+            stop=stop,
+            start=start,
+            velocities=velocities,
+            threads=threads,
+            watch=progress.watch,
+        ):
+            progress.finish_frame(frame.report)
+            settled = settled and frame.report.ok
+    if not settled:
+        note(
+            "Some frames of the warm-up did not converge; the start is the same for all solvers nevertheless."
+        )
+    return frame.positions, frame.velocities, settled
+
+
+def _run(
+    file: SceneFile,
+    methods: list[Any],
+    stop: Stop,
+    compute: Compute,
+    start: np.ndarray | None,
+    velocities: np.ndarray | None,
+    frame: int,
+) -> Comparison:
+    from supple.api.compare import compare as run
+    from supple.cli.progress import TrialProgress
+
+    with TrialProgress(len(methods), stop) as progress:
+        return run(
+            file.scene,
+            methods,
+            stop=stop,
+            compute=compute,
+            start=start,
+            velocities=velocities,
+            frame=frame,
+            progress=progress.see,
+            watch=progress.watch,
+        )
+
+
+def _illustrate(
+    comparison: Comparison,
+    file: SceneFile,
+    account: dict[str, Any],
+    folder: ComparisonFolder,
+    pictures: bool,
+) -> None:
+    """Draw four plots and, if requested, a picture per solver; the account records their file names."""
+    from supple.runs.comparison import draw_pictures, draw_plots
+
+    if not any(trial.report for trial in comparison.trials):
+        return
+    draw_plots(comparison, account, folder.path)
+    if pictures:
+        problem = draw_pictures(comparison, file, account, folder.path)
+        if problem:
+            note(problem)
+
+
+def _exit_code(comparison: Comparison, tolerance: float | None, named: bool) -> int:
+    from supple.solve.report import Outcome
+
+    reports = [trial.report for trial in comparison.trials if trial.report is not None]
+    missing = len(reports) < len(comparison.trials) and (named or not reports)
+    reached = any(report.outcome is Outcome.CONVERGED for report in reports)
+    return NOT_AS_ASKED if missing or (tolerance is not None and not reached) else 0
+
+
+FIRST_HALF = 4
+"""Number of columns in the first table if the terminal is too narrow for one table."""
+
+
+def print_comparison(account: dict[str, Any], folder: Path) -> None:
+    console = stdout()
+    print_table(console, account["trials"])
+    for line in _remarks(account):
+        console.print(line, soft_wrap=True)
+    console.print(f"Results are in {folder}.", soft_wrap=True)
+
+
+def print_table(console: Console, trials: list[Entry]) -> None:
+    """Print one table, or two on narrow terminals."""
+    names = list(COLUMNS)
+    whole = _table(trials, names)
+    if Measurement.get(console, console.options.update(width=1000), whole).maximum <= console.width:
+        console.print(whole)
+        return
+    for half in (names[:FIRST_HALF], names[FIRST_HALF:]):
+        console.print(_table(trials, half))
+        console.print()
+
+
+def _table(trials: list[Entry], columns: list[str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("solver", style="cyan")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "outcome" else "right", no_wrap=True)
+    for trial in trials:
+        cells = ["not run" if name == "outcome" else "" for name in columns]
+        if trial["error"] is None:
+            cells = [COLUMNS[name](trial) for name in columns]
+        table.add_row(trial["label"], *cells)
+    return table
+
+
+def _remarks(account: dict[str, Any]) -> list[Text]:
+    """Remarks below the table."""
+    remarks = [
+        Text.assemble((trial["label"], "cyan"), f" was not run: {trial['error']}.")
+        for trial in account["trials"]
+        if trial["error"] is not None
+    ]
+    other = [
+        trial["label"]
+        for trial in account["trials"]
+        if trial["error"] is None and trial["precision"] != account["precision"]
+    ]
+    if other:
+        remarks.append(Text(f"{', '.join(other)} ran in float64, which is the only precision it has."))
+    return remarks

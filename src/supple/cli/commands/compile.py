@@ -1,0 +1,66 @@
+"""supple compile: ahead-of-time compilation of kernels for images and containers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import Json, answer, errors, refusing, say
+from supple.support.text import say_seconds
+
+
+def compile_kernels(
+    materials: Annotated[
+        str,
+        typer.Option(
+            help="Names of `supple list materials`, separated by commas; those with hand-written derivatives "
+            "unless given."
+        ),
+    ] = "",
+    solvers: Annotated[
+        str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
+    ] = "descent,pbng,newton",
+    precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    processes: Annotated[
+        int | None, typer.Option(help="Processes that compile at the same time; one per core unless given.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile kernels before their first use, for example in a container image."""
+    with refusing(json):
+        from supple.api.precompile import precompile
+        from supple.api.solver_syntax import parse_solver, words
+        from supple.config.compute import Compute
+        from supple.kernels import cache_directory
+        from supple.kernels.compile.disk_cache import why_not_kept
+        from supple.materials import MATERIALS
+        from supple.support.arguments import closest, whole_number
+
+        common = [name for name, kind in MATERIALS.items() if not hasattr(kind, "psi")]
+        names = _words(materials) or common
+        for name in names:
+            if name not in MATERIALS:
+                raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
+        for precision in _words(precisions):
+            Compute(device, precision).refuse_absent()
+        if processes is not None:
+            whole_number("processes", processes)
+        if why := why_not_kept():
+            raise ValueError(f"compiled kernels cannot be kept: {why}")
+        kinds = len(names) * len(_words(precisions))
+        figures = {}
+        methods = [parse_solver(word) for word in words(solvers)]
+        compiled = precompile(names, methods, _words(precisions), device, processes)
+        for done, ready in enumerate(compiled, 1):
+            figures[f"{ready.material} {ready.precision}"] = ready.seconds
+            errors.print(f"{done}/{kinds} {ready.material}, {ready.precision}: {say_seconds(ready.seconds)}")
+        if json:
+            answer({"folder": str(cache_directory()), "seconds": figures})
+        else:
+            say(f"Kernels are in {cache_directory()}")
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

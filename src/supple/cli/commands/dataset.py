@@ -1,0 +1,266 @@
+"""supple dataset: many equilibria of one scene, in a store that tolerates interruptions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from supple.cli.console import (
+    DONE,
+    NOT_CONVERGED,
+    Json,
+    Quiet,
+    answer,
+    errors,
+    folder,
+    note,
+    refusing,
+    say,
+)
+
+
+class _RunsByDefault(TyperGroup):
+    """Command group in which `supple dataset SPEC` means `supple dataset run SPEC`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+dataset = typer.Typer(
+    cls=_RunsByDefault,
+    help="Make data sets of equilibria, look after them and export them.",
+    no_args_is_help=True,
+)
+
+Spec = Annotated[Path, typer.Argument(help="A spec of a data set, TOML.", show_default=False)]
+StorePath = Annotated[Path, typer.Argument(help="The folder of a data set.", show_default=False)]
+Workers = Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless given.")]
+Ray = Annotated[
+    str | None,
+    typer.Option(help="Solve on a Ray cluster: its address, or 'local' for one that is started here."),
+]
+ShardsOption = Annotated[
+    str | None,
+    typer.Option("--shards", help="i/N: every N-th shard from the i-th on, i from 0 to N-1, for job arrays."),
+]
+
+
+@dataset.command()
+def run(
+    spec: Spec,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="The folder of the store; results/SPEC.zarr unless given."),
+    ] = None,
+    shards: ShardsOption = None,
+    workers: Workers = None,
+    ray: Ray = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete a data set that is there.")] = False,
+    grow: Annotated[
+        bool, typer.Option("--grow", help="Let a data set with fewer samples have as many as the spec has.")
+    ] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the Python that the spec names as its function.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Solve all unsolved samples of a spec.
+
+    The command can be repeated at any time, and several machines can run it at once, each with its own
+    --shards.
+    """
+    with refusing(json):
+        from supple.datasets.run.create import make_store
+        from supple.datasets.run.run_dataset import parse_share, store_path
+        from supple.datasets.spec.dataset_spec import load_spec
+
+        share = parse_share(shards, grow, overwrite)
+        described = load_spec(spec, allow_code=allow_code)
+        store = make_store(described, store_path(output, described.name), overwrite, grow=grow)
+        _solve(store, share, workers, ray, json, quiet)
+
+
+@dataset.command()
+def resume(
+    store: StorePath,
+    shards: ShardsOption = None,
+    workers: Workers = None,
+    ray: Ray = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Solve samples again that crashed or missed their tolerance."),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Continue a data set from its store; no spec is needed."""
+    with refusing(json):
+        from supple.datasets.run.run_dataset import parse_share
+        from supple.datasets.store.dataset_store import Store
+
+        _solve(Store(store), parse_share(shards), workers, ray, json, quiet, retry_failed)
+
+
+def _solve(
+    store: Any,
+    share: Any,
+    workers: int | None,
+    ray: str | None,
+    json: bool,
+    quiet: bool,
+    retry_failed: bool = False,
+) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from supple.datasets.run.run_dataset import run_store
+    from supple.datasets.store.status import status as figures_of
+
+    columns = TextColumn("sample"), MofNCompleteColumn(), BarColumn(bar_width=28), TimeRemainingColumn()
+    silent = quiet or json or not errors.is_terminal
+    with Progress(*columns, console=errors, transient=True, disable=silent) as bar:
+        task = bar.add_task("solving")
+
+        def watch(done: int, samples: int) -> None:
+            bar.update(task, completed=done, total=samples)
+
+        run_store(store, share, workers, True if ray == "local" else ray, watch, retry_failed)
+    figures = figures_of(store)
+    bad = figures["samples"] - figures["good"] - figures["outcomes"].get("missing", 0)
+    code = NOT_CONVERGED if bad else DONE
+    if json:
+        answer(figures | {"exit_code": code})
+    elif not quiet:
+        _say(figures)
+    if code:
+        raise typer.Exit(code)
+
+
+@dataset.command()
+def status(store: StorePath, json: Json = False) -> None:
+    """Show the number of solved samples, their outcomes and the unfinished shards."""
+    with refusing(json):
+        from supple.datasets.store.dataset_store import Store
+        from supple.datasets.store.status import status as figures_of
+
+        figures = figures_of(Store(store))
+        answer(figures) if json else _say(figures)
+
+
+def _say(figures: dict[str, Any]) -> None:
+    from supple.support.text import counted, say_seconds
+
+    outcomes = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in figures["outcomes"].items())
+    say(f"{figures['path']}: {counted(figures['samples'], 'sample')}: {outcomes}")
+    say(
+        f"{figures['finished_shards']:,} of {counted(figures['shards'], 'shard')} finished, "
+        f"{say_seconds(figures['worker_seconds'])} of work"
+    )
+    if figures["warm_starts"]:
+        warm = figures["warm_starts"]
+        say(
+            f"warm starts: {warm['fewer_iterations']:.1f} times fewer iterations, {warm['faster']:.1f} "
+            f"times as fast, on "
+            f"{counted(warm['compared'], 'sample')} solved both ways; {warm['lower_from_cold']} of them "
+            f"had a lower energy "
+            "from the scene's own start, which was taken"
+        )
+    if figures["inverted"]:
+        note(f"{counted(figures['inverted'], 'sample')} with inverted elements: none of them counts as good")
+    missing = figures["outcomes"].get("missing", 0)
+    if not figures["good"] and missing < figures["samples"]:
+        note("no sample could be solved: none has reached its tolerance")
+    elif bad := figures["samples"] - missing - figures["good"]:
+        note(f"{counted(bad, 'sample')} in no part and no export: not solved to the tolerance, or inverted")
+    for sample, sentence in list(figures["failures"].items())[:5]:
+        note(f"sample {sample}: {sentence}")
+    if len(figures["failures"]) > 5:
+        note(f"and {len(figures['failures']) - 5} more that did not converge: --json has them all")
+    if figures["outcomes"].get("crashed"):
+        note(f"`supple dataset resume {figures['path']} --retry-failed` tries them again")
+
+
+@dataset.command()
+def verify(
+    store: StorePath,
+    again: Annotated[int, typer.Option(help="How many random samples to solve again.", min=0)] = 5,
+    seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Let damaged shards count as not finished, for resume.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Compare every file of a store with its checksum, and solve a few random samples again.
+
+    Exit codes: 0 the store is complete and intact; 1 files are damaged, missing or foreign, or samples are
+    missing.
+    """
+    with refusing(json):
+        from supple.datasets.store.verify import said, verify_folder
+
+        verdict = verify_folder(store, again, seed, discard)
+        code = DONE if verdict.complete else NOT_CONVERGED
+        if json:
+            answer(vars(verdict) | {"good": verdict.good, "complete": verdict.complete, "exit_code": code})
+        else:
+            for sentence in (*verdict.problems, *verdict.notes):
+                note(sentence)
+            say(said(verdict, store, discard))
+        if code:
+            raise typer.Exit(code)
+
+
+@dataset.command()
+def merge(
+    target: Annotated[Path, typer.Argument(help="The store to put everything into.", show_default=False)],
+    sources: Annotated[list[Path], typer.Argument(help="Stores of the same spec.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Merge finished shards of several stores with equal specs into a target, created if missing."""
+    with refusing(json):
+        from supple.datasets.store.merge import merge as merged
+        from supple.datasets.store.status import status as figures_of
+
+        figures = figures_of(merged(target, sources))
+        answer(figures) if json else _say(figures)
+
+
+@dataset.command()
+def export(
+    store: StorePath,
+    to: Annotated[str, typer.Option(help="lance, hdf5, webdataset or plaid.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="The folder to write; STORE_FORMAT beside the store unless given."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Export the converged samples to another format, with a data card."""
+    with refusing(json):
+        from supple.datasets.exports import export_dataset
+        from supple.datasets.read.dataset import open_dataset
+
+        path = export_dataset(open_dataset(store), to, output)
+        answer({"folder": str(path)}) if json else say(path)
+
+
+@dataset.command()
+def report(
+    store: StorePath,
+    output: Annotated[Path | None, typer.Option(help="The HTML file; beside the store unless given.")] = None,
+    json: Json = False,
+) -> None:
+    """Write an HTML page with extreme samples, histograms, varied quantities, scene and machine."""
+    with refusing(json):
+        from supple.datasets.read.report_page import write_page
+
+        path, page = write_page(store, output)
+        if json:
+            answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
+            return
+        say(path)

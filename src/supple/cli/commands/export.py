@@ -1,0 +1,61 @@
+"""supple export: frames of a run in the file formats of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import (
+    Json,
+    Quiet,
+    announcing_compilation,
+    answer,
+    errors,
+    folder,
+    refusing,
+    stdout,
+)
+
+
+def export(
+    results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
+    to: Annotated[
+        str,
+        typer.Option(help="Formats of `supple list exports`, separated by commas.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None, typer.Option(parser=folder, help="Folder to write to; the results folder unless given.")
+    ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(help="What else USD, VTU, NPZ and Zarr are to have: of `supple list quantities`."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Export the initial state and the frames of a run, finished or not, without simulating."""
+    with refusing(json):
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        from supple.runs.present import export as write
+
+        columns = TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=28)
+        with (
+            announcing_compilation(),
+            Progress(
+                *columns, console=errors, transient=True, disable=quiet or not errors.is_terminal
+            ) as bar,
+        ):
+            task = bar.add_task("export")
+
+            def watch(done: int, all: int) -> None:
+                bar.update(task, completed=done, total=all)
+
+            paths = write(results, to, output, watch, fields=fields)
+        if json:
+            answer({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
+        elif not quiet:
+            for name, path in paths.items():
+                stdout().print(f"{name:<5} {path}")

@@ -1,0 +1,312 @@
+"""supple list: names accepted by scene files and options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supple.cli.console import Json, answer, refusing, stdout
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+Entries = list[dict[str, Any]]
+
+SECTIONS = "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, "
+SECTIONS += "contact, integrators, guesses, files, fields, quantities, exports or scenes"
+"""Sections of `catalogue`, listed here so that help does not have to build it."""
+
+INTEGRATORS = {
+    "backward_euler": "First order; damps all that is fast.",
+    "bdf2": "Second order; damps what is fast less.",
+    "trapezoidal": "Second order; does not damp.",
+}
+"""Time integrators and their descriptions."""
+
+INITIAL_GUESSES = {
+    "adaptive": "Bodies that touch nothing start where external forces take them, all others at x + Δt v.",
+    "inertial": "x + Δt v + Δt² g, as in the paper of PBNG.",
+    "coast": "x + Δt v.",
+}
+"""Initial guesses of a time step and their descriptions."""
+
+OPTIONS = {
+    "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
+    "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
+    "binding": "How stiff layers are bound to each other, by how stiff they are.",
+    "blocks": "What a sweep takes for a vertex's second derivatives: a bound, or exact ones, which is VBD.",
+    "cluster_size": "Elements in a cluster, at most.",
+    "coarse_sweeps": "Sweeps over the coarsest layer in each iteration.",
+    "compliant": "false: constraints of elements are hard, whatever the material's stiffness; a baseline.",
+    "constraints": "What is projected. xpbd: pair, two for each element; root, the square root of the "
+    "energy, for any; auto, the pair where there is one. pbd: energy; distance, edges; shape matching.",
+    "coupling": "carried: cloth moves with its layers; bound: they pull at it; divided: the same with "
+    "stiffness and mass divided between all, as printed.",
+    "cycle": "Iterations with layers in a step that ends at a tolerance; sweeps of pbng follow.",
+    "damping": "The part of every velocity that is lost per step.",
+    "final_sweeps": "Sweeps over the cloth alone after the last iteration with layers.",
+    "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
+    "hessian": "exact, and projected, its positive part, where needed; projected; bound: what pbng uses.",
+    "iterations": "Iterations per step where [stop] or the command line sets no limit.",
+    "layers": "Coarser layers of cloth, at most; as many as have enough vertices unless given.",
+    "linear_iterations": "Exactly so many iterations of the linear solver in every step, for equal budgets.",
+    "line_search": "Halve a step until the potential decreases.",
+    "linear_solver": "multilevel and cg (conjugate gradients), direct, amg (algebraic multigrid), or auto: "
+    "multilevel until a system proves hard; baselines: gauss_seidel, bicgstab, and qr for small systems.",
+    "links": "Also move vertices that an attachment ties together as one, so that stiff ones converge.",
+    "newton_steps": "Local Newton steps per visit of an element.",
+    "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
+    "ordering": "What moves at the same time: elements by colours, clusters of them, or cells of blocks.",
+    "pad": "What is added to the number of iterations at whose end layers add nothing any more.",
+    "path": "rotation: steps turn elements; straight: all vertices move on lines.",
+    "primary": "kept: the residual of positions is not dropped, which is unstable; a baseline.",
+    "pseudo_damping": "The part of every velocity lost per step of pseudo-time run as dynamics.",
+    "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
+    "pseudo_time": "flow: steps begin without velocity; dynamics: velocities are kept, as in the paper.",
+    "rescue": "Take the positive part of a Hessian that is not positive definite; false: take it as it is.",
+    "rho": "Convergence rate that chebyshev expects, below 1.",
+    "shares": "What keeps steps of jacobi from adding up: mass, split among elements; vertex, the average of "
+    "the paper; element, one part of the step for each.",
+    "start": "Sweep at which chebyshev begins.",
+    "stiffness": "The part of each correction that is made.",
+    "sweep": "gauss_seidel by colours, or jacobi: all elements from the same positions.",
+    "sweeps_per_step": "Sweeps in each step of pseudo-time.",
+    "turn": "How far nearly all elements may turn in one Newton step [rad].",
+    "vertex_order": "What elements are ordered by before they are grouped: mesh, or smallest_last vertices.",
+    "weak_first": "Visit attachments before the elements instead of after them.",
+    "window": "How many sweeps anderson combines.",
+    "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "
+    "0.5 unless given, and more where that would not be stable.",
+}
+"""Descriptions of solver options; each name has the same meaning in all solvers."""
+
+
+def list_names(
+    what: Annotated[str | None, typer.Argument(help=f"{SECTIONS}; all of them unless given.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Draw stress against stretch of materials, or measured ones, into a PNG file."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List names accepted by scene files, options and commands: materials, solvers, fields, scenes, ..."""
+    with refusing(json):
+        from supple.support.arguments import closest
+
+        sections = catalogue()
+        if what is not None and what not in sections:
+            raise ValueError(f"there is no section {what!r}; {closest(what, sections)}")
+        if plot is not None:
+            _plot(what, plot)
+        chosen = {name: entries for name, entries in sections.items() if what in (None, name)}
+        if json:
+            answer(chosen)
+        else:
+            _print(chosen)
+
+
+def _plot(what: str | None, path: Path) -> None:
+    """Plot stress against stretch for example materials or measured materials."""
+    from supple.io.replace_file import replacing
+    from supple.materials import MATERIALS, MEASURED, measured
+    from supple.view.stress_stretch import stretch_plot
+
+    if what not in ("materials", "measured"):
+        raise ValueError("--plot draws materials: write supple list materials --plot, or measured")
+    if path.suffix != ".png":
+        raise ValueError(f"--plot writes a PNG file, such as stress.png, got {path}")
+    materials = (
+        {name: kind.example() for name, kind in MATERIALS.items()}
+        if what == "materials"
+        else {name: measured(name) for name in MEASURED}
+    )
+    with replacing(path) as unfinished:
+        stretch_plot(
+            unfinished, materials, title="Materials" if what == "materials" else "Measured materials"
+        )
+
+
+def catalogue() -> dict[str, Entries]:
+    """Catalogue by section; each entry has at least name and description."""
+    from supple.io import FORMATS
+    from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
+    from supple.meshes.files.load_save import _FORMATS
+    from supple.meshes.files.surface_files import SURFACES
+    from supple.postprocess.evaluation import QUANTITIES
+    from supple.scene.contact_settings import METHODS
+    from supple.scene.schema import cloth, meshes, motions, selections
+    from supple.solvers import SOLVERS
+    from supple.view.fields import FIELDS
+
+    solvers: dict[str, Any] = SOLVERS
+    return {
+        "materials": [
+            {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
+            for name, kind in MATERIALS.items()
+        ],
+        "membranes": [
+            {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
+            for name, kind in MEMBRANES.items()
+        ],
+        "measured": [
+            {
+                "name": name,
+                "description": f"{material_name(measured(name))}, {entry.density:g} kg/m³. {entry.source}. "
+                f"{entry.note[:1].upper()}{entry.note[1:]}.",
+            }
+            for name, entry in MEASURED.items()
+        ],
+        "solvers": [
+            {
+                "name": name,
+                "description": _summary(kind, [field.name for field in fields(kind)]),
+                "devices": list(kind.devices),
+                "precisions": list(kind.precisions),
+                "batches": kind.batches,
+                "options": _options(kind, kind.parts),
+            }
+            for name, kind in solvers.items()
+        ],
+        "motions": _kinds(motions.Motion),
+        "selections": _kinds(selections.Where),
+        "meshes": [entry for entry in _kinds(meshes.Mesh) if entry["name"] != "file"],
+        "surfaces": [entry for entry in _kinds(cloth.Surface) if entry["name"] != "file"],
+        "bending": _kinds(cloth.BendingChoice),
+        "contact": [{"name": name, "description": text} for name, text in METHODS.items()],
+        "integrators": [{"name": name, "description": text} for name, text in INTEGRATORS.items()],
+        "guesses": [{"name": name, "description": text} for name, text in INITIAL_GUESSES.items()],
+        "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
+        + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
+        "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],
+        "quantities": [{"name": name, "description": text} for name, text in QUANTITIES.items()],
+        "exports": [{"name": name, "description": format.description} for name, format in FORMATS.items()],
+        "scenes": _scenes(),
+    }
+
+
+def _kinds(choice: Any) -> Entries:
+    return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
+
+
+def _parameters(material: Any) -> Entries:
+    """Declared parameters of a material."""
+    return [
+        {
+            "name": p.name,
+            "description": f"{p.description.rstrip('.')}.",
+            "unit": p.unit,
+            "type": p.kind,
+            "default": p.default,
+        }
+        for p in material.parameters
+    ]
+
+
+def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
+    """Options of a solver or solver part; options with parts list the options of each kind."""
+    from typing import Literal, get_args, get_origin, get_type_hints
+
+    from supple.solvers.options import kind_of
+
+    hints = get_type_hints(kind)
+
+    def type_name(hint: Any) -> str:
+        if get_origin(hint) is Literal:
+            return " | ".join(get_args(hint))
+        of_union = get_args(hint) or (hint,)
+        return " | ".join("none" if one is type(None) else one.__name__ for one in of_union)
+
+    def entry(option: Any) -> dict[str, Any]:
+        described = {"name": option.name, "description": OPTIONS.get(option.name, "")}
+        if option.name not in parts:
+            return described | {"type": type_name(hints[option.name]), "default": option.default}
+        kinds = parts[option.name]
+        return described | {
+            "type": " | ".join(["none", *kinds]),
+            "default": kind_of(option.default),
+            "kinds": [
+                {"name": name, "description": _summary(one, []), "options": _options(one, {})}
+                for name, one in kinds.items()
+            ],
+        }
+
+    return [entry(option) for option in fields(kind)]
+
+
+def _scenes() -> Entries:
+    """Scene files in the folder `scenes` of the working directory, otherwise the bundled scenes by name."""
+    from supple.cli.job import shipped_scenes
+
+    own = {str(path): path for path in sorted(Path("scenes").glob("*.toml"))}
+    return [{"name": name, "description": _title(path)} for name, path in (own or shipped_scenes()).items()]
+
+
+def _title(path: Path) -> str:
+    """Title of a scene file, with a note on missing data files."""
+    import os
+    import tomllib
+
+    from supple.support.input_files import read_text
+
+    try:
+        text = read_text(path)
+        title = tomllib.loads(text).get("title") or path.stem
+    except (OSError, ValueError):
+        return "cannot be read"
+    kind = "meshes" if "$SUPPLE_DATA" in text else "fabrics" if "\nfabric = " in text else ""
+    missing = kind and "SUPPLE_DATA" not in os.environ
+    return f"{title} (needs {kind} in the folder $SUPPLE_DATA)" if missing else title
+
+
+def _summary(kind: Any, options: list[str]) -> str:
+    """First paragraph of a class docstring, without option explanations."""
+    import re
+
+    text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    explained = re.search(rf"(?:^|\s)(?:{'|'.join(options)}): ", text) if options else None
+    return text[: explained.start()] if explained else text
+
+
+def _print(sections: dict[str, Entries]) -> None:
+    from rich.table import Table
+
+    console = stdout()
+    for section, entries in sections.items():
+        table = Table(title=section, title_justify="left", title_style="bold", show_header=False, box=None)
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column()
+        for entry in entries:
+            table.add_row(entry["name"], entry["description"] + _abilities(entry))
+            for row in _rows(entry.get("parameters", []), "  "):
+                table.add_row(*row)
+            for row in _rows(entry.get("options", []), "  "):
+                table.add_row(*row)
+        console.print(table)
+        console.print()
+
+
+def _abilities(entry: dict[str, Any]) -> str:
+    """Devices, precisions and batching of a solver in words; empty for other entries."""
+    if "devices" not in entry:
+        return ""
+    together = ", many equilibria together" if entry["batches"] else ""
+    return f" On {' and '.join(entry['devices'])}, in {' and '.join(entry['precisions'])}{together}."
+
+
+def _rows(options: Entries, indent: str) -> Iterator[tuple[str, Text]]:
+    """Yield table rows of options, kinds of parts, and the options of each kind."""
+    from rich.text import Text
+
+    for option in options:
+        default = "" if option["default"] is None else f", {option['default']} unless given"
+        text = Text.assemble(option["description"], " ", (f"{option['type']}{default}", "dim"))
+        yield f"{indent}{option['name']}", text
+        for kind in option.get("kinds", []):
+            yield f"{indent}  {kind['name']}", Text(kind["description"])
+            yield from _rows(kind["options"], f"{indent}    ")

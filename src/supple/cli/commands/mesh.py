@@ -1,0 +1,44 @@
+"""supple mesh: conversion of meshes, and tetrahedralization of surfaces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import Json, answer, refusing, stdout
+
+
+def mesh(
+    source: Annotated[Path, typer.Argument(help="A mesh or a closed surface.", show_default=False)],
+    target: Annotated[
+        Path, typer.Argument(help="The file to write: .vtu, .vtk, .msh, .mesh, .node.", show_default=False)
+    ],
+    edge_length: Annotated[
+        float | None,
+        typer.Option(
+            help="Edges of the tetrahedra \\[m] after scaling, for a surface; 1/20 of its diagonal."
+        ),
+    ] = None,
+    scale: Annotated[float, typer.Option(help="A factor for all lengths.")] = 1.0,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Turn inverted tetrahedra and drop unused vertices.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Convert a mesh to another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
+    with refusing(json):
+        from supple.cli.job import showing_tetrahedralisation
+        from supple.meshes import load_mesh, save_mesh
+        from supple.meshes.files.load_save import check_target
+
+        check_target(target)
+        with showing_tetrahedralisation():
+            made = load_mesh(source, repair, edge_length=edge_length, scale=scale)
+        save_mesh(made, target)
+        if json:
+            facts = {"vertices": made.n_vertices, "tets": made.n_tets, "volume": made.volume}
+            answer({"file": str(target), **facts, "exit_code": 0})
+        else:
+            stdout().print(f"{target}: {made!r}, worst quality {made.quality.min():.2g}")

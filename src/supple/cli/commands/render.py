@@ -1,0 +1,141 @@
+"""supple render: pictures and films of existing results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from supple.cli.console import (
+    Json,
+    Quiet,
+    answer,
+    errors,
+    folder,
+    interruption,
+    note,
+    refusing,
+    say,
+)
+
+if TYPE_CHECKING:
+    from supple.runs.saved import SavedRun
+
+
+def render(
+    results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
+    field: Annotated[
+        str | None,
+        typer.Option(
+            help="What to colour by, of `supple list fields`; what the scene file says unless given."
+        ),
+    ] = None,
+    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
+    size: Annotated[str | None, typer.Option(help="Dots across and up, e.g. 1920x1080.")] = None,
+    camera: Annotated[
+        str | None,
+        typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees such as 45,30."),
+    ] = None,
+    thickness: Annotated[
+        float | None,
+        typer.Option(
+            help="How many times as thick as it is cloth is drawn, 0 for a surface without any; what the "
+            "scene file says unless given."
+        ),
+    ] = None,
+    names: Annotated[
+        bool | None,
+        typer.Option(
+            "--names/--no-names",
+            help="Write names of bodies below them; what the scene file says unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    frames: Annotated[
+        str | None,
+        typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30; 0 is the start."),
+    ] = None,
+    fps: Annotated[float | None, typer.Option(help="Frames of the film per second.")] = None,
+    turntable: Annotated[bool, typer.Option("--turntable", help="Take the camera once around.")] = False,
+    film: Annotated[bool, typer.Option("--film/--no-film", help="Make a film of several frames.")] = True,
+    gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            parser=folder, help="Folder for picture.png and film.mp4; the results folder unless given."
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Render existing results: a picture of the last selected frame and a film of several frames."""
+    with refusing(json):
+        from supple.cli.progress import FilmProgress
+        from supple.io.checksums import compact_checksums
+        from supple.io.lock import locked
+        from supple.runs.pictures import draw_film, draw_picture, make_appearance
+        from supple.runs.saved import open_run
+
+        if fps is not None and not 0.1 <= fps <= 240:
+            raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
+        run = open_run(results)
+        dots = None if size is None else parse_size(size)
+        appearance = make_appearance(run.file, field, camera, theme, dots, thickness, names)
+        chosen = _chosen(frames, run)
+        place = results if output is None else output
+        place.mkdir(parents=True, exist_ok=True)
+        written = [place / "picture.png"]
+        try:
+            with locked(place):
+                problem = draw_picture(run, appearance, chosen[-1], written[0])
+                if film and (turntable or len(chosen) > 1):
+                    films = [place / "film.mp4", place / "film.gif"] if gif else [place / "film.mp4"]
+                    with FilmProgress(quiet) as progress:
+                        problem = draw_film(run, appearance, chosen, films, fps, turntable, progress.watch)
+                    written += films
+                compact_checksums(place)
+        except KeyboardInterrupt as error:
+            code, word = interruption(error)
+            errors.print(f"{word}; films in {place} are as they were.")
+            raise typer.Exit(code) from None
+        if problem and not quiet:
+            note(problem)
+        if json:
+            answer({"files": [str(path) for path in written], "frames": chosen, "note": problem})
+        elif not quiet:
+            for path in written:
+                say(path)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Parse a picture size such as 1920x1080 into width and height in pixels."""
+    from supple.view.picture import check_size
+
+    parts = text.lower().split("x")
+    if len(parts) == 2 and all(part.strip().isdecimal() for part in parts):
+        return check_size([int(part) for part in parts], text)
+    return check_size(text)
+
+
+def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:
+    """Frame numbers selected by text such as 10:60, 10:, :60 or 30.
+
+    Without text, all frames; for a single equilibrium, the equilibrium only.
+    """
+    lowest, last = run.indices[0], run.indices[-1]
+    if text is None:
+        return [1] if last == 1 else list(run.indices)
+    first_text, colon, last_text = text.partition(":")
+    try:
+        first = int(first_text) if first_text else lowest
+        end = (int(last_text) if last_text else last) if colon else first
+    except ValueError:
+        first = end = -1
+    if not lowest <= first <= end <= last:
+        raise ValueError(
+            f"--frames must be such as 10:60, 10:, :60 or 30, within {lowest} to {last}, the frames that are "
+            f"complete in {run.folder.path}; got {text!r}."
+        )
+    return list(range(first, end + 1))

@@ -1,0 +1,36 @@
+"""supple report: a self-contained HTML page of a results folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import Json, answer, note, refusing, say
+
+
+def report(
+    results: Annotated[
+        Path,
+        typer.Argument(help="A results folder of `supple run` or `supple compare`.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="The HTML file; report.html in the results folder unless given.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write an HTML page with pictures, film, curves, all figures, the scene file, versions and machine.
+
+    The page is self-contained and needs no other file.
+    """
+    with refusing(json):
+        from supple.runs.pages import write_page
+
+        path, page = write_page(results, output)
+        if json:
+            answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
+            return
+        for remark in page.remarks:
+            note(remark)
+        say(path)

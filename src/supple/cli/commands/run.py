@@ -1,0 +1,407 @@
+"""supple run: solve a scene file and write the results.
+
+Summary table of a run.
+
+Repair of results files that `supple run --resume` can write from the scene, without solving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from supple.cli.console import (
+    DONE,
+    NOT_CONVERGED,
+    Json,
+    Quiet,
+    ScenePath,
+    announcing_compilation,
+    answer,
+    errors,
+    folder,
+    given_limits,
+    interruption,
+    note,
+    refusing,
+    stdout,
+)
+from supple.runs.text import has_inverted, inverted, outcome, solver_name
+from supple.support.text import counted, say_seconds
+
+if TYPE_CHECKING:
+    from supple.cli.job import Job
+    from supple.io import ResultsFolder, SavedFrame
+    from supple.runs.pictures import Appearance
+    from supple.runs.saved import SavedRun
+
+
+def run(
+    scene: ScenePath,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="Folder for results; results/<scene name> unless given."),
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(help="Another solver than the file's, e.g. newton or xpbd:ordering=clusters."),
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each step.")] = None,
+    time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option(help="How close to the equilibrium every body must be, relative to its size."),
+    ] = None,
+    frames: Annotated[int | None, typer.Option(help="How many frames, instead of the file's.")] = None,
+    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Keep residual and energy of every iteration and plot them.")
+    ] = False,
+    picture: Annotated[
+        bool, typer.Option("--picture/--no-picture", help="Draw the last frame, and a film if wanted.")
+    ] = True,
+    film: Annotated[bool, typer.Option("--film/--no-film", help="Make a film of several frames.")] = True,
+    gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
+    field: Annotated[
+        str | None,
+        typer.Option(help="What to colour by, instead of what the file says; see `supple render`."),
+    ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            help="What else frames are to have, e.g. von_mises,cauchy, of `supple list quantities`; what the "
+            "file says unless given."
+        ),
+    ] = None,
+    write: Annotated[
+        str | None, typer.Option(help="Further formats to write, e.g. usd,glb; see `supple export`.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Solve a scene and write frames, a report, a picture and, for several frames, a film.
+
+    Exit codes: 0 done; 1 some frame did not reach its tolerance, ended far from equilibrium or has inverted
+    elements (results are written); 2 bad input, or a file that cannot be read or written; 70 a defect of
+    supple; 71 out of memory; 130 interrupted; 143 terminated by SIGTERM. After an interruption, the same
+    command with --resume continues.
+    """
+    with refusing(json):
+        from supple.cli.job import Job, load_file, solver_for
+        from supple.solve.options import arriving, resolved_stop
+
+        pass
+        from supple.config.compute import Compute
+        from supple.io import ResultsFolder
+        from supple.io.checksums import compact_checksums
+        from supple.io.export import export_own, parse_formats
+        from supple.postprocess.evaluation import quantities_named
+        from supple.runs.manifest import new_account
+        from supple.runs.pictures import make_appearance
+        from supple.runs.saved import fields_of
+
+        formats = [f.name for f in parse_formats(write)] if write else []
+        compute = Compute(device, precision, threads)
+        compute.refuse_absent()
+        file = load_file(scene)
+        method = solver_for(file, solver)
+        method.refuse_unable(device, precision)
+        limits = given_limits(tolerance, max_iterations, time_budget, distance)
+        count = file.scene.frames if frames is None else frames
+        if count < 1:
+            raise ValueError(f"--frames must be at least 1, got {count}.")
+        stop = resolved_stop(limits, file, method, count == 1 and file.scene.quasistatic)
+        if file.scene.quasistatic:
+            stop = arriving(stop, limits, file)
+        appearance = make_appearance(file, field)
+        chosen = quantities_named(file.output.fields if fields is None else fields)
+        job = Job(file, method, stop, count, compute, history, chosen)
+        results = ResultsFolder(output or Path("results") / scene.stem)
+        account = new_account(file, count, job.settings)
+        results.create()
+        with results.locked():
+            last = _prepare(results, account, resume, overwrite)
+            try:
+                if last is not None:
+                    repair_results(job, results, account, note)
+                saved = _perform(job, results, account, last, quiet)
+                if formats:
+                    export_own(results.path, formats, fields_of(saved, chosen), saved.model.obstacles)
+                _illustrate(saved, appearance, picture, film and count > 1, gif, quiet)
+                code = DONE if account["totals"]["ok"] else NOT_CONVERGED
+            except KeyboardInterrupt as error:
+                code, word = interruption(error)
+                _say_interrupted(word, len(account["frames"]), count, results.path)
+            compact_checksums(results.path, keep_missing=False)
+        _report(account, results, code, json, quiet)
+    raise typer.Exit(code)
+
+
+def _prepare(
+    folder: ResultsFolder, account: dict[str, Any], resume: bool, overwrite: bool
+) -> SavedFrame | None:
+    """Check the results folder and load the complete frames of a run to resume into the account.
+
+    Returns:
+        The last complete frame, or None.
+    """
+    from supple.io import ResultsError, read_frame
+    from supple.runs.manifest import complete_frames, set_totals
+
+    if resume and overwrite:
+        raise ResultsError(
+            "--resume keeps the frames that are there and --overwrite deletes them; give only one."
+        )
+    if folder.has_results and not (resume or overwrite):
+        raise ResultsError(
+            f"{folder.path} has results already. Continue them with --resume, replace them with --overwrite, "
+            "or name another folder with --output."
+        )
+    if resume and folder.has_results:
+        account["frames"] = complete_frames(folder, account, note)
+        set_totals(account)
+    done, scene = len(account["frames"]), account["scene"]
+    folder.refuse_without_room(scene["frames"] - done, scene["vertices"])
+    return read_frame(folder.path, done) if done else None
+
+
+def _perform(
+    job: Job, folder: ResultsFolder, account: dict[str, Any], last: SavedFrame | None, quiet: bool
+) -> SavedRun:
+    """Compute and write the missing frames."""
+    import numpy as np
+
+    from supple.cli.progress import RunProgress
+    from supple.io import SavedFrame, joined, write_frame, write_pvd
+    from supple.io.frames import frame_path
+    from supple.runs.manifest import Looks, add_frame
+    from supple.runs.saved import SavedRun
+
+    _say_if_long(account["scene"], quiet)
+    rest = joined(job.file.scene.bodies)
+    looks, model = Looks(), None
+    in_hand = {} if last is None else {last.index: last}
+    with ExitStack() as stack:
+        progress = stack.enter_context(RunProgress(job.frames, len(account["frames"]), job.stop, quiet))
+        if not quiet:
+            stack.enter_context(announcing_compilation())
+
+        def watch(iteration: int, imbalance: float, seconds: float) -> None:
+            looks.watch(iteration, imbalance, seconds)
+            progress.watch(iteration, imbalance, seconds)
+
+        for frame in job.solve(last, watch):
+            if not account["frames"]:  # keep old results until the first new frame
+                _begin(job, folder, account)
+            if not frame_path(folder.path, 0, ".npz").exists():
+                write_frame(folder.path, job.start, rest, job.fields_at_start(frame.model))
+            velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
+            saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
+            values = frame.evaluate().fields(job.fields) if job.fields else None
+            write_frame(folder.path, saved, rest, values)
+            add_frame(account, frame, looks)
+            folder.write_report(account)
+            write_pvd(folder.path, [0.0, *(entry["time"] for entry in account["frames"])], first=0)
+            progress.finish_frame(frame.report)
+            before = {index: known for index, known in in_hand.items() if index == saved.index - 1}
+            model, in_hand = frame.model, {**before, saved.index: saved}
+    return SavedRun(folder, account, job.file, model, in_hand)
+
+
+def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
+    from supple.cli.progress import setup_seconds
+    from supple.support.text import say_cells, say_seconds
+
+    seconds = setup_seconds(scene["tets"] + scene["triangles"])
+    if seconds > 10 and not quiet:
+        note(f"{say_cells(scene)} take about {say_seconds(seconds)} to be set up before the solve begins.")
+
+
+def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
+    """Replace old results by the scene, its render surfaces, mesh data and a report without frames."""
+    from supple.io import write_data, write_skins
+    from supple.runs.saved import begin_results
+
+    begin_results(folder, job.file)
+    write_skins(folder.path, job.file.scene.bodies)
+    write_data(folder.path, job.file.scene.bodies)
+    folder.write_report(account)
+
+
+def _illustrate(
+    run: SavedRun, appearance: Appearance, picture: bool, film: bool, gif: bool, quiet: bool
+) -> None:
+    """Draw the picture of the last frame, the film and, if recorded, the plots of residual histories."""
+    from supple.cli.progress import FilmProgress
+    from supple.runs.pictures import draw_film, draw_picture, draw_plots
+
+    account, path = run.account, run.folder.path
+    frames = run.indices
+    account["plots"] = draw_plots(account, path)
+    problem = None
+    if picture:
+        problem = draw_picture(run, appearance, frames[-1], path / "picture.png")
+        account["picture"] = {"file": "picture.png", "note": problem}
+    run.folder.write_report(account)
+    if picture and film:
+        names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
+        films = [path / name for name in names]
+        with FilmProgress(quiet) as progress:
+            problem = draw_film(run, appearance, frames, films, watch=progress.watch)
+        account["film"] = {"files": names, "note": problem}
+        run.folder.write_report(account)
+    if problem and not quiet:
+        note(problem)
+
+
+def _say_interrupted(word: str, done: int, frames: int, folder: Path) -> None:
+    from supple.support.text import counted
+
+    if done == frames:
+        errors.print(
+            f"{word} while drawing: all frames are complete in {folder}. `supple render {folder}` draws them."
+        )
+    elif done:
+        errors.print(
+            f"{word}: {done} of {counted(frames, 'frame')} are complete in {folder}. "
+            "The same command with --resume continues."
+        )
+    else:
+        errors.print(f"{word} before the first frame was complete; nothing was written to {folder}.")
+
+
+def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
+    pass
+    from supple.runs.text import inversion_warning
+
+    if as_json:
+        answer({**account, "output": str(folder.path), "exit_code": code})
+    elif not quiet and code in (DONE, NOT_CONVERGED):
+        print_summary(account, folder.path)
+    warning = inversion_warning(account["frames"])
+    if warning and not quiet:
+        note(warning)
+
+
+def print_summary(account: dict[str, Any], folder: Path) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(account, folder).items():
+        table.add_row(name, value)
+    stdout().print(table)
+
+
+def _distance(frame: dict[str, Any]) -> dict[str, str]:
+    """Largest relative position error of all bodies, if computed."""
+    certificate = frame.get("certificate")
+    if not certificate:
+        return {}
+    worst = max(body["of_size"] for body in certificate["bodies"])
+    return {"distance": f"{worst:.1e} of the size" + ("" if certificate["stable"] else ", not stable")}
+
+
+def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
+    scene, frames, totals = account["scene"], account["frames"], account["totals"]
+    last = frames[-1]
+    several = len(frames) > 1
+    compiling = totals["compile_seconds"]
+    rows = {
+        "scene": f"{scene['title']} ({scene['file']})",
+        "vertices": f"{last['vertices']:,}",
+        "elements": f"{last['elements']:,}",
+        "solver": f"{solver_name(account)}, {last['precision']}, {counted(last['threads'], 'thread')}",
+        "outcome": outcome(frames),
+        **({"inverted": inverted(frames)} if several and has_inverted(frames) else {}),
+        "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
+        "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
+        **_distance(last),
+        "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
+        "energy": f"{last['energy']:.6g} J" + (" in the last frame" if several else ""),
+        "seconds": f"{totals['seconds']:.3g}"
+        + (f" (+ {say_seconds(compiling)} compiling)" if compiling else ""),
+        "results": str(folder),
+    }
+    if account.get("picture"):
+        rows["picture"] = str(folder / account["picture"]["file"])
+    if account.get("film"):
+        rows["film"] = ", ".join(str(folder / name) for name in account["film"]["files"])
+    return rows
+
+
+def repair_results(
+    job: Job, folder: ResultsFolder, account: dict[str, Any], note: Callable[[str], None]
+) -> None:
+    """Repair missing or damaged files from the scene.
+
+    These are the initial frame, scene.toml, skins.npz, mesh_data.npz and animation.pvd.
+
+    Args:
+        job: Scene and options that the folder was written with.
+        folder: Results folder, whose frames from 1 on are intact.
+        account: Report of these frames.
+        note: Called with a sentence for each repaired file.
+    """
+    from supple.io import joined, write_data, write_frame, write_pvd, write_skins
+    from supple.io.bodies import DATA, SKINS
+    from supple.io.frames import PVD, pvd_text
+    from supple.io.replace_file import replacing
+    from supple.runs.saved import SCENE
+    from supple.scene import build_model
+
+    bodies, path = job.file.scene.bodies, folder.path
+    damage = folder.start_damage(account["scene"]["vertices"])
+    if damage is not None:
+        note(f"{damage} It is written again from the scene.")
+        fields = job.fields_at_start(build_model(job.file.scene)) if job.fields else None
+        write_frame(path, job.start, joined(bodies), fields)
+    text = job.file.path.read_bytes()
+    if not (path / SCENE).is_file() or (path / SCENE).read_bytes() != text:
+        _say(note, path / SCENE)
+        with replacing(path / SCENE) as copy:
+            copy.write_bytes(text)
+    for name, write in ((SKINS, write_skins), (DATA, write_data)):
+        if _is_damaged(path / name):
+            _say(note, path / name)
+            write(path, bodies)
+    times = [0.0, *(frame["time"] for frame in account["frames"])]
+    if not _has_text(path / PVD, pvd_text(path, times, first=0)):
+        _say(note, path / PVD)
+        write_pvd(path, times, first=0)
+
+
+def _say(note: Callable[[str], None], path: Path) -> None:
+    note(f"{path} is {'damaged' if path.exists() else 'missing'} and is written again.")
+
+
+def _has_text(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode("utf-8")
+
+
+def _is_damaged(path: Path) -> bool:
+    """True if an existing array file is unreadable or fails its checksum."""
+    from supple.io.checksums import read_checksums
+    from supple.support.input_files import open_arrays
+
+    checksums = read_checksums(path.parent)
+    if checksums is not None and path.name in checksums.digests:
+        return not checksums.is_whole(path.name)
+    if not path.exists():
+        return False
+    try:
+        with open_arrays(path) as arrays:
+            for name in arrays:
+                arrays[name]
+    except (ValueError, OSError, KeyError):
+        return True
+    return False

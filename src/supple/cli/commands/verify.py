@@ -1,0 +1,43 @@
+"""supple verify: integrity of the files in a results folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import DONE, NOT_CONVERGED, Json, Quiet, answer, note, refusing, say
+
+
+def verify(
+    results: Annotated[
+        Path,
+        typer.Argument(help="A results folder of `supple run` or `supple compare`.", show_default=False),
+    ],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare every file of a results folder with its checksum.
+
+    Names damaged, missing and unexpected files.
+
+    Exit codes: 0 all files are intact; 1 some are not, or the run has no checksums; 2 there is no results
+    folder. Data sets have `supple dataset verify`.
+    """
+    with refusing(json):
+        from supple.io.verification import summarize_verification, verify_results
+
+        found = verify_results(results)
+        code = DONE if found.good else NOT_CONVERGED
+        if json:
+            answer(vars(found) | {"good": found.good, "exit_code": code})
+        else:
+            for sentence in found.problems:
+                note(sentence)
+            if not quiet:
+                if found.foreign:
+                    note(f"not supple's, and not verified: {', '.join(found.foreign)}")
+                say(f"{results}: {summarize_verification(found)}")
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,75 @@
+"""supple view: a live scene in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.console import TERMINATED, ScenePath, Terminated, errors, folder, note, refusing
+
+
+def view(
+    scene: ScenePath,
+    host: Annotated[
+        str,
+        typer.Option(help="Address to serve at; others than this machine's are reached over the network."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to serve at, or the next one that is free.")] = 8080,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another address of the page, such as that of a proxy, or a site whose pages may use it: "
+            "https://box.example.org. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            parser=folder, help="Folder for what the page saves, made where there is none; . unless given."
+        ),
+    ] = None,
+    play: Annotated[bool, typer.Option("--play", help="Play at once.")] = False,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Show a live scene in the browser, with interactive solver, material and pins.
+
+    Ctrl+C ends it.
+    """
+    with refusing(False):
+        from rich.text import Text
+
+        from supple.cli.job import load_file
+        from supple.live.server import free_port, is_local, serving
+
+        file = load_file(scene)
+        saved = output or Path()
+        if saved.exists() and not saved.is_dir():
+            raise ValueError(f"{saved} is no folder to save to")
+        free = free_port(host, port)
+        if free != port:
+            note(f"port {port} is taken; using {free}")
+        if not is_local(host):
+            note(f"{host} is reached over the network, unencrypted: give the address to whom you trust")
+        saved.mkdir(parents=True, exist_ok=True)
+        with serving(file, host, free, saved, play, allow_origin or (), device) as url:
+            errors.print(
+                Text.assemble((file.title, "bold"), " is live at ", (url, f"link {url}"), ". Ctrl+C ends it.")
+            )
+            if browser:
+                typer.launch(url)
+            _wait()
+
+
+def _wait() -> None:
+    import threading
+
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt as error:
+        errors.print("Ended.")
+        if isinstance(error, Terminated):
+            raise typer.Exit(TERMINATED) from None

@@ -1,0 +1,1 @@
+"""Broad phase: a hash grid of vertices, edges and triangles, and candidate pairs."""

@@ -1,0 +1,389 @@
+"""Hash table of the spatial grid, with a summary of each bucket for early rejection.
+
+Cells of the spatial hash grid that bounding boxes of primitives overlap.
+
+Integer cell coordinates distinguish cells that share a hash bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.collision.geometry.primitives import ends, octants_of
+from supple.kernels import (
+    Runner,
+    count_up,
+    do,
+    each_item,
+    keep_least,
+    keep_most,
+    kernel,
+    mark_bits,
+    number,
+    physics,
+    strides,
+)
+
+if TYPE_CHECKING:
+    from supple.collision.broad_phase.positions import Points
+
+
+BLOCK = 32
+"""Primitives, pairs or buckets per work item: one for each lane of a GPU warp."""
+
+ENTRIES = 32
+"""Largest mean number of cells per primitive; cells grow if a few primitives are much larger than others."""
+
+FINEST = 2e-6
+"""Smallest cell size relative to the largest coordinate; cell coordinates have 21 bits each."""
+
+TOO_MANY = 2.0**31
+"""Upper limit of the cell count of one primitive."""
+
+NOBODY = 1 << 60
+"""Sentinel above all body numbers."""
+
+ROUNDING = 1e-6
+"""Relative enlargement of box margins against rounding errors."""
+
+NOTHING_FACES = np.zeros((0, 3)), np.zeros(0, bool)
+"""Empty normals and two-sided flags, for primitives without an orientation test."""
+
+ALL, WITHIN, BETWEEN = 0, 1, 2
+"""Pair filters: all pairs, pairs within a body, pairs between bodies."""
+
+
+class Wanted(NamedTuple):
+    """Pair filter of the broad phase.
+
+    Attributes:
+        which: `ALL`, `WITHIN` or `BETWEEN`.
+        body: (n,) body of each vertex.
+        box: (b, 6) region of possible neighbors of each body, lower then upper bounds [m].
+        start, others: (b + 1,) and (k,): neighbors of body i are others[start[i]:start[i + 1]], for
+            `BETWEEN`.
+        late: (b,) bodies whose internal pairs are searched, for `WITHIN`.
+        rest: (n, 3) rest positions [m].
+        clear: Rest distance [m]; pairs of one body at or below it are excluded. Negative: no exclusion.
+    """
+
+    which: Any
+    body: Any
+    box: Any
+    start: Any
+    others: Any
+    late: Any
+    rest: Any
+    clear: Any
+
+
+ANY = Wanted(
+    ALL, np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64),
+    np.zeros(0, bool), np.zeros((0, 3)), -1.0,
+)  # fmt: skip
+"""Filter that accepts all pairs, independent of bodies."""
+
+
+class Cells(NamedTuple):
+    """Work: boxes and cell ranges of primitives.
+
+    Attributes:
+        x: (n, 3) vertex positions [m].
+        things: (m, k) vertices of the primitives.
+        wanted: Pair filter.
+        margin: Enlargement of the boxes for the cell ranges [m].
+        size: Cell size [m].
+        box: (m, 6) output: lower and upper bounds without the margin [m].
+        cells: (m, 6) output: first and last cell along each axis, an empty range for filtered primitives.
+        touched: (1,) output: cell count of all primitives, at most `TOO_MANY` for each.
+    """
+
+    x: Any
+    things: Any
+    wanted: Any
+    margin: Any
+    size: Any
+    box: Any
+    cells: Any
+    touched: Any
+
+
+@physics
+def own_part(count, place):
+    """(first, last, step): index range of this thread among `count` items."""
+    first, step = strides(place)
+    start = number(place) * BLOCK
+    return start + first, min(count, start + BLOCK), step
+
+
+@physics
+def _seeks(work, m):
+    """True if a primitive is searched: a neighbor body is in reach, or its own body is outdated."""
+    wanted, near_by = work.wanted, work.wanted.which == ALL
+    if wanted.which == WITHIN:
+        near_by = wanted.late[wanted.body[work.things[m, 0]]]
+    elif wanted.which == BETWEEN:
+        own = wanted.body[work.things[m, 0]]
+        for k in range(wanted.start[own], wanted.start[own + 1]):
+            b, meet = wanted.others[k], True
+            for axis in range(3):
+                low, high = ends(work.x, work.things, m, axis)
+                meet = meet and low <= wanted.box[b, 3 + axis] and high >= wanted.box[b, axis]
+            near_by = near_by or meet
+    return near_by
+
+
+@physics
+def cell_of(at):
+    """Round down to an integer."""
+    whole = int(at)
+    return whole - 1 if at < whole else whole
+
+
+@do.of(Cells)
+def _cells(work, place):
+    first, last, step = own_part(len(work.things), place)
+    touched = 0
+    for m in range(first, last, step):
+        product, seeks = 1.0, _seeks(work, m)
+        for axis in range(3):
+            low, high = ends(work.x, work.things, m, axis)
+            work.box[m, axis], work.box[m, 3 + axis] = low, high
+            lower = cell_of((low - work.margin) / work.size)
+            upper = cell_of((high + work.margin) / work.size) if seeks else lower - 1
+            work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
+            product *= upper - lower + 1.0
+        touched += int(min(product, TOO_MANY))
+    if touched > 0:
+        count_up(work.touched, 0, touched)
+
+
+@kernel
+def touch_cells(team, work):
+    """Compute boxes and cell ranges of all primitives."""
+    each_item(team, 0, 0, -(-len(work.things) // BLOCK), work)
+
+
+def touching(
+    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
+) -> Cells:
+    """Allocate the cell ranges of primitives that search within a radius [m].
+
+    Args:
+        x: (n, 3) vertex positions [m].
+        things: (m, k) vertices of the primitives.
+        radius: Search radius [m].
+        size: Cell size [m].
+        wanted: Pair filter.
+        runner: Device of the search.
+
+    Returns:
+        Work of `touch_cells`, not yet computed.
+    """
+    box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
+    touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
+    return Cells(x, things, wanted, margin, size, box, cells, touched)
+
+
+class Table(NamedTuple):
+    """Hash table from cells to primitives.
+
+    Attributes:
+        count: Number of entries of each bucket.
+        left: Number of entries of each bucket still to be written.
+        begin: First entry of each bucket.
+        total: (1,) number of entries.
+        key: (e,) cell of each entry.
+        thing: (e,) primitive of each entry.
+        normal: (e, 3) approximate normal of each entry, or (0, 3); a copy, since contiguous data is read
+            faster.
+        octants: Bit mask of the octants of all normals in each bucket.
+        least, most: Smallest and largest body number in each bucket.
+    """
+
+    count: Any
+    left: Any
+    begin: Any
+    total: Any
+    key: Any
+    thing: Any
+    normal: Any
+    octants: Any
+    least: Any
+    most: Any
+
+
+@physics
+def place_of(i, j, k, places):
+    """Hash bucket of a cell."""
+    return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (places - 1)
+
+
+@physics
+def key_of(i, j, k):
+    """Integer key of a cell."""
+    return ((i & 0x1FFFFF) << 42) | ((j & 0x1FFFFF) << 21) | (k & 0x1FFFFF)
+
+
+@physics
+def cells_around(there, p, radius):
+    """First and last cell with primitives within a radius of a point."""
+    reach, size = (1.0 + ROUNDING) * radius, there.size
+    x, y, z = p
+    low = cell_of((x - reach) / size), cell_of((y - reach) / size), cell_of((z - reach) / size)
+    return low, (cell_of((x + reach) / size), cell_of((y + reach) / size), cell_of((z + reach) / size))
+
+
+class Clear(NamedTuple):
+    """Work: empty all buckets of a table."""
+
+    table: Any
+
+
+@do.of(Clear)
+def _clear(work, place):
+    table = work.table
+    first, last, step = own_part(len(table.count), place)
+    for at in range(first, last, step):
+        table.count[at] = table.octants[at] = 0
+        table.least[at], table.most[at] = NOBODY, -1
+
+
+class Enter(NamedTuple):
+    """Work: insert primitives into a table.
+
+    Attributes:
+        cells: (m, 6) cell ranges.
+        things: (m, k) primitives.
+        body: (n,) body of each vertex, or (0,).
+        facing: Normals and two-sided flags; the normal of a two-sided triangle is stored as 0.
+        table: Hash table.
+        counting: True for the counting pass, which also summarizes normals and bodies of each bucket.
+    """
+
+    cells: Any
+    things: Any
+    body: Any
+    facing: Any
+    table: Any
+    counting: Any
+
+
+@do.of(Enter)
+def _enter(work, place):
+    c, table = work.cells, work.table
+    first, last, step = own_part(len(c), place)
+    for m in range(first, last, step):
+        octants, own = octants_of(work.facing, m), 0
+        if len(work.body) > 0:
+            own = work.body[work.things[m, 0]]
+        for i in range(c[m, 0], c[m, 3] + 1):
+            for j in range(c[m, 1], c[m, 4] + 1):
+                for k in range(c[m, 2], c[m, 5] + 1):
+                    at = place_of(i, j, k, len(table.count))
+                    if work.counting:
+                        count_up(table.count, at, 1)
+                        mark_bits(table.octants, at, octants)
+                        keep_least(table.least, at, own)
+                        keep_most(table.most, at, own)
+                    else:
+                        entry = table.begin[at] + count_up(table.left, at, -1) - 1
+                        table.key[entry], table.thing[entry] = key_of(i, j, k), m
+                        for axis in range(3 if len(table.normal) > 0 else 0):
+                            table.normal[entry, axis] = 0.0 if work.facing[1][m] else work.facing[0][m, axis]
+
+
+@do.of(Table)
+def _allot(table, place):
+    """Assign a range of entries to each bucket, in any order."""
+    first, last, step = own_part(len(table.count), place)
+    for at in range(first, last, step):
+        if table.count[at] > 0:
+            table.left[at] = table.count[at]
+            table.begin[at] = count_up(table.total, 0, table.count[at])
+
+
+@kernel
+def enter_all(team, cells, things, body, facing, table):
+    """Build a hash table: clear, count, allocate, insert."""
+    blocks, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
+    each_item(team, 0, 0, places, Clear(table))
+    each_item(team, 1, 0, blocks, Enter(cells, things, body, facing, table, True))
+    each_item(team, 2, 0, places, table)
+    each_item(team, 3, 0, blocks, Enter(cells, things, body, facing, table, False))
+
+
+class Entered(NamedTuple):
+    """Hash grid of target primitives.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        things: (m, k) primitives.
+        size: Cell size [m].
+        box: (m, 6) boxes as in `Cells` [m].
+        cells: (m, 6) cell ranges as in `Cells`, without a margin.
+        table: Hash table.
+    """
+
+    x: np.ndarray
+    things: np.ndarray
+    size: float
+    box: np.ndarray
+    cells: np.ndarray
+    table: Table
+
+
+def entered(
+    points: Points,
+    things: np.ndarray,
+    size: float,
+    wanted: Wanted,
+    runner: Runner,
+    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
+) -> Entered | None:
+    """Build the hash grid of target primitives.
+
+    Args:
+        points: Positions of the vertices.
+        things: (m, k) primitives.
+        size: Approximate cell size [m]; larger for large primitives.
+        wanted: Pair filter.
+        runner: Device of the grid.
+        facing: Normals (m, 3) and two-sided flags (m,) of triangles, for the orientation test.
+
+    Returns:
+        Grid, or None if the filter excludes all primitives.
+
+    Raises:
+        ValueError: If a position is not finite.
+    """
+    x, most = points
+    if not math.isfinite(most):
+        raise ValueError(
+            "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
+        )
+    size = max(size, FINEST * (most + size), 1e-300)
+    while True:
+        found = touching(x, things, 0.0, size, wanted, runner)
+        runner.run(touch_cells, 1, found)
+        runner.pull(found.touched)
+        if found.touched[0] <= ENTRIES * len(things):
+            break
+        size *= 2
+    if found.touched[0] == 0:
+        return None
+    table = _table(len(things), int(found.touched[0]), runner, len(facing[0]) > 0)
+    runner.run(enter_all, 4, found.cells, things, wanted.body, facing, table)
+    return Entered(x, things, size, found.box, found.cells, table)
+
+
+def _table(things: int, entries: int, runner: Runner, facing: bool) -> Table:
+    """Allocate a table for a number of primitives and entries."""
+    places = 1 << max(4, things.bit_length())
+    count, left, begin, octants, least, most = (runner.empty((places,), np.int64) for _ in range(6))
+    total, key = runner.zeros((1,), np.int64), runner.empty((entries,), np.int64)
+    thing, normal = runner.empty((entries,), np.int32), runner.empty((facing * entries, 3), np.float32)
+    return Table(count, left, begin, total, key, thing, normal, octants, least, most)

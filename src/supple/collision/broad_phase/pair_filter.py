@@ -1,0 +1,153 @@
+"""Distance filter and compaction of candidate pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.collision.geometry.primitives import boxes_apart, things_apart
+from supple.kernels import Runner, do, each_item, kernel, number, physics, strides
+
+RUN = 16
+"""Pairs per thread, processed in sequence, so that the filtered pairs keep their order."""
+
+RUNS = 32
+"""Runs per work item."""
+
+
+class Sifting(NamedTuple):
+    """Work: distance test of candidate pairs.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        seek, other: Query and target primitives.
+        one, two: (p,) pairs.
+        radius: Largest distance [m].
+        kept: (p,) output: True for pairs within the radius.
+        count: (runs,) output: number of these pairs in each run.
+    """
+
+    x: Any
+    seek: Any
+    other: Any
+    one: Any
+    two: Any
+    radius: Any
+    kept: Any
+    count: Any
+
+
+class Gathering(NamedTuple):
+    """Work: compaction of filtered pairs.
+
+    Attributes:
+        one, two: (p,) pairs.
+        kept: (p,) filter.
+        begin: (runs,) output index of each run.
+        first, second: (k,) output: filtered pairs.
+    """
+
+    one: Any
+    two: Any
+    kept: Any
+    begin: Any
+    first: Any
+    second: Any
+
+
+@physics
+def _own_runs(place, runs):
+    """(first, last, step): range of runs of this thread."""
+    first, step = strides(place)
+    start = number(place) * RUNS
+    return start + first, min(runs, start + RUNS), step
+
+
+@do.of(Sifting)
+def _sift(s, place):
+    square = s.radius * s.radius
+    first, last, step = _own_runs(place, len(s.count))
+    for r in range(first, last, step):
+        kept = 0
+        for p in range(RUN * r, min(len(s.one), RUN * (r + 1))):
+            m, o = s.one[p], s.two[p]
+            near_by = boxes_apart(s.x, s.seek, s.other, m, o, square) < square
+            near_by = near_by and things_apart(s.x, s.seek, s.other, m, o) < square
+            s.kept[p] = near_by
+            kept += 1 if near_by else 0
+        s.count[r] = kept
+
+
+@do.of(Gathering)
+def _gather(g, place):
+    first, last, step = _own_runs(place, len(g.begin))
+    for r in range(first, last, step):
+        at = g.begin[r]
+        for p in range(RUN * r, min(len(g.one), RUN * (r + 1))):
+            if g.kept[p]:
+                g.first[at], g.second[at] = g.one[p], g.two[p]
+                at += 1
+
+
+@kernel
+def sift_all(team, sifting):
+    """Test the distances of all pairs."""
+    each_item(team, 0, 0, -(-len(sifting.count) // RUNS), sifting)
+
+
+@kernel
+def gather_all(team, gathering):
+    """Compact all filtered pairs."""
+    each_item(team, 0, 0, -(-len(gathering.begin) // RUNS), gathering)
+
+
+def sift(
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    radius: float,
+    runner: Runner,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Filter candidate pairs by distance.
+
+    Args:
+        pairs: (x, seek, other, one, two) as in `Sifting`.
+        radius: Largest distance [m].
+        runner: Device of the computation.
+
+    Returns:
+        Primitives (k,) of the pairs within the radius, in input order.
+    """
+    _, _, _, one, two = pairs
+    if len(one) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN),), np.int64)
+    runner.run(sift_all, 1, Sifting(*pairs, float(radius), kept, count))
+    runner.pull(count)
+    ends = np.cumsum(count)
+    first, second = (runner.zeros((int(ends[-1]),), np.int64) for _ in range(2))
+    if len(first):
+        runner.run(gather_all, 1, Gathering(one, two, kept, ends - count, first, second))
+        runner.pull(first)
+        runner.pull(second)
+    return first, second
+
+
+@kernel
+def _merge(a, b, c, d, first, second):
+    i = j = 0
+    for k in range(len(first)):
+        if j == len(c) or (i < len(a) and (a[i] < c[j] or (a[i] == c[j] and b[i] < d[j]))):
+            first[k], second[k] = a[i], b[i]
+            i += 1
+        else:
+            first[k], second[k] = c[j], d[j]
+            j += 1
+
+
+def merged(
+    some: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Merge two sorted lists of pairs into one."""
+    first, second = (np.empty(len(some[0]) + len(others[0]), np.int32) for _ in range(2))
+    _merge(*some, *others, first, second)
+    return first, second

@@ -1,0 +1,320 @@
+"""Broad phase by a spatial hash grid: vertex-triangle, edge-edge, edge-triangle and triangle-triangle pairs.
+
+Primitives are inserted into all cells that their boxes overlap. A pair is reported in the first cell that
+both boxes share, so it is found exactly once. CPU or GPU threads append pairs in any order; a sort into CSR
+rows then makes the result deterministic.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.collision.broad_phase.hash_grid import (
+    ALL,
+    ANY,
+    BLOCK,
+    NOTHING_FACES,
+    ROUNDING,
+    WITHIN,
+    Entered,
+    Wanted,
+    cell_of,
+    entered,
+    key_of,
+    own_part,
+    place_of,
+    touching,
+)
+from supple.collision.broad_phase.positions import Points
+from supple.collision.geometry.primitives import (
+    face,
+    may_face,
+    octants_faced,
+    share_a_corner,
+    things_apart,
+)
+from supple.collision.parallel_primitives import PHASES, Arranging, Starts, arrange
+from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
+
+ROOM = 4
+"""Initial pair capacity per query primitive."""
+
+
+class Search(NamedTuple):
+    """Work: query of primitives against a hash grid.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        seek: (m, k) query primitives.
+        other: (o, k) target primitives in the grid.
+        radius: Search radius [m].
+        own_radius: Search radius for pairs of one body [m].
+        size: Cell size [m].
+        wanted: Pair filter.
+        seeking, hiding: (m, 6) and (o, 6) cell ranges of query and target primitives.
+        here, there: (m, 6) and (o, 6) boxes of query and target primitives [m].
+        table: Hash table of the target primitives.
+        facing: Normals (t, 3) and two-sided flags (t,) for the orientation test; empty otherwise.
+        count: (m,) output: number of pairs of each query primitive.
+        total: (1,) output: number of pairs, which may exceed the capacity.
+        one, two: (capacity,) output: query and target primitives, unsorted.
+    """
+
+    x: Any
+    seek: Any
+    other: Any
+    radius: Any
+    own_radius: Any
+    size: Any
+    wanted: Any
+    seeking: Any
+    hiding: Any
+    here: Any
+    there: Any
+    table: Any
+    facing: Any
+    count: Any
+    total: Any
+    one: Any
+    two: Any
+
+
+@physics
+def _wanted(s, m, o):
+    """Exclude pairs that share a vertex, and pairs ruled out by the body filter."""
+    if s.wanted.which != ALL:
+        same = s.wanted.body[s.seek[m, 0]] == s.wanted.body[s.other[o, 0]]
+        if same != (s.wanted.which == WITHIN):
+            return False
+    return not share_a_corner(s.seek, s.other, m, o)
+
+
+@physics
+def _boxes_apart(s, m, o):
+    """Squared distance of the boxes of two primitives."""
+    square = 0.0
+    for axis in range(3):
+        gap = max(s.there[o, axis] - s.here[m, 3 + axis], s.here[m, axis] - s.there[o, 3 + axis], 0.0)
+        square += gap * gap
+    return square
+
+
+@physics
+def _same_body(s, m, o):
+    """True if both primitives belong to the same body; False without body numbers."""
+    body = s.wanted.body
+    return len(body) > 0 and body[s.seek[m, 0]] == body[s.other[o, 0]]
+
+
+@physics
+def _own_cells(s, m):
+    """First and last cell that a primitive overlaps with the search radius of its own body."""
+    box, r, size = s.here, s.own_radius, s.size
+    low = (
+        cell_of((box[m, 0] - r) / size),
+        cell_of((box[m, 1] - r) / size),
+        cell_of((box[m, 2] - r) / size),
+    )
+    return low, (
+        cell_of((box[m, 3] + r) / size),
+        cell_of((box[m, 4] + r) / size),
+        cell_of((box[m, 5] + r) / size),
+    )
+
+
+@physics
+def _near_by(s, m, o, i, j, k, low):
+    """True if this cell reports a pair: opposing normals, near boxes, and first common cell of both boxes.
+
+    `low` is the first cell within the search radius of pairs of one body.
+    """
+    if not face(s.facing, m, o):
+        return False
+    square, same, b = _boxes_apart(s, m, o), _same_body(s, m, o), s.hiding
+    first = low if same else (s.seeking[m, 0], s.seeking[m, 1], s.seeking[m, 2])
+    radius = s.own_radius if same else s.radius
+    common = i == max(first[0], b[o, 0]) and j == max(first[1], b[o, 1]) and k == max(first[2], b[o, 2])
+    return common and square < radius * radius
+
+
+@physics
+def _meet(s, m, o):
+    """Narrow phase: True for pairs within the radius, unless their rest distance is within `clear`."""
+    if not _wanted(s, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
+        return False
+    clear, body = s.wanted.clear, s.wanted.body
+    if clear < 0.0 or body[s.seek[m, 0]] != body[s.other[o, 0]]:
+        return True
+    return things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
+
+
+@physics
+def _own_only(s, m, at):
+    """True if a hash bucket contains primitives of the query's own body only."""
+    if len(s.wanted.body) == 0:
+        return False
+    own = s.wanted.body[s.seek[m, 0]]
+    return s.table.least[at] == own and s.table.most[at] == own
+
+
+@physics
+def _worth_a_look(s, m, at, faced, i, j, k, own):
+    """True if a bucket may contain pairs: opposing normals; another body, or a cell in the own radius."""
+    if (s.table.octants[at] & faced) == 0:
+        return False
+    low, high = own
+    inside = low[0] <= i <= high[0] and low[1] <= j <= high[1] and low[2] <= k <= high[2]
+    return inside or not _own_only(s, m, at)
+
+
+@do.of(Search)
+def _look_around(s, place):
+    c, places, alike = s.seeking, len(s.table.count), s.seek.shape[1] == s.other.shape[1]
+    first, last, step = own_part(len(s.seek), place)
+    for m in range(first, last, step):
+        finds, faced, own = 0, octants_faced(s.facing, m), _own_cells(s, m)
+        for i in range(c[m, 0], c[m, 3] + 1):
+            for j in range(c[m, 1], c[m, 4] + 1):
+                for k in range(c[m, 2], c[m, 5] + 1):
+                    at, key = place_of(i, j, k, places), key_of(i, j, k)
+                    begin, count = s.table.begin[at], s.table.count[at]
+                    if count > 0 and not _worth_a_look(s, m, at, faced, i, j, k, own):
+                        count = 0
+                    for entry in range(begin, begin + count):
+                        o = s.table.thing[entry]
+                        later = o > m or not alike  # count pairs of the same primitives once
+                        later = later and may_face(s.facing, m, s.table.normal, entry)
+                        here = later and _near_by(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
+                        if here and _meet(s, m, o):
+                            finds += 1
+                            found = count_up(s.total, 0, 1)
+                            if found < len(s.one):
+                                s.one[found], s.two[found] = m, o
+        s.count[m] = finds
+
+
+@kernel
+def search_all(team, cells, search):
+    """Compute cell ranges and query the grid."""
+    blocks = -(-len(search.seek) // BLOCK)
+    each_item(team, 0, 0, blocks, cells)
+    each_item(team, 1, 0, blocks, search)
+
+
+class Found(NamedTuple):
+    """Sorted pairs in CSR layout.
+
+    Attributes:
+        start: (m + 1,) row offsets of the query primitives.
+        one, two: (p,) query and target primitives.
+    """
+
+    start: np.ndarray
+    one: np.ndarray
+    two: np.ndarray
+
+
+def find(
+    x: np.ndarray,
+    seek: np.ndarray,
+    other: np.ndarray,
+    radius: float,
+    runner: Runner = HOST,
+    wanted: Wanted = ANY,
+    size: float | None = None,
+    room: int = 0,
+) -> Found:
+    """Find pairs of primitives within a radius.
+
+    Args:
+        x: (n, 3) positions [m].
+        seek: (m, k) query primitives.
+        other: (o, k) target primitives. Vertices pair with triangles by distance. Edges pair with edges by
+            distance, each pair once. Edges pair with triangles that they cross, independent of the radius.
+            Triangles pair with triangles by the distance of their boxes.
+        radius: Largest distance [m].
+        runner: Device of the search.
+        wanted: Pair filter.
+        size: Typical size of the primitives [m], computed by default.
+        room: Expected number of pairs.
+
+    Returns:
+        Sorted pairs on the host.
+    """
+    there = None
+    if len(seek) and len(other):
+        size = _size(x, other) if size is None else size
+        there = entered(Points.at(x), other, size + radius, wanted, runner)
+    if there is None:
+        return Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
+    found = search(there, seek, radius, runner, wanted, room)
+    for array in found:
+        runner.pull(array)
+    return found
+
+
+def _size(x: np.ndarray, things: np.ndarray) -> float:
+    """Typical size of primitives: mean length of the first edge [m]."""
+    return float(np.linalg.norm(x[things[:, 1]] - x[things[:, 0]], axis=1).mean())
+
+
+def search(
+    there: Entered,
+    seek: np.ndarray,
+    radius: float,
+    runner: Runner,
+    wanted: Wanted = ANY,
+    room: int = 0,
+    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
+    own_radius: float | None = None,
+) -> Found:
+    """Query a hash grid for pairs, like `find`, with results in device memory.
+
+    Args:
+        there: Hash grid of the target primitives.
+        seek: (m, k) query primitives.
+        radius: Search radius [m].
+        runner: Device of the search.
+        wanted: Pair filter.
+        room: Expected number of pairs.
+        facing: Normals and two-sided flags of triangles, see `Search`.
+        own_radius: Radius beyond which pairs of one body are optional [m]; some are reported nevertheless.
+
+    Returns:
+        Sorted pairs in device memory.
+    """
+    cells = touching(there.x, seek, radius, there.size, wanted, runner)
+    room = max(room, ROOM * len(seek))
+    while True:
+        count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
+        one, two = (runner.empty((room,), np.int32) for _ in range(2))
+        boxes = cells.cells, there.cells, cells.box, there.box
+        radii = float(radius), (1 + ROUNDING) * float(radius if own_radius is None else own_radius)
+        given = there.x, seek, there.things, *radii, there.size, wanted, *boxes, there.table, facing
+        runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
+        runner.pull(total)
+        if total[0] <= room:
+            break
+        room = int(total[0])
+    starts = Starts.of(count, runner)
+    first, second, ordered = (runner.empty((int(total[0]),), np.int32) for _ in range(3))
+    rows = Arranging(one, two, starts.start, count, first, second)
+    runner.run(arrange, PHASES + 3, starts, rows, ordered)
+    return Found(starts.start, first, ordered)
+
+
+def near(
+    x: np.ndarray, seek: np.ndarray, other: np.ndarray, radius: float, runner: Runner = HOST
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find all pairs within a radius [m], see `find`.
+
+    Returns:
+        Row offsets (m + 1,) and sorted target primitives (p,).
+    """
+    x = np.ascontiguousarray(x, float)
+    alike = seek is other
+    other = np.ascontiguousarray(other, np.int64)
+    found = find(x, other if alike else np.ascontiguousarray(seek, np.int64), other, radius, runner)
+    return found.start, found.two

@@ -1,0 +1,1 @@
+"""Continuous collision detection: times of impact, bounded advances, and intersections."""

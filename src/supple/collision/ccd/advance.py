@@ -1,0 +1,185 @@
+"""Conservative advancement of whole bodies to the first contact.
+
+All bodies start at the same time on straight paths. A body that gets too close to another surface stops as a
+whole; the others continue. Long paths are divided into stages with a new broad phase each.
+
+Continuous collision detection of moving bodies against obstacles.
+
+In the frame of a moving obstacle, vertices follow straight paths. Each vertex advances by a fraction of its
+distance, evaluates the distance again, and so on [Hart 1996, sphere tracing]; close to a surface, by a
+fraction of the obstacle thickness.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from supple.collision.broad_phase.candidates import Candidates, approach
+from supple.collision.ccd.time_of_impact import touch_times
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.collision.narrow_phase.proximity import Gaps, Neighbours, gaps
+from supple.collision.obstacles.obstacles import Obstacles
+from supple.collision.obstacles.signed_distance import STEP, Shapes, distances_to
+from supple.kernels import HOST, Runner
+
+STATION, STATIONS = 0.5, 200
+"""Largest approach of surfaces in a stage, in mean edge lengths, and largest number of stages."""
+
+KEPT = 0.5
+"""Smallest remaining distance of a stopped pair, relative to the lesser of its distance at the start of the
+stage and the thickness."""
+
+
+def flown(
+    surfaces: Surfaces,
+    x: np.ndarray,
+    step: np.ndarray,
+    thickness: float,
+    runner: Runner = HOST,
+    known: Neighbours | None = None,
+    candidates: Candidates | None = None,
+) -> np.ndarray:
+    """Advance bodies along their steps to the first contact.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) initial positions [m].
+        step: (n, 3) steps [m].
+        thickness: Contact thickness [m].
+        runner: Device of the search.
+        known: Proximity pairs at x, if available.
+        candidates: Cache of the broad phase.
+
+    Returns:
+        (bodies,) admissible fraction of the step of each body.
+    """
+    bodies, body = len(surfaces.flat), surfaces.body
+    nearer, part, going = approach(surfaces, x, step, thickness), np.zeros(bodies), np.ones(bodies, bool)
+    longest = STATION * surfaces.edge
+    count = min(STATIONS, max(1, math.ceil(nearer / longest)))
+    length = min(1.0, count * longest / max(nearer, 1e-300)) / count
+    for _ in range(count):
+        here = x + part[body, None] * step
+        if count > 1 or known is None or known.radius < nearer + thickness:
+            pairs = gaps(surfaces, here, length * nearer + thickness, runner, candidates)
+        else:
+            pairs = known.pairs
+        reached = _reached(surfaces, here, np.where(going[body, None], length * step, 0.0), pairs, thickness)
+        part += np.where(going, length * reached, 0.0)
+        going &= reached >= 1
+        if not going.any():
+            break
+    ends = going & (count * length > 1 - 1e-9)
+    return np.where(ends, 1.0, part)
+
+
+def _reached(surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: Gaps, thickness: float) -> np.ndarray:
+    """(bodies,) time of impact of each body on its way (n, 3), 1 without contact."""
+    reached = np.ones(len(surfaces.flat))
+    own = surfaces.body[pairs.vertices]
+    corners, ways = x[pairs.vertices], way[pairs.vertices]
+    least = KEPT * np.minimum(pairs.distance, thickness)
+    times = touch_times(corners, ways, pairs.crossing, least)
+    while times.min(initial=1.0) < 1:
+        first = times.argmin()
+        now = times[first]
+        reached[own[first]] = np.minimum(reached[own[first]], now)
+        some = np.flatnonzero(np.isin(own[:, [0, -1]], own[first]).any(axis=1))
+        stands = (reached[own[some]] <= now)[:, :, None]
+        there = corners[some] + np.minimum(reached[own[some]], now)[:, :, None] * ways[some]
+        rest = np.where(stands, 0.0, (1 - now) * ways[some])
+        times[some] = now + (1 - now) * touch_times(there, rest, pairs.crossing[some], least[some])
+    return reached
+
+
+OF_DISTANCE = 0.9
+"""Step relative to the distance, which may be 10 % too large far from a mesh."""
+
+OF_THICKNESS, ROUNDS = 0.25, 1000
+"""Smallest step relative to the obstacle thickness, and maximum number of steps. A path that exceeds the
+maximum ends at its last point."""
+
+ROUNDING = 1e-3
+"""Tolerated penetration of a vertex in contact, relative to the smallest step."""
+
+
+def halted(
+    obstacles: Obstacles,
+    shapes: Shapes,
+    x: np.ndarray,
+    goal: np.ndarray,
+    body: np.ndarray,
+    some: np.ndarray,
+    fine: float,
+) -> np.ndarray:
+    """Stop bodies at the first obstacle on their path.
+
+    A body stops as a whole if one of its vertices would penetrate an obstacle, and then follows the motion of
+    that obstacle.
+
+    Args:
+        obstacles: Obstacles of the model.
+        shapes: Their shapes, with the motion of the step.
+        x: (n, 3) initial positions [m].
+        goal: (n, 3) target positions [m].
+        body: (n,) body of each vertex.
+        some: Vertices to test.
+        fine: Depth of a penetration [m]; less in thin shapes.
+
+    Returns:
+        (n, 3) positions [m].
+    """
+    part, by = np.ones(body.max(initial=0) + 1), np.full(body.max(initial=0) + 1, -1)
+    thick, _ = obstacles.extents
+    for k, row in enumerate(shapes.rows):
+        alone = Shapes(shapes.rows[k : k + 1], shapes.values)
+        start = _carried(row, x[some])
+        least = min(fine, OF_THICKNESS * thick[k])
+        first = np.ones(len(part))
+        np.minimum.at(first, body[some], _outside(alone, start, goal[some] - start, least))
+        by[first < part] = k
+        part = np.minimum(first, part)
+    there = goal.copy()
+    for k in np.unique(by[by >= 0]):
+        own = (by == k)[body]
+        start = _carried(shapes.rows[k], x[own])
+        there[own] = start + part[body[own], None] * (goal[own] - start)
+    return there
+
+
+def _carried(row: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Points (n, 3) advected by a shape from start to end of the step."""
+    R, t = row[STEP : STEP + 9].reshape(3, 3), row[STEP + 9 : STEP + 12]
+    return x @ R.T + t
+
+
+def _outside(shapes: Shapes, x: np.ndarray, way: np.ndarray, least: float) -> np.ndarray:
+    """Fraction of the path after which each point penetrates shapes more deeply than initially.
+
+    Args:
+        shapes: Obstacle shapes.
+        x: (n, 3) initial points [m].
+        way: (n, 3) straight paths [m].
+        least: Additional depth of a penetration [m].
+
+    Returns:
+        (n,) fractions.
+    """
+    length = np.linalg.norm(way, axis=1)
+    part, there = np.zeros(len(x)), np.zeros(len(x))
+    distance = distances_to(shapes, x)[0]
+    begun = np.minimum(distance, 0.0)
+    on = np.arange(len(x))
+    for _ in range(ROUNDS):
+        there[on] += np.maximum(OF_DISTANCE * distance[on], least) / np.maximum(length[on], 1e-300)
+        part[on[there[on] >= 1]] = 1.0
+        on = on[there[on] < 1]
+        if not len(on):
+            break
+        distance[on] = distances_to(shapes, x[on] + there[on, None] * way[on])[0]
+        outside = on[distance[on] >= begun[on] - ROUNDING * least]
+        part[outside] = there[outside]
+        on = on[distance[on] >= begun[on] - least]
+    return part

@@ -1,0 +1,1 @@
+"""Primitives of surfaces, closest points and normals."""

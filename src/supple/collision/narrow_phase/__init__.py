@@ -1,0 +1,1 @@
+"""Narrow phase: contact pairs with points, directions, gaps and areas."""

@@ -1,0 +1,243 @@
+"""Proximity pairs, their distances, and conservative displacement bounds of all vertices.
+
+Surfaces cannot intersect before a vertex-triangle or edge-edge distance is used up. If every vertex stays in
+a ball around its position with radius γ < ½ times the smallest distance of its incident pairs, no path of the
+vertices causes an intersection [OGC, Chen et al. 2025].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.collision.broad_phase.candidates import Candidates, come_nearer
+from supple.collision.broad_phase.hash_grid import BLOCK, own_part
+from supple.collision.broad_phase.positions import Points
+from supple.collision.geometry.closest_point import between, on_edges, on_triangle
+from supple.collision.geometry.primitives import point
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.kernels import HOST, Runner, do, each_item, kernel, physics
+
+PART = 0.4
+"""γ: two vertices use up at most 0.8 of a distance; the rest is a margin for rounding."""
+
+ANYWHERE = 1e15
+"""Radius of an unlimited displacement bound [m]."""
+
+
+class Gaps(NamedTuple):
+    """Proximity pairs without common vertices.
+
+    Attributes:
+        vertices: (m, 4) a vertex and the corners of a triangle, or the ends of two edges.
+        crossing: (m,) True for edge-edge pairs.
+        distance: (m,) distances [m].
+        keys: (m,) sorted unique identifiers.
+    """
+
+    vertices: np.ndarray
+    crossing: np.ndarray
+    distance: np.ndarray
+    keys: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> Gaps:
+        """Select pairs."""
+        return Gaps(*(values[chosen] for values in self))
+
+
+@kernel
+def measure_faces(x, stencils, weights, distance):
+    """Compute signed weights of the closest points and distances of vertex-triangle pairs."""
+    for m in range(len(stencils)):
+        p, a = point(x, stencils[m, 0]), point(x, stencils[m, 1])
+        b, c = point(x, stencils[m, 2]), point(x, stencils[m, 3])
+        u, v, w = on_triangle(p, a, b, c)
+        gap = sub(p, add(add(scale(u, a), scale(v, b)), scale(w, c)))
+        weights[m, 0], weights[m, 1], weights[m, 2], weights[m, 3] = 1.0, -u, -v, -w
+        distance[m] = dot(gap, gap) ** 0.5
+
+
+@kernel
+def measure_edges(x, stencils, weights, distance):
+    """Compute signed weights of the closest points and distances of edge-edge pairs."""
+    for m in range(len(stencils)):
+        a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
+        c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
+        s, t = on_edges(a, b, c, d)
+        gap = sub(between(s, a, b), between(t, c, d))
+        weights[m, 0], weights[m, 1], weights[m, 2], weights[m, 3] = 1.0 - s, s, t - 1.0, -t
+        distance[m] = dot(gap, gap) ** 0.5
+
+
+@physics
+def apart(a, b, c, d, crossing):
+    """Distance of a vertex a from a triangle, or of two edges if `crossing` [m]."""
+    if crossing:
+        s, t = on_edges(a, b, c, d)
+        gap = sub(between(s, a, b), between(t, c, d))
+    else:
+        u, v, w = on_triangle(a, b, c, d)
+        gap = sub(a, add(add(scale(u, b), scale(v, c)), scale(w, d)))
+    return math.sqrt(dot(gap, gap))
+
+
+class Measuring(NamedTuple):
+    """Work: distance (m,) of pairs (m, 4) with vertices at x (n, 3) [m]."""
+
+    x: Any
+    stencils: Any
+    crossing: Any
+    distance: Any
+
+
+@do.of(Measuring)
+def _measure(work, place):
+    x, stencils = work.x, work.stencils
+    first, last, step = own_part(len(stencils), place)
+    for m in range(first, last, step):
+        a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
+        c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
+        work.distance[m] = apart(a, b, c, d, work.crossing[m])
+
+
+@kernel
+def measure_all(team, work):
+    """Compute the distances of all pairs."""
+    each_item(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
+
+
+@kernel
+def _least(stencils, distance, least):
+    """Minimum distance over the pairs of each vertex."""
+    for m in range(len(stencils)):
+        for k in range(4):
+            i = stencils[m, k]
+            least[i] = min(least[i], distance[m])
+
+
+def gaps(
+    surfaces: Surfaces, x: np.ndarray, radius: float, runner: Runner = HOST, known: Candidates | None = None
+) -> Gaps:
+    """Find all proximity pairs within a radius.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) positions [m].
+        radius: Largest distance [m].
+        runner: Device of the search.
+        known: Cache of the broad phase, which includes pairs with small rest distances.
+
+    Returns:
+        Pairs in order of their keys.
+    """
+    known = known or Candidates(surfaces)
+    points = Points.at(np.array(x, float, order="C"))  # a copy, since the candidate cache keeps it
+    which, triangle = known.vertices(points, radius, runner)
+    one, other = known.edges(points, radius, runner)
+    for numbers in (which, triangle, one, other):
+        runner.pull(numbers)
+    which, triangle, one, other = (each.astype(np.int64) for each in (which, triangle, one, other))
+    faces = np.column_stack([surfaces.vertices[which], surfaces.triangles[triangle]])
+    edges = np.column_stack([surfaces.edges[one], surfaces.edges[other]])
+    first = len(surfaces.vertices) * len(surfaces.triangles)
+    keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]
+    crossing = np.repeat([False, True], [len(faces), len(edges)])
+    found = Gaps(np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys))
+    return found._replace(distance=distances_at(points.x, found, runner))
+
+
+def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarray:
+    """Compute the distances of pairs at given positions.
+
+    Args:
+        x: (n, 3) positions [m]; must not be modified later.
+        found: Proximity pairs.
+        runner: Device of the computation.
+
+    Returns:
+        (m,) distances [m].
+    """
+    distance = runner.zeros((len(found.distance),), np.float64)
+    stencils = np.ascontiguousarray(found.vertices, np.int64)
+    work = Measuring(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
+    runner.run(measure_all, 1, work)
+    runner.pull(distance)
+    return distance
+
+
+def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
+    """Conservative displacement bounds from all proximity pairs within a radius.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        found: Proximity pairs.
+        radius: Search radius of the pairs [m].
+
+    Returns:
+        (n,) radii [m]; `ANYWHERE` for interior vertices.
+    """
+    least = np.full(len(surfaces.rest), ANYWHERE)
+    least[surfaces.vertices[:, 0]] = radius
+    _least(found.vertices, found.distance, least)
+    return PART * least
+
+
+class Neighbours(NamedTuple):
+    """Proximity pairs with the positions of their search.
+
+    Attributes:
+        surfaces: Surfaces of all bodies.
+        pairs: Proximity pairs.
+        reach: (m,) barrier distance of each pair [m].
+        radius: Radius within which the pairs are complete [m].
+        x: (n, 3) positions of the pairs [m].
+    """
+
+    surfaces: Surfaces
+    pairs: Gaps
+    reach: np.ndarray
+    radius: float
+    x: np.ndarray
+
+    def at(self, x: np.ndarray, least: float, runner: Runner = HOST) -> Neighbours | None:
+        """Update the distances of the pairs for new positions, without a new search.
+
+        Args:
+            x: (n, 3) positions [m].
+            least: Smallest admissible radius of completeness [m].
+            runner: Device of the computation.
+
+        Returns:
+            Pairs at x, complete within the radius less the approach of bodies; None if that is below `least`.
+        """
+        left = self.radius - come_nearer(self.surfaces, self.x, x, self.radius, self.radius - least)
+        if left < least:
+            return None
+        pairs = self.pairs._replace(distance=distances_at(x, self.pairs, runner))
+        return Neighbours(self.surfaces, pairs, self.reach, left, x)
+
+    def rooms(self) -> np.ndarray:
+        """(n,) conservative displacement bounds [m]."""
+        return rooms(self.surfaces, self.pairs, self.radius)
+
+
+@kernel
+def _approachable(stencils, crossing, distance, room, reach, kept):
+    for m in range(len(stencils)):
+        first = 2 if crossing[m] else 1
+        here, there = room[stencils[m, 0]], room[stencils[m, 3]]
+        for k in range(1, first):
+            here = max(here, room[stencils[m, k]])
+        for k in range(first, 3):
+            there = max(there, room[stencils[m, k]])
+        kept[m] = distance[m] - here - there < reach[m]
+
+
+def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """(m,) True for pairs that can get closer than `reach` (m,) [m] within displacement bounds (n,) [m]."""
+    kept = np.zeros(len(found.distance), bool)
+    _approachable(found.vertices, found.crossing, found.distance, room, reach, kept)
+    return kept

@@ -1,0 +1,296 @@
+"""Contacts of sharp features, from vertex-triangle and edge-edge pairs: points, normal and strength.
+
+A vertex has contact with the nearest triangle of each body. All equally near triangles decide whether it is
+outside. Edges have contact if they cross, seen along their common normal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.collision.broad_phase.hash_grid import BLOCK, NOBODY, own_part
+from supple.collision.geometry.closest_point import on_edges, on_triangle
+from supple.collision.geometry.primitives import NEVER, point
+from supple.kernels import Runner, do, each_item, kernel, physics
+
+EQUALLY_NEAR = 1e-6
+"""Relative tolerance of equal distances."""
+
+FACING = 0.5
+"""Projection on n of the summed normals at an edge from which the edge fully opposes another edge."""
+
+PARALLEL = 1e-3
+"""Sine of the angle between edges below which they have no common normal."""
+
+DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
+"""Offsets of distance and corner weights in the data of a vertex-triangle pair, after the gap vector, and
+size of the data."""
+
+
+class Given(NamedTuple):
+    """Contact parameters.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        rest: (n, 3) rest positions [m].
+        body: (n,) body of each vertex.
+        flat: (bodies,) True for shells, which have no inside.
+        free: (t,) True for two-sided triangles.
+        thick: (bodies,) body thickness [m].
+        triangles: (t, 3) vertices.
+        normal: (t, 3) unit normals.
+        thickness: Contact thickness [m].
+        reach: Largest penetration depth between two bodies [m].
+        deepest: Largest penetration depth of edges [m].
+        edge: Mean edge length of the surfaces [m].
+        clear: Rest distance up to which pairs of one body are excluded [m].
+    """
+
+    x: Any
+    rest: Any
+    body: Any
+    flat: Any
+    free: Any
+    thick: Any
+    triangles: Any
+    normal: Any
+    thickness: Any
+    reach: Any
+    deepest: Any
+    edge: Any
+    clear: Any
+
+
+class Met(NamedTuple):
+    """Contacts of all pairs, see `Meetings`; inactive pairs have strength 0."""
+
+    vertices: Any
+    weights: Any
+    normal: Any
+    distance: Any
+    strength: Any
+
+    @staticmethod
+    def room(count: int, runner: Runner) -> Met:
+        """Allocate device memory for `count` pairs."""
+        corners, weights = runner.empty((count, 6), np.int64), runner.empty((count, 6), float)
+        distance, strength = (runner.empty((count,), float) for _ in range(2))
+        return Met(corners, weights, runner.empty((count, 3), float), distance, strength)
+
+
+class Nearing(NamedTuple):
+    """Work: closest points of vertex-triangle pairs.
+
+    Attributes:
+        given: Contact parameters.
+        vertices: (v, 1) query vertices.
+        one, two: (m,) sorted pairs: query vertex and triangle.
+        near: (m, NUMBERS) output: gap vector, distance and weights.
+        strength: (m,) output: 0.
+    """
+
+    given: Any
+    vertices: Any
+    one: Any
+    two: Any
+    near: Any
+    strength: Any
+
+
+class OfVertices(NamedTuple):
+    """Work: contacts of vertex-triangle pairs, after `Nearing`.
+
+    Attributes:
+        given, vertices, one, two, near: As in `Nearing`.
+        start, around: Triangles incident to each vertex in CSR layout.
+        met: Contacts, output.
+    """
+
+    given: Any
+    vertices: Any
+    one: Any
+    two: Any
+    near: Any
+    start: Any
+    around: Any
+    met: Any
+
+
+class OfEdges(NamedTuple):
+    """Work: contacts of edge-edge pairs.
+
+    Attributes:
+        given: Contact parameters.
+        edges: (e, 2) edges.
+        one, two: (m,) pairs of edges.
+        start, around: Triangles incident to each edge in CSR layout.
+        met: Contacts, output.
+    """
+
+    given: Any
+    edges: Any
+    one: Any
+    two: Any
+    start: Any
+    around: Any
+    met: Any
+
+
+@physics
+def put_contact(met, m, n, distance, strength):
+    met.normal[m, 0], met.normal[m, 1], met.normal[m, 2] = n
+    met.distance[m], met.strength[m] = distance, strength
+
+
+@physics
+def put_corner(met, m, k, vertex, weight):
+    met.vertices[m, k], met.weights[m, k] = vertex, weight
+
+
+@physics
+def _around(normal, start, around, thing):
+    """Sum of the normals of all triangles incident to a primitive."""
+    found = (0.0, 0.0, 0.0)
+    for k in range(start[thing], start[thing + 1]):
+        found = add(found, point(normal, around[k]))
+    return found
+
+
+@do.of(Nearing)
+def _nearing(work, place):
+    x, triangles, near = work.given.x, work.given.triangles, work.near
+    first, last, step = own_part(len(work.one), place)
+    for m in range(first, last, step):
+        work.strength[m] = 0.0
+        t, p = work.two[m], point(x, work.vertices[work.one[m], 0])
+        a, b, c = point(x, triangles[t, 0]), point(x, triangles[t, 1]), point(x, triangles[t, 2])
+        u, v, w = on_triangle(p, a, b, c)
+        gap = sub(p, add(add(scale(u, a), scale(v, b)), scale(w, c)))
+        near[m, 0], near[m, 1], near[m, 2] = gap
+        near[m, DISTANCE] = math.sqrt(dot(gap, gap))
+        near[m, WEIGHTS], near[m, WEIGHTS + 1], near[m, WEIGHTS + 2] = u, v, w
+
+
+@physics
+def _body_of(work, m):
+    """Body of the triangle of the m-th pair."""
+    return work.given.body[work.given.triangles[work.two[m], 0]]
+
+
+@do.of(OfVertices)
+def _of_vertices(work, place):
+    """Process all pairs of a vertex body by body, by the thread of its first pair."""
+    one, count = work.one, len(work.one)
+    first, last, step = own_part(count, place)
+    for m in range(first, last, step):
+        if m == 0 or one[m - 1] != one[m]:
+            end = m + 1
+            while end < count and one[end] == one[m]:
+                end += 1
+            v = work.vertices[one[m], 0]
+            outward = _around(work.given.normal, work.start, work.around, v)
+            row, body = m, -1
+            while row < end:
+                following = NOBODY
+                for p in range(m, end):
+                    if body < _body_of(work, p) < following:
+                        following = _body_of(work, p)
+                if following == NOBODY:
+                    break
+                body = following
+                _meet_body(work, m, end, v, outward, body, row)
+                row += 1
+
+
+@physics
+def _meet_body(work, begin, end, v, outward, body, row):
+    """Write the contact of vertex v with a body to `row`.
+
+    Pairs begin, ..., end - 1 are those of the vertex; `outward` is the sum of the normals around it.
+    """
+    g, near = work.given, work.near
+    least, height = NEVER, 0.0
+    for p in range(begin, end):
+        if _body_of(work, p) == body:
+            least = min(least, near[p, DISTANCE])
+    for p in range(begin, end):
+        if _body_of(work, p) == body and near[p, DISTANCE] <= least * (1.0 + EQUALLY_NEAR):
+            height += dot(point(near, p), point(g.normal, work.two[p]))
+    own = g.body[v]
+    side = -1.0 if height < 0.0 and not g.flat[body] else 1.0
+    flat, best, chosen, looks = g.flat[own] or g.flat[body], NEVER, -1, False
+    for p in range(begin, end):
+        if _body_of(work, p) == body:
+            facing = flat or dot(outward, point(g.normal, work.two[p])) < 0.0
+            beyond = near[p, DISTANCE]
+            if not facing:
+                beyond = NEVER if side < 0.0 else beyond * (1.0 + EQUALLY_NEAR)
+            if chosen < 0 or beyond < best:
+                best, chosen, looks = beyond, p, facing
+    distance, n = near[chosen, DISTANCE], point(g.normal, work.two[chosen])
+    if distance > 1e-12 * max(g.thickness, g.reach):
+        n = scale(side / distance, point(near, chosen))
+    signed = side * distance
+    if looks and signed < g.thickness and signed > -(g.thickness if own == body else g.reach):
+        for k in range(3):
+            put_corner(work.met, row, k, v, 1.0 if k == 0 else 0.0)
+            vertex = g.triangles[work.two[chosen], k]
+            put_corner(work.met, row, 3 + k, vertex, -near[chosen, WEIGHTS + k])
+        put_contact(work.met, row, n, signed, 1.0)
+
+
+@do.of(OfEdges)
+def _of_edges(work, place):
+    first, last, step = own_part(len(work.one), place)
+    for m in range(first, last, step):
+        work.met.strength[m] = 0.0
+        _meet_edges(work, m)
+
+
+@physics
+def _meet_edges(work, m):
+    g, x, one, two = work.given, work.given.x, work.one[m], work.two[m]
+    a, b, c, d = work.edges[one, 0], work.edges[one, 1], work.edges[two, 0], work.edges[two, 1]
+    s, t = on_edges(point(x, a), point(x, b), point(x, c), point(x, d))
+    inside = 1e-9 < s < 1.0 - 1e-9 and 1e-9 < t < 1.0 - 1e-9
+    p, q = sub(point(x, b), point(x, a)), sub(point(x, d), point(x, c))
+    n = cross(p, q)
+    size = math.sqrt(dot(n, n))
+    sine = size / max(math.sqrt(dot(p, p) * dot(q, q)), 1e-300)
+    if inside and sine > PARALLEL:
+        n = scale(1.0 / max(size, 1e-300), n)
+        here = _around(g.normal, work.start, work.around, one)
+        there = _around(g.normal, work.start, work.around, two)
+        n = scale(-1.0 if dot(n, sub(there, here)) < 0.0 else 1.0, n)
+        gap = dot(n, sub(add(point(x, a), scale(s, p)), add(point(x, c), scale(t, q))))
+        flat, own = g.flat[g.body[a]] or g.flat[g.body[c]], g.body[a] == g.body[d]
+        side = -1.0 if flat and gap < 0.0 else 1.0
+        strength = 16.0 * s * (1.0 - s) * t * (1.0 - t) * sine * sine
+        if not flat:
+            strength *= min(max(min(dot(n, there), -dot(n, here)) / FACING, 0.0), 1.0)
+        gap *= side
+        if gap < g.thickness and gap > -(g.thickness if own else g.deepest) and strength > 0.0:
+            put_corner(work.met, m, 0, a, 1.0 - s)
+            put_corner(work.met, m, 1, b, s)
+            put_corner(work.met, m, 2, a, 0.0)
+            put_corner(work.met, m, 3, a, 0.0)
+            put_corner(work.met, m, 4, c, t - 1.0)
+            put_corner(work.met, m, 5, d, -t)
+            put_contact(work.met, m, scale(side, n), gap, strength)
+
+
+@kernel
+def meet_vertices(team, nearing, work):
+    """Compute all vertex-triangle contacts."""
+    each_item(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
+    each_item(team, 1, 0, -(-len(work.one) // BLOCK), work)
+
+
+@kernel
+def meet_edges(team, work):
+    """Compute all edge-edge contacts."""
+    each_item(team, 0, 0, -(-len(work.one) // BLOCK), work)

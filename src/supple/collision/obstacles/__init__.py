@@ -1,0 +1,1 @@
+"""Obstacles: signed distances, contact planes, Coulomb friction and rigid bodies."""

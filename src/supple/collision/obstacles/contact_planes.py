@@ -1,0 +1,141 @@
+"""Contact planes of vertices: local linearization of obstacles with gap, anchor and slip."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import types
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.algebra.projector import free_part
+from supple.kernels import chosen_by_type, gather, physics, record_at
+
+
+class Friction(NamedTuple):
+    """Friction data of contact planes, padded vectors as in `Planes`.
+
+    Attributes:
+        anchor: Stick point as a displacement [m].
+        coefficient: Friction coefficient μ in the first component.
+    """
+
+    anchor: Any
+    coefficient: Any
+
+
+class Planes(NamedTuple):
+    """Contact planes of all vertices, padded vectors (planes, copies (n + 1), 4).
+
+    Attributes:
+        normal: Unit normal, 0 without an obstacle.
+        foot: Point on the plane as a displacement [m].
+        force: Contact force for the warm start of vertex updates [N].
+        reaction: Contact force of the last evaluation [N].
+        friction: `Friction`, or () without friction.
+    """
+
+    normal: Any
+    foot: Any
+    force: Any
+    reaction: Any
+    friction: Any = ()
+
+
+class Touch(NamedTuple):
+    """One contact plane of the vertices of a batch.
+
+    Attributes:
+        normal: n, projected onto the free directions.
+        error: g n + o, projected onto the free directions [m].
+        gap: g [m].
+        mu: Friction coefficient μ, or () without friction.
+    """
+
+    normal: Any
+    error: Any
+    gap: Any
+    mu: Any
+
+
+@physics
+def across(n, v):
+    """Component of v perpendicular to n: v - n (n · v)."""
+    return sub(v, scale(dot(n, v), n))
+
+
+def _fetch(planes: Any, j: int, own: Any, batch: Any) -> Any:
+    """(n, foot), and (anchor, μ) with friction, of the j-th plane for the vertices of a batch."""
+
+
+@chosen_by_type(_fetch)
+def _fetch_by_type(planes, j, own, batch):
+    if is_empty(planes[Planes._fields.index("friction")]):
+        return lambda planes, j, own, batch: (
+            gather(planes.normal[j], own, batch, 0),
+            gather(planes.foot[j], own, batch, 0),
+        )
+    return lambda planes, j, own, batch: (
+        gather(planes.normal[j], own, batch, 0),
+        gather(planes.foot[j], own, batch, 0),
+        gather(planes.friction.anchor[j], own, batch, 0),
+        gather(planes.friction.coefficient[j], own, batch, 0),
+    )
+
+
+def _fetch_record(planes: Any, j: int, k: Any) -> Any:
+    """(n, foot), and (anchor, μ) with friction, of the j-th plane for the k-th padded vector."""
+
+
+@chosen_by_type(_fetch_record)
+def _fetch_record_by_type(planes, j, k):
+    if is_empty(planes[Planes._fields.index("friction")]):
+        return lambda planes, j, k: (record_at(planes.normal[j], k), record_at(planes.foot[j], k))
+    return lambda planes, j, k: (
+        record_at(planes.normal[j], k),
+        record_at(planes.foot[j], k),
+        record_at(planes.friction.anchor[j], k),
+        record_at(planes.friction.coefficient[j], k),
+    )
+
+
+def is_empty(kind: Any) -> bool:
+    """True for the Numba type of ()."""
+    return isinstance(kind, types.BaseTuple) and len(kind) == 0
+
+
+def _as_seen(found: Any, N: Any, ui: Any) -> Any:
+    """`Touch` of vertices at displacements ui with the constrained directions N."""
+
+
+@chosen_by_type(_as_seen)
+def _as_seen_by_type(found, N, ui):
+    if len(found) == 2:
+        return lambda found, N, ui: _smooth(found, N, ui)
+    return lambda found, N, ui: _rough(found, N, ui)
+
+
+@physics
+def _smooth(found, N, ui):
+    n, foot = found
+    g = dot(n, sub(ui, foot))
+    n = free_part(N, n)
+    return Touch(n, scale(g, n), g, ())
+
+
+@physics
+def _rough(found, N, ui):
+    n, foot, anchor, mu = found
+    g, o = dot(n, sub(ui, foot)), across(n, sub(ui, anchor))
+    return Touch(free_part(N, n), free_part(N, add(scale(g, n), o)), g, mu[0])
+
+
+@physics
+def touch(planes, j, own, batch, N, ui):
+    """`Touch` of the j-th plane for the vertices of a batch."""
+    return _as_seen(_fetch(planes, j, own, batch), N, ui)
+
+
+@physics
+def touch_of(planes, j, k, ui):
+    """`Touch` of the j-th plane for the vertex of the k-th padded vector."""
+    return _as_seen(_fetch_record(planes, j, k), (), ui)

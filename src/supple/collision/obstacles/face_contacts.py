@@ -1,0 +1,272 @@
+"""Contact points of faces inside obstacles: points of deepest penetration, tracked between searches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.collision.obstacles.face_distance import DEPTHS, PLACES, bounded, deepest
+from supple.collision.obstacles.signed_distance import STEP, Shapes, distances_to
+from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, number, physics, strides
+
+BLOCK = 64
+"""Triangles per work item."""
+
+DOUBLINGS, HALVINGS = 8, 32
+"""Numbers of bracket doublings and bisection steps of the search for the exit from a shape; their sum is the
+iteration count. The bracket starts at the depth of the point. Doublings cover flat shapes, bisection
+converges to rounding error."""
+
+FAR = 1e300
+"""Upper bound of all distances [m]; finite, since GPU kernels may assume finite math."""
+
+SAME = 0.2
+"""Difference of barycentric weights below which two points of a face are identified."""
+
+SHARE = 0.5
+"""Fraction of the way to the deepest point by which a tracked point moves per search."""
+
+
+class Inside(NamedTuple):
+    """Work: deepest points of triangles inside shapes.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        small: (r,) 1 for the shapes that count.
+        found: (room, 4) output in any order: triangle, shape, second and third weight of the deepest point.
+        count: (1,) output: number of points, which may exceed the capacity `room`.
+    """
+
+    x: Any
+    triangles: Any
+    shapes: Any
+    small: Any
+    found: Any
+    count: Any
+
+
+@physics
+def _vertex(work, m, j):
+    v = work.triangles[m, j]
+    return work.x[v, 0], work.x[v, 1], work.x[v, 2]
+
+
+@do.of(Inside)
+def _find(work, item):
+    first, step = strides(item)
+    start = number(item) * BLOCK
+    for m in range(start + first, min(len(work.triangles), start + BLOCK), step):
+        a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
+        for k in range(len(work.small)):
+            if work.small[k] != 0:
+                _, least = bounded(work.shapes, k, a, b, c)
+                if least < 0.0:
+                    _enter(work, m, k, deepest(work.shapes, k, a, b, c, 0.0, PLACES))
+
+
+@physics
+def _enter(work, m, k, at):
+    if at.distance < 0.0:
+        row = count_up(work.count, 0, 1)
+        if row < len(work.found):
+            work.found[row, 0], work.found[row, 1] = 1.0 * m, 1.0 * k
+            work.found[row, 2], work.found[row, 3] = at.second, at.third
+
+
+@kernel
+def find_inside(team, work):
+    """Find the deepest points of all triangles."""
+    each_item(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+
+
+class Between(NamedTuple):
+    """Work: closest or deepest points of triangle-shape pairs.
+
+    Attributes:
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        triangle, shape: (m,) pairs.
+        weights: (m, 3) output: weights of the corners.
+    """
+
+    x: Any
+    triangles: Any
+    shapes: Any
+    triangle: Any
+    shape: Any
+    weights: Any
+
+
+@do.of(Between)
+def _separate(work, item):
+    first, step = strides(item)
+    start = number(item) * BLOCK
+    for p in range(start + first, min(len(work.triangle), start + BLOCK), step):
+        m = work.triangle[p]
+        a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
+        at = deepest(work.shapes, work.shape[p], a, b, c, FAR, DEPTHS)
+        work.weights[p, 0], work.weights[p, 1] = 1.0 - at.second - at.third, at.second
+        work.weights[p, 2] = at.third
+
+
+@kernel
+def find_between(team, work):
+    """Find the closest or deepest points of all pairs."""
+    each_item(team, 0, 0, -(-len(work.triangle) // BLOCK), work)
+
+
+class FacePoints(NamedTuple):
+    """Contact points of faces with obstacles.
+
+    Distance and normal of a contact are those of the deepest point near by. With normals of their own,
+    contact points would slide off round obstacles.
+
+    Attributes:
+        triangle: (m,) triangles.
+        shape: (m,) shapes.
+        weights: (m, 3) barycentric weights of the contact points.
+        deepest: (m, 3) barycentric weights of the deepest points near by.
+    """
+
+    triangle: np.ndarray
+    shape: np.ndarray
+    weights: np.ndarray
+    deepest: np.ndarray
+
+    @staticmethod
+    def at(triangle: np.ndarray, shape: np.ndarray, weights: np.ndarray) -> FacePoints:
+        """Contact points at their deepest points."""
+        return FacePoints(triangle.astype(np.int64), shape.astype(np.int64), weights, weights)
+
+    @staticmethod
+    def none() -> FacePoints:
+        """Return an empty set of contact points."""
+        return FacePoints.at(np.empty(0), np.empty(0), np.empty((0, 3)))
+
+    def where(self, chosen: np.ndarray) -> FacePoints:
+        """Select contact points."""
+        return FacePoints(*(values[chosen] for values in self))
+
+    def following(self, found: FacePoints) -> FacePoints:
+        """Merge these points with newly found deepest points.
+
+        A tracked point near a new deepest point of its face moves a fraction `SHARE` of the way to it. Faces
+        yield at contact points, so an undamped update would oscillate.
+        """
+        same = (self.triangle[:, None] == found.triangle) & (self.shape[:, None] == found.shape)
+        off = np.abs(self.weights[:, None] - found.weights).max(axis=2, initial=0.0)
+        off = np.where(same, off, np.inf)
+        new = off.min(axis=0, initial=np.inf) >= SAME
+        old = off.min(axis=1, initial=np.inf) < SAME
+        left = self.where(~old)._replace(deepest=self.weights[~old])
+        moved = self.where(old)
+        if len(moved.triangle):
+            aims = found.weights[off[old].argmin(axis=1)]
+            moved = moved._replace(weights=moved.weights + SHARE * (aims - moved.weights), deepest=aims)
+        together = FacePoints(*map(np.concatenate, zip(left, moved, found.where(new), strict=True)))
+        return together.where(np.lexsort((*together.weights.T, together.shape, together.triangle)))
+
+
+def points_inside(
+    x: np.ndarray, triangles: np.ndarray, shapes: Shapes, small: np.ndarray, runner: Runner
+) -> FacePoints:
+    """Find the deepest point of each triangle in each shape.
+
+    Args:
+        x: (n, 3) positions in device memory [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        small: (r,) nonzero for the shapes that count.
+        runner: Device of the search.
+
+    Returns:
+        Points with a negative distance.
+    """
+    room = 64
+    while True:
+        found, count = runner.zeros((room, 4), np.float64), runner.zeros((1,), np.int64)
+        runner.run(find_inside, 1, Inside(x, triangles, shapes, small, found, count))
+        runner.pull(count)
+        if count[0] <= room:
+            break
+        room = int(count[0])
+    runner.pull(found)
+    triangle, shape, second, third = found[: count[0]].T
+    weights = np.stack([1 - second - third, second, third], axis=1)
+    return FacePoints.none().following(FacePoints.at(triangle, shape, weights))
+
+
+def distances_of(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Signed distance of each point from its own shape.
+
+    Args:
+        shapes: Obstacle shapes.
+        which: (m,) shape of each point.
+        points: (m, 3) points [m].
+
+    Returns:
+        Distances (m,) [m] and their gradients (m, 3).
+    """
+    d, n = np.empty(len(points)), np.empty((len(points), 3))
+    for k in np.unique(which):
+        own = which == k
+        d[own], n[own], _ = distances_to(Shapes(shapes.rows[k : k + 1], shapes.values), points[own])
+    return d, n
+
+
+def sides_of(points: FacePoints, x: np.ndarray, triangles: np.ndarray, shapes: Shapes) -> np.ndarray:
+    """Directions from shapes to faces: distance gradients at the closest points.
+
+    Args:
+        points: Contact points.
+        x: (n, 3) positions [m].
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+
+    Returns:
+        (m, 3) unit vectors.
+    """
+    pairs, of_pair = np.unique(np.stack([points.triangle, points.shape]), axis=1, return_inverse=True)
+    triangle, shape = np.ascontiguousarray(pairs)
+    weights = np.zeros((len(triangle), 3))
+    if len(triangle):
+        HOST.run(find_between, 1, Between(x, triangles, shapes, triangle, shape, weights))
+    there = np.einsum("mk,mki->mi", weights, x[triangles[triangle]])
+    return distances_of(shapes, shape, there)[1][of_pair.ravel()]
+
+
+def foot_towards(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np.ndarray) -> np.ndarray:
+    """Exit points from shapes along given directions.
+
+    Args:
+        shapes: Obstacle shapes.
+        which: (m,) shape of each point.
+        points: (m, 3) points inside [m].
+        ways: (m, 3) unit directions.
+
+    Returns:
+        (m, 3) surface points [m].
+    """
+    low, high = np.zeros(len(points)), np.abs(distances_of(shapes, which, points)[0])
+    for _ in range(DOUBLINGS + HALVINGS):
+        inside = distances_of(shapes, which, points + high[:, None] * ways)[0] < 0
+        low, high = np.where(inside, high, low), np.where(inside, 2 * high, high)
+        middle = 0.5 * (low + high)
+        within = distances_of(shapes, which, points + middle[:, None] * ways)[0] < 0
+        low, high = np.where(within & ~inside, middle, low), np.where(within | inside, high, middle)
+    return points + high[:, None] * ways
+
+
+def carried_ways(shapes: Shapes, which: np.ndarray, ways: np.ndarray) -> np.ndarray:
+    """(m, 3) directions rotated with their shapes from start to end of the step."""
+    turns = shapes.rows[which, STEP : STEP + 9].reshape(-1, 3, 3)
+    return np.asarray(np.einsum("mij,mj->mi", turns, ways))
+
+
+def carried_points(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """(m, 3) points advected by their shapes from start to end of the step [m]."""
+    return carried_ways(shapes, which, points) + shapes.rows[which, STEP + 9 : STEP + 12]

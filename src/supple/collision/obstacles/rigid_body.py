@@ -1,0 +1,367 @@
+"""Rigid-body dynamics of obstacles with mass, in two-way contact with soft bodies.
+
+A backward Euler step solves for the center x and the rotation θ of the step,
+
+    m (x - x̂)/Δt² = F    and    I (θ - θ̂)/Δt² = τ,
+
+with x̂ = x₀ + Δt v + Δt² f/m and the contact force F and torque τ at the new state. The free rotation θ̂
+conserves the angular momentum L = I ω in world axes by the implicit midpoint rule, I(½ θ̂) θ̂ = Δt L. The
+final spin is I(θ)⁻¹ (L + Δt τ). Without contact, L is constant to rounding error, and the energy stays
+between |L|²/2 I_max and |L|²/2 I_min for any time step. One correction is Δ = (M/Δt² + Σ Jᵀ k J)⁻¹ times the
+residual, with the stiffness k of each vertex in contact: a Gauss-Seidel update of one more unknown. A solve
+converges only if the equations of motion hold within their tolerance, so the change of momentum equals the
+impulse of the soft bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+if TYPE_CHECKING:
+    from supple.collision.obstacles.obstacles import Obstacles
+
+
+class Rigid(NamedTuple):
+    """Parameters and initial state of a rigid body.
+
+    Attributes:
+        row: Row of its shape.
+        mass: Mass [kg].
+        inertia: (3,) principal moments in the body frame [kg m²].
+        force: (3,) weight [N].
+        velocity: (3,) initial velocity [m/s].
+        spin: (3,) initial angular velocity [rad/s].
+    """
+
+    row: int
+    mass: float
+    inertia: np.ndarray
+    force: np.ndarray
+    velocity: np.ndarray
+    spin: np.ndarray
+
+
+class Push(NamedTuple):
+    """Contact forces of vertices on a rigid body.
+
+    Attributes:
+        points: (k, 3) contact points [m].
+        forces: (k, 3) forces on the body [N].
+        ways: (k, d, 3) directions of resistance.
+        stiffness: (k,) stiffnesses [N/m].
+    """
+
+    points: np.ndarray
+    forces: np.ndarray
+    ways: np.ndarray
+    stiffness: np.ndarray
+
+
+def together(*pushes: Push) -> Push:
+    """Concatenate contact forces."""
+    return Push(*map(np.concatenate, zip(*pushes, strict=True)))
+
+
+ROTATION_ITERATIONS, ROTATION_TOLERANCE = 50, 1e-15
+"""Limits of the fixed-point iteration for the free rotation of a step."""
+
+NO_PUSH = Push(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 3, 3)), np.empty(0))
+"""Empty contact forces."""
+
+
+class Hold(NamedTuple):
+    """Coupling of vertices to a rigid body.
+
+    Attributes:
+        vertices: (k,) vertices in contact.
+        stiffness: (k,) stiffnesses [N/m].
+        projections: (k, 3, 3) projections onto the constrained directions.
+        directions: (k, 3, 6) displacements per correction of the body.
+    """
+
+    vertices: np.ndarray
+    stiffness: np.ndarray
+    projections: np.ndarray
+    directions: np.ndarray
+
+
+class Response(NamedTuple):
+    """Condensed response of soft bodies to a rigid body.
+
+    Attributes:
+        stiffness: (6, 6) stiffness on the rigid body.
+        moves: (n, 3, 6) displacements of all vertices per correction of the body.
+    """
+
+    stiffness: np.ndarray
+    moves: np.ndarray
+
+
+def rigid_directions(arms: np.ndarray) -> np.ndarray:
+    """(k, 3, 6) displacements at arms (k, 3) [m] from the center, per translation and rotation of a body."""
+    J = np.zeros((len(arms), 3, 6))
+    J[:, :, :3] = np.eye(3)
+    J[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).transpose(0, 2, 1)
+    return J
+
+
+class Touching(NamedTuple):
+    """Vertices in contact with a rigid body.
+
+    Attributes:
+        push: Contact forces.
+        normals: (k, 3) contact normals.
+        slips: (k, 3) tangential offsets from the stick points [m].
+        limits: (k,) friction limits μ λ [N].
+        sticks: (k,) True for sticking contacts.
+        vertices: (k,) vertices.
+    """
+
+    push: Push
+    normals: np.ndarray
+    slips: np.ndarray
+    limits: np.ndarray
+    sticks: np.ndarray
+    vertices: np.ndarray
+
+    def hold(self, center: np.ndarray) -> Hold:
+        """Constrained directions of the vertices for a body with a given center (3,) [m]."""
+        push = self.push
+        projections = np.einsum("kdi,kdj->kij", push.ways, push.ways)
+        return Hold(self.vertices, push.stiffness, projections, rigid_directions(push.points - center))
+
+    def caught(self, center: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """(k,) True for sliding vertices that would stick after a correction s (6,) of the body.
+
+        A vertex sticks if its slip reverses direction, or becomes short enough for static friction.
+        """
+        moved = step[:3] + np.cross(step[3:], self.push.points - center)
+        slips = self.slips - _across(self.normals, moved)
+        turned = np.einsum("ki,ki->k", slips, self.slips) < 0
+        held = self.push.stiffness * np.linalg.norm(slips, axis=1) < self.limits
+        return ~self.sticks & (self.limits > 0) & (turned | held)
+
+    def stick_too(self, vertices: np.ndarray) -> Touching:
+        """Return a copy with further sticking vertices (k,)."""
+        sticks = self.sticks | vertices
+        return self._replace(sticks=sticks, push=self.push._replace(ways=_ways(self.normals, sticks)))
+
+
+UNTOUCHED = Touching(
+    NO_PUSH, np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0, bool), np.empty(0, int)
+)
+"""Empty set of contacts."""
+
+CONE_TOLERANCE = 1e-6
+"""Distance to the friction limit, relative to μ λ, within which a contact slides."""
+
+
+def touching(
+    points: np.ndarray,
+    forces: np.ndarray,
+    normals: np.ndarray,
+    offsets: np.ndarray,
+    friction: np.ndarray,
+    stiffness: np.ndarray,
+    vertices: np.ndarray,
+) -> Touching:
+    """Classify contacts of vertices with a rigid body as sticking or sliding.
+
+    Args:
+        points: (k, 3) contact points [m].
+        forces: (k, 3) contact forces on the vertices [N].
+        normals: (k, 3) contact normals.
+        offsets: (k, 3) offsets from the anchors [m].
+        friction: (k,) friction coefficients.
+        stiffness: (k,) stiffnesses [N/m].
+        vertices: (k,) vertices.
+    """
+    limits = friction * np.einsum("ki,ki->k", normals, forces)
+    rub = np.linalg.norm(_across(normals, forces), axis=1)
+    sticks = (limits > 0) & (rub < (1 - CONE_TOLERANCE) * limits)
+    push = Push(points, -forces, _ways(normals, sticks), stiffness)
+    return Touching(push, normals, _across(normals, offsets), limits, sticks, vertices)
+
+
+def _across(normals: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Components of vectors (k, 3) perpendicular to normals (k, 3)."""
+    return vectors - np.einsum("ki,ki->k", normals, vectors)[:, None] * normals
+
+
+def _ways(normals: np.ndarray, sticks: np.ndarray) -> np.ndarray:
+    """(k, 3, 3) directions of resistance: all for sticking contacts, the normal for sliding contacts."""
+    along = np.zeros((len(normals), 3, 3))
+    along[:, 0] = normals
+    return np.where(sticks[:, None, None], np.eye(3), along)
+
+
+@dataclass
+class RigidMotion:
+    """State of a rigid body during a time step.
+
+    Attributes:
+        body: Parameters.
+        centre: (3,) center of mass [m].
+        axes: (3, 3) axes, as in a row of `Shapes`.
+        velocity: (3,) velocity at the end of the step [m/s].
+        spin: (3,) angular velocity at the end of the step [rad/s].
+    """
+
+    body: Rigid
+    centre: np.ndarray
+    axes: np.ndarray
+    velocity: np.ndarray
+    spin: np.ndarray
+
+    def begin(self, dt: float) -> None:
+        """Start a step of dt [s] from the inertial prediction."""
+        b = self.body
+        if not np.isfinite(self.numbers).all():
+            raise ValueError(
+                "position, velocity or spin of a rigid body is infinite or NaN: go back to an earlier state; "
+                "smaller steps or forces may help"
+            )
+        self._dt, self._start, self._from = dt, self.centre.copy(), self.axes.copy()
+        self._inertia = self.axes.T @ np.diag(b.inertia) @ self.axes
+        self._momentum = self._inertia @ self.spin
+        self._aim = self.centre + dt * self.velocity + dt * dt * b.force / b.mass
+        self._turn_aim = self._free_rotation(dt)
+        self._put(self._aim.copy(), self._turn_aim.copy())
+
+    def _free_rotation(self, dt: float) -> np.ndarray:
+        """θ̂ (3,) of a torque-free step [rad]: I(½ θ̂) θ̂ = Δt L, by fixed-point iteration."""
+        turn = dt * self.spin
+        for _ in range(ROTATION_ITERATIONS):
+            half = Rotation.from_rotvec(0.5 * turn).as_matrix()
+            change = dt * half @ np.linalg.solve(self._inertia, half.T @ self._momentum) - turn
+            turn = turn + change
+            if np.linalg.norm(change) <= ROTATION_TOLERANCE * np.linalg.norm(turn):
+                break
+        return turn
+
+    def _put(self, centre: np.ndarray, turn: np.ndarray) -> None:
+        self.centre, self._turn = centre, turn
+        self.axes = self._from @ Rotation.from_rotvec(turn).as_matrix().T
+
+    def settle(self, damping: float) -> None:
+        """Update velocity and spin from the current pose, reduced by the fraction `damping`."""
+        self.velocity = (1 - damping) * (self.centre - self._start) / self._dt
+        turned = Rotation.from_rotvec(self._turn).as_matrix()
+        momentum = self._momentum + self._inertia @ (self._turn - self._turn_aim) / self._dt
+        self.spin = (1 - damping) * turned @ np.linalg.solve(self._inertia, turned.T @ momentum)
+
+    def system(self, push: Push, response: Response | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Newton system of the equations of motion.
+
+        Args:
+            push: Contact forces.
+            response: Condensed response of soft bodies, added to the stiffnesses of the contact forces.
+
+        Returns:
+            H (6, 6) and residual r (6,) of the correction H s = r.
+        """
+        b, square = self.body, self._dt**2
+        arms = push.points - self.centre
+        force, torque = push.forces.sum(axis=0), np.cross(arms, push.forces).sum(axis=0)
+        missing = np.concatenate(
+            [
+                force - b.mass / square * (self.centre - self._aim),
+                torque - self._inertia @ (self._turn - self._turn_aim) / square,
+            ]
+        )
+        J = np.concatenate([push.ways, np.cross(arms[:, None], push.ways)], axis=2)
+        H = np.einsum("k,kdi,kdj->ij", push.stiffness, J, J)
+        H[:3, :3] += b.mass / square * np.eye(3)
+        H[3:, 3:] += self._inertia / square
+        return (H if response is None else H + response.stiffness), missing
+
+    def imbalance(self, push: Push, step: np.ndarray, response: Response | None = None) -> float:
+        """Relative residual of the equations of motion before a correction s (6,).
+
+        |H s|, torques divided by the radius of gyration, relative to the sum of the magnitudes of all contact
+        forces and the weight.
+        """
+        H, _ = self.system(push, response)
+        lacking = (H @ step) / np.repeat([1.0, self.reach], 3)
+        scale = np.linalg.norm(push.forces, axis=1).sum() + np.linalg.norm(self.body.force)
+        return float(np.linalg.norm(lacking) / scale) if scale > 0 else 0.0
+
+    def correct(self, step: np.ndarray) -> float:
+        """Translate and rotate by s (6,) [m, rad]; returns the length of the motion [m]."""
+        self._put(self.centre + step[:3], self._turn + step[3:])
+        return float(np.linalg.norm(step[:3]) + self.reach * np.linalg.norm(step[3:]))
+
+    @property
+    def weight(self) -> Push:
+        """Contact force at the center that balances the weight.
+
+        This is the initial guess for a body in contact, which then starts a step at the inertial prediction
+        without gravity.
+        """
+        return Push(self.centre[None], -self.body.force[None], np.zeros((1, 3, 3)), np.zeros(1))
+
+    @property
+    def reach(self) -> float:
+        """Radius of gyration [m]."""
+        return float(np.sqrt(max(self.body.inertia) / self.body.mass))
+
+    def moved(self, point: np.ndarray) -> np.ndarray:
+        """(3,) displacement during the step of the material point now at a point (3,) [m]."""
+        return point - (self._start + self._from.T @ (self.axes @ (point - self.centre)))
+
+    def shift_of(self, point: np.ndarray) -> np.ndarray:
+        """(3,) displacement during the step of the material point initially at a point (3,) [m]."""
+        return self.centre + (point - self.start) @ self._from.T @ self.axes - point
+
+    @property
+    def start(self) -> np.ndarray:
+        """(3,) center at the start of the step [m]."""
+        return self._start
+
+    @property
+    def began(self) -> np.ndarray:
+        """(12,) frame at the start of the step, as in a row of shapes."""
+        return np.concatenate([self._from.ravel(), self._start])
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(18,) center, axes, velocity and spin, for a `State`."""
+        return np.concatenate([self.centre, self.axes.ravel(), self.velocity, self.spin])
+
+    @staticmethod
+    def of(body: Rigid, numbers: np.ndarray) -> RigidMotion:
+        """Restore the motion of a body from its `numbers` (18,)."""
+        centre, axes, velocity, spin = np.split(np.array(numbers, float), [3, 12, 15])
+        return RigidMotion(body, centre, axes.reshape(3, 3), velocity, spin)
+
+    @property
+    def frame(self) -> np.ndarray:
+        """(12,) frame, as in a row of shapes."""
+        return np.concatenate([self.axes.ravel(), self.centre])
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPoses:
+    """Frames of all shapes over time, with rigid bodies from saved states at the nearest time.
+
+    Attributes:
+        obstacles: Obstacles of the model.
+        times: (f,) times of the states [s].
+        numbers: (f, k, 18) states of the rigid bodies.
+    """
+
+    obstacles: Obstacles
+    times: np.ndarray
+    numbers: np.ndarray
+
+    def __call__(self, t: float) -> np.ndarray:
+        """Frames (r, 12) of all shapes at a time t [s]."""
+        frames = self.obstacles.poses(t).copy()
+        nearest = int(np.abs(self.times - min(t, 1e300)).argmin())
+        for body, row in zip(self.obstacles.rigid, self.numbers[nearest], strict=True):
+            frames[body.row] = RigidMotion.of(body, row).frame
+        return frames

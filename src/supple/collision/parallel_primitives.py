@@ -1,0 +1,342 @@
+"""Exclusive prefix sum on CPU threads and GPU.
+
+Chunks of numbers are summed in parallel, then chunks of these sums. One thread scans the remaining sums. Two
+parallel passes then distribute the offsets back to the chunks.
+
+Sort of pairs into CSR rows; deterministic for any order of discovery.
+
+Stream compaction of active contacts, in order, on CPU and GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.collision.broad_phase.hash_grid import BLOCK, own_part
+from supple.collision.narrow_phase.vertex_edge import Met
+from supple.kernels import Runner, count_up, do, each_item, kernel, number, passage, physics, strides
+
+CHUNK = 64
+"""Numbers that one thread adds sequentially."""
+
+CHUNKS = 32
+"""Chunks per work item: one for each lane of a GPU warp."""
+
+PHASES = 5
+"""Phases of `add_up`."""
+
+
+class Sum(NamedTuple):
+    """Work: sums (c,) of the chunks of numbers (m,)."""
+
+    numbers: Any
+    sums: Any
+
+
+class Alone(NamedTuple):
+    """Work: exclusive prefix sum before (m + 1,) of numbers (m,), by a single thread."""
+
+    numbers: Any
+    before: Any
+
+
+class Fill(NamedTuple):
+    """Work: exclusive prefix sum of all numbers from the offsets of the chunks.
+
+    Attributes:
+        numbers: (m,) numbers.
+        before: (m + 1,) output, the last entry is the total.
+        chunk_before: (c + 1,) sum of all numbers before each chunk.
+    """
+
+    numbers: Any
+    before: Any
+    chunk_before: Any
+
+
+class Starts(NamedTuple):
+    """Exclusive prefix sum of counts, with its scratch memory.
+
+    Attributes:
+        count: (m,) counts.
+        start: (m + 1,) output: sum of all counts before each entry, then the total.
+        sums, sums_before, sums_of_sums, all_before: Scratch arrays of the two chunk levels.
+    """
+
+    count: Any
+    start: Any
+    sums: Any
+    sums_before: Any
+    sums_of_sums: Any
+    all_before: Any
+
+    @staticmethod
+    def of(count: np.ndarray, runner: Runner) -> Starts:
+        """Allocate device memory for the prefix sum of counts (m,)."""
+        sizes = [len(count)]
+        for _ in range(2):
+            sizes.append(-(-sizes[-1] // CHUNK))
+        start, sums_before, all_before = (runner.empty((size + 1,), np.int64) for size in sizes)
+        sums, sums_of_sums = (runner.empty((size,), np.int64) for size in sizes[1:])
+        return Starts(count, start, sums, sums_before, sums_of_sums, all_before)
+
+
+@physics
+def _own_chunks(chunks, place):
+    """(first, last, step): range of chunks of this thread."""
+    first, step = strides(place)
+    begin = number(place) * CHUNKS
+    return begin + first, min(chunks, begin + CHUNKS), step
+
+
+@do.of(Sum)
+def _sum(work, place):
+    first, last, step = _own_chunks(len(work.sums), place)
+    for c in range(first, last, step):
+        total = 0
+        for k in range(CHUNK * c, min(len(work.numbers), CHUNK * (c + 1))):
+            total += work.numbers[k]
+        work.sums[c] = total
+
+
+@do.of(Alone)
+def _alone(work, place):
+    first, last, step = _own_chunks(1, place)
+    for _ in range(first, last, step):
+        total = 0
+        for k in range(len(work.numbers)):
+            work.before[k] = total
+            total += work.numbers[k]
+        work.before[len(work.numbers)] = total
+
+
+@do.of(Fill)
+def _fill(work, place):
+    first, last, step = _own_chunks(len(work.chunk_before) - 1, place)
+    for c in range(first, last, step):
+        total = work.chunk_before[c]
+        for k in range(CHUNK * c, min(len(work.numbers), CHUNK * (c + 1))):
+            work.before[k] = total
+            total += work.numbers[k]
+        if c == len(work.chunk_before) - 2:
+            work.before[len(work.numbers)] = total
+
+
+@passage
+def add_up(team, phase, starts):
+    """Compute the prefix sum of `starts` in `PHASES` phases."""
+    chunks, more = -(-len(starts.sums) // CHUNKS), -(-len(starts.sums_of_sums) // CHUNKS)
+    each_item(team, phase, 0, chunks, Sum(starts.count, starts.sums))
+    each_item(team, phase + 1, 0, more, Sum(starts.sums, starts.sums_of_sums))
+    each_item(team, phase + 2, 0, 1, Alone(starts.sums_of_sums, starts.all_before))
+    each_item(team, phase + 3, 0, more, Fill(starts.sums, starts.sums_before, starts.all_before))
+    each_item(team, phase + 4, 0, chunks, Fill(starts.count, starts.start, starts.sums_before))
+
+
+LONG = 64
+"""Row length above which a row is sorted by heapsort, for example the row of a floor below fine cloth. In
+shorter rows the rank of each entry is counted directly."""
+
+
+class Arranging(NamedTuple):
+    """Work: scatter pairs into CSR rows.
+
+    Attributes:
+        one, two: (p,) pairs in any order.
+        start: (m + 1,) row offsets.
+        left: (m,) entries of each row still to be written.
+        first, second: (p,) output, grouped by row.
+    """
+
+    one: Any
+    two: Any
+    start: Any
+    left: Any
+    first: Any
+    second: Any
+
+
+class Ranking(NamedTuple):
+    """Work: write each entry of a short row to its sorted position.
+
+    Attributes:
+        start: (m + 1,) row offsets.
+        first: (p,) row of each entry.
+        second: (p,) entries, unsorted within a row.
+        ordered: (p,) output. Entries of rows longer than `LONG` keep their position.
+    """
+
+    start: Any
+    first: Any
+    second: Any
+    ordered: Any
+
+
+class Sort(NamedTuple):
+    """Work: sort the entries of rows longer than `LONG`; start (m + 1,) are row offsets."""
+
+    start: Any
+    numbers: Any
+
+
+@do.of(Arranging)
+def _into_rows(work, place):
+    first, last, step = own_part(len(work.first), place)
+    for p in range(first, last, step):
+        m = work.one[p]
+        at = work.start[m + 1] - count_up(work.left, m, -1)
+        work.first[at], work.second[at] = m, work.two[p]
+
+
+@do.of(Ranking)
+def _rank(work, place):
+    second = work.second
+    first, last, step = own_part(len(second), place)
+    for p in range(first, last, step):
+        begin, end, at = work.start[work.first[p]], work.start[work.first[p] + 1], p
+        if end - begin <= LONG:
+            at = begin
+            for k in range(begin, end):
+                at += 1 if second[k] < second[p] else 0
+        work.ordered[at] = second[p]
+
+
+@do.of(Sort)
+def _sort(work, place):
+    first, last, step = own_part(len(work.start) - 1, place)
+    for m in range(first, last, step):
+        begin, count = work.start[m], work.start[m + 1] - work.start[m]
+        if count > LONG:
+            _sort_heap(work.numbers, begin, count)
+
+
+@physics
+def _sort_heap(numbers, begin, count):
+    """Heapsort `count` numbers in place from index `begin`, in O(n log n) time."""
+    for top in range(count // 2 - 1, -1, -1):
+        _sink(numbers, begin, count, top)
+    for last in range(count - 1, 0, -1):
+        numbers[begin], numbers[begin + last] = numbers[begin + last], numbers[begin]
+        _sink(numbers, begin, last, 0)
+
+
+@physics
+def _sink(numbers, begin, count, top):
+    """Sift the number at index `top` down the heap."""
+    value = numbers[begin + top]
+    while 2 * top + 1 < count:
+        child = 2 * top + 1
+        if child + 1 < count and numbers[begin + child + 1] > numbers[begin + child]:
+            child += 1
+        if numbers[begin + child] <= value:
+            break
+        numbers[begin + top] = numbers[begin + child]
+        top = child
+    numbers[begin + top] = value
+
+
+@kernel
+def arrange(team, starts, rows, ordered):
+    """Sort pairs into CSR rows: prefix sum, scatter and sort in `PHASES` + 3 phases."""
+    add_up(team, 0, starts)
+    pairs = -(-len(ordered) // BLOCK)
+    each_item(team, PHASES, 0, pairs, rows)
+    each_item(team, PHASES + 1, 0, pairs, Ranking(rows.start, rows.first, rows.second, ordered))
+    each_item(team, PHASES + 2, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, ordered))
+
+
+WHOLE, REAL = 8, 11
+"""Numbers per contact: integers (six vertices, two primitives) and reals (six weights, normal, distance,
+strength)."""
+
+
+class Counting(NamedTuple):
+    """Work: count (m,) = 1 for pairs with strength (m,) > 0, otherwise 0."""
+
+    strength: Any
+    count: Any
+
+
+class Taking(NamedTuple):
+    """Work: copy active contacts to compact arrays.
+
+    Attributes:
+        met: Contacts of all pairs.
+        one, two: (m,) primitives of the pairs.
+        count: (m,) 1 for active contacts.
+        start: (m + 1,) output index of each pair.
+        whole: (k, WHOLE) integers of the active contacts.
+        real: (k, REAL) reals of the active contacts.
+    """
+
+    met: Any
+    one: Any
+    two: Any
+    count: Any
+    start: Any
+    whole: Any
+    real: Any
+
+
+@do.of(Counting)
+def _count(work, place):
+    first, last, step = own_part(len(work.count), place)
+    for m in range(first, last, step):
+        work.count[m] = 1 if work.strength[m] > 0.0 else 0
+
+
+@do.of(Taking)
+def _take(work, place):
+    met = work.met
+    first, last, step = own_part(len(work.count), place)
+    for m in range(first, last, step):
+        if work.count[m] > 0:
+            at = work.start[m]
+            for k in range(6):
+                work.whole[at, k], work.real[at, k] = met.vertices[m, k], met.weights[m, k]
+            work.whole[at, 6], work.whole[at, 7] = work.one[m], work.two[m]
+            for axis in range(3):
+                work.real[at, 6 + axis] = met.normal[m, axis]
+            work.real[at, 9], work.real[at, 10] = met.distance[m], met.strength[m]
+
+
+@kernel
+def count_chosen(team, counting, starts):
+    """Count active contacts and compute their output indices."""
+    each_item(team, 0, 0, -(-len(counting.count) // BLOCK), counting)
+    add_up(team, 1, starts)
+
+
+@kernel
+def take_chosen(team, taking):
+    """Copy active contacts to compact arrays."""
+    each_item(team, 0, 0, -(-len(taking.count) // BLOCK), taking)
+
+
+def chosen(met: Met, one: np.ndarray, two: np.ndarray, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
+    """Compact the active contacts of pairs.
+
+    Args:
+        met: Contacts of all pairs.
+        one: (m,) first primitive of each pair.
+        two: (m,) second primitive of each pair.
+        runner: Device of the pairs.
+
+    Returns:
+        Integers (k, WHOLE) and reals (k, REAL) of the active contacts, on the host.
+    """
+    if len(one) == 0:
+        return np.zeros((0, WHOLE), np.int64), np.zeros((0, REAL))
+    count = runner.empty((len(one),), np.int64)
+    starts = Starts.of(count, runner)
+    runner.run(count_chosen, 1 + PHASES, Counting(met.strength, count), starts)
+    runner.pull(starts.start, len(one))
+    kept = int(starts.start[-1])
+    whole, real = runner.empty((kept, WHOLE), np.int64), runner.empty((kept, REAL), float)
+    if kept:
+        runner.run(take_chosen, 1, Taking(met, one, two, count, starts.start, whole, real))
+        runner.pull(whole)
+        runner.pull(real)
+    return whole, real

@@ -1,0 +1,1 @@
+"""Settings of a solve: termination criteria, device, precision and threads."""

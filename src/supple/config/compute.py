@@ -1,0 +1,60 @@
+"""Compute settings: device, precision and threads, with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from supple.kernels.devices import DEVICES, check_device
+from supple.support.arguments import one_of, thread_count
+
+if TYPE_CHECKING:
+    from supple.solvers import Solver
+
+PRECISIONS = ("float32", "float64")
+"""Names of the supported precisions."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Device, precision and threads of a computation.
+
+    Attributes:
+        device: "cpu" or "cuda".
+        precision: "float32" or "float64", of positions and forces. Residuals are always summed in float64.
+        threads: Number of CPU threads, all cores by default. The limit is 64, or four per core if that is
+            more.
+
+    Raises:
+        ValueError: A setting is unknown or out of range.
+    """
+
+    device: str = "cpu"
+    precision: str = "float64"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("device", self.device, DEVICES)
+        one_of("precision", self.precision, PRECISIONS)
+        thread_count(self.threads)
+
+    def refuse_absent(self) -> None:
+        """Check that packages for the device are installed.
+
+        Raises:
+            ValueError: The device is not available.
+        """
+        check_device(self.device)
+
+    def suited_to(self, solver: Solver) -> Compute:
+        """Replace device or precision if the solver does not support it.
+
+        Args:
+            solver: Solver.
+
+        Returns:
+            These settings with the first supported device and the last supported precision as replacements.
+        """
+        device = self.device if self.device in solver.devices else solver.devices[0]
+        precision = self.precision if self.precision in solver.precisions else solver.precisions[-1]
+        return replace(self, device=device, precision=precision)

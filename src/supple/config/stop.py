@@ -1,0 +1,70 @@
+"""Termination criteria of a solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from supple.support.arguments import one_number, positive, whole_number
+
+if TYPE_CHECKING:
+    from supple.solvers import Solver
+
+DEFAULT_TOLERANCE = 1e-4
+"""Default tolerance of the imbalance in Python, scene files and commands."""
+
+DEFAULT_DISTANCE = 1e-4
+"""Default distance of every body from the equilibrium, relative to its size, in solves for an equilibrium."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Termination criteria of a solve, which ends at whichever comes first.
+
+    A `Stop` replaces all defaults: `Stop(max_iterations=20)` has no tolerance, while the keyword
+    `max_iterations=20` of a call applies in addition to the default tolerance. None disables a limit.
+
+    Attributes:
+        tolerance: Tolerance of the imbalance, between 0 and 1.
+        max_iterations: Iteration limit, at least 1. With barrier contact, iterations in which pins and
+            obstacles still move to their targets are not counted.
+        time_budget: Time limit [s].
+        distance: Largest distance of every body from the equilibrium, relative to its size, required in
+            addition to the tolerance. None disables its estimate.
+
+    Raises:
+        ValueError: A limit is out of range.
+    """
+
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    time_budget: float | None = None
+    distance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None:
+            one_number("tolerance", self.tolerance, above=0, below=1)
+        if self.max_iterations is not None:
+            whole_number("max_iterations", self.max_iterations)
+        if self.time_budget is not None:
+            positive("time_budget", self.time_budget, "s")
+        if self.distance is not None:
+            one_number("distance", self.distance, above=0, below=1)
+
+    @property
+    def open(self) -> bool:
+        """True if there is no limit."""
+        return self == Stop()
+
+    def completed(self, solver: Solver, otherwise: Stop | None = None) -> Stop:
+        """Add the solver's own iterations, or a default, to open criteria.
+
+        Args:
+            solver: Solver, whose `iterations` replace a missing iteration limit.
+            otherwise: Criteria if there is still no limit; the default tolerance unless given.
+
+        Returns:
+            The completed criteria.
+        """
+        mine = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
+        return (otherwise or Stop(DEFAULT_TOLERANCE)) if mine.open else mine

@@ -1,0 +1,427 @@
+"""Intersection-free contact: a barrier energy, and a trust region of step bounds for all vertices.
+
+The energy of `Barriers` repels surfaces closer than h. Each contact update computes a bound on the
+displacement of every vertex within which no intersection can occur (`contact.gaps`), for any solver. The
+energy term receives all pairs that can get closer than h within these bounds. The energy is therefore exact
+between two updates, and continuous across an update.
+
+Initial gaps of barrier contact: rest gaps, and warnings for small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.collision.broad_phase.candidates import Candidates, approach
+from supple.collision.ccd.advance import flown, halted
+from supple.collision.ccd.intersections import crossings
+from supple.collision.ccd.time_of_impact import first_touch
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.collision.narrow_phase.proximity import (
+    ANYWHERE,
+    PART,
+    Gaps,
+    Neighbours,
+    distances_at,
+    gaps,
+    within_reach,
+)
+from supple.contact.friction_state import BarrierGrip, owners, rows_from
+from supple.contact.initial_separation import pushed_apart, touching
+from supple.kernels import HOST, Runner
+from supple.model.model import Model, unpinned
+from supple.terms import Barriers
+from supple.terms.contact.barrier_hessian import closest
+
+if TYPE_CHECKING:
+    from supple.problem import Problem
+
+
+def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
+    """Smallest rest gap of each pair of bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        thickness: Upper limit of the gaps, and value within a body [m].
+
+    Returns:
+        (bodies, bodies) gaps [m].
+    """
+    found = gaps(surfaces, surfaces.rest, thickness)
+    body = surfaces.body[found.vertices[:, [0, -1]]]
+    gap = np.full((len(surfaces.flat), len(surfaces.flat)), thickness)
+    others = body[:, 0] != body[:, 1]
+    np.minimum.at(gap, tuple(body[others].T), found.distance[others])
+    return np.minimum(gap, gap.T)
+
+
+def start_notes(
+    surfaces: Surfaces,
+    found: Gaps,
+    reach: np.ndarray,
+    stiffness: np.ndarray,
+    thickness: np.ndarray,
+    names: tuple[str, ...],
+) -> list[str]:
+    """Warnings about initial gaps below the thickness, at which the barrier accelerates bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        found: Proximity pairs at rest.
+        reach: (m,) barrier distances [m].
+        stiffness: (bodies,) k [N/m].
+        thickness: (bodies, bodies) thickness of each pair of bodies [m].
+        names: Names of the bodies.
+    """
+    body = np.sort(surfaces.body[found.vertices[:, [0, -1]]], axis=1)
+    ratio = np.clip(found.distance / reach, 1e-300, 1.0)
+    stored = -stiffness[body].min(axis=1) * (reach * (1 - ratio)) ** 2 * np.log(ratio)
+    sentences = []
+    for one, other in np.argwhere(np.triu(np.ones_like(thickness, bool), 1)):
+        pairs = (body == (one, other)).all(axis=1)
+        gap = found.distance[pairs].min(initial=np.inf)
+        if gap < thickness[one, other]:
+            sentences.append(
+                f"{names[one]!r} and {names[other]!r} start {gap:.2g} m apart, nearer than "
+                f"{thickness[one, other]:.2g} m, the thickness of their contact: the barrier pushes them "
+                f"apart with up to {stored[pairs].sum():.2g} J; a larger gap or a smaller thickness avoids "
+                "that"
+            )
+    return sentences
+
+
+THICKNESS, STIFFNESS, RADIUS = 0.05, 30.0, 0.5
+"""Defaults relative to the mean edge length e of the surfaces: h, and search radius of proximity pairs;
+stiffness in units of E e, with Young's modulus E of the softer body."""
+
+MIN_THICKNESS = 0.1
+"""Smallest thickness, relative to h, of two bodies with an initial gap below h."""
+
+FARTHEST, NARROW = 5.0, 0.4
+"""Distance in units of h beyond which pairs stay farther apart than h, within bounds of 0.4 times their
+distance; and fraction of the search radius below which the broad phase is repeated."""
+
+AHEAD = 1.0
+"""Additional distance, in units of h, within which pairs are included in the energy term."""
+
+OWN = 0.5
+"""Barrier distance for pairs of one body, relative to their rest distance, if that is below h."""
+
+EVERY = 10
+"""Iterations between contact updates, unless vertices reach their step bounds earlier."""
+
+
+@dataclass(frozen=True, eq=False)
+class BarrierContact:
+    """Barrier contact method, a `Confining` follower that updates contacts and step bounds of a problem.
+
+    Attributes:
+        surfaces: Surfaces of all bodies.
+        thickness: Barrier distance h [m].
+        stiffness: (bodies,) k [N/m]; a pair of bodies has the smaller one.
+        names: Names of the bodies.
+        friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs, or None.
+        push_apart: Young's modulus for the separation of initial intersections [Pa], or None to reject them.
+        every: Iterations between contact updates.
+        confines: True, the protocol flag of methods with step bounds.
+    """
+
+    surfaces: Surfaces
+    thickness: float
+    stiffness: np.ndarray
+    names: tuple[str, ...]
+    friction: np.ndarray | None = None
+    push_apart: float | None = None
+    every: int | None = EVERY
+    confines: bool = True
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        return Candidates(self.surfaces)
+
+    @cached_property
+    def pair_thickness(self) -> np.ndarray:
+        """(bodies, bodies) thickness of each pair of bodies [m].
+
+        Pairs with a rest gap below h have that gap as thickness, at least `MIN_THICKNESS` h, so that the
+        barrier stores no initial energy.
+        """
+        return np.maximum(rest_gaps(self.surfaces, self.thickness), MIN_THICKNESS * self.thickness)
+
+    @property
+    def radius(self) -> float:
+        """Search radius of proximity pairs [m]."""
+        return max(FARTHEST * self.thickness, RADIUS * self.surfaces.edge)
+
+    def confine(self, problem: Problem) -> None:
+        """Set the step bounds of all vertices around their current positions."""
+        problem.room.settle(self.near(problem).rooms())
+
+    def near(self, problem: Problem, anew: bool = False) -> Neighbours:
+        """Return all proximity pairs at the current positions.
+
+        Reuses the cached pairs while their radius of completeness suffices.
+
+        Args:
+            problem: Problem with this method.
+            anew: Force a new broad phase. Positions that have been set from outside force it as well, after a
+                check for intersections.
+        """
+        room, finder = problem.room, problem.device
+        anew = anew or not room.checked
+        if not room.checked:
+            self._check(problem)
+        known: Neighbours | None = None if anew else room.neighbours
+        x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
+        here = None if known is None else known.at(x, least, finder)
+        if here is None:
+            pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
+            here = room.neighbours = Neighbours(self.surfaces, pairs, self._reach(pairs), self.radius, x)
+        return here
+
+    def fly(self, problem: Problem) -> None:
+        """Advance whole bodies toward the predicted positions, up to the first contact.
+
+        Interior vertices move with their surface; a gap between them would invert elements.
+        """
+        states, room = problem.states, problem.room
+        assert room.balls
+        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
+        far = ((u - start) ** 2).sum(axis=1) > room.radii**2
+        if not far.any():
+            return
+        x, finder = self.surfaces.rest + start, problem.device
+        self._halt(problem, x)
+        known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, finder)
+        for flight in room.pins.flights(u - start, self.surfaces.body, room.radii):
+            part = flown(self.surfaces, x, flight.step, self.thickness, finder, known, self._candidates)
+            if (part[flight.led] >= 1).all():
+                break
+        u[:] = start + part[self.surfaces.body, None] * flight.step
+        problem.device.push(problem.u)
+        if flight.share > 0:
+            room.pins.go(flight.share)
+        room.stale = True
+
+    def _halt(self, problem: Problem, x: np.ndarray) -> None:
+        """Stop bodies on their way from x (n, 3) [m] to the current u at obstacles, in contact with these."""
+        contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
+        if contacts.obstacles is None:
+            return
+        goal, free = surfaces.rest + u, unpinned(problem.model)
+        some = surfaces.vertices[free[surfaces.vertices]]
+        there = halted(contacts.obstacles, contacts.shapes, x, goal, surfaces.body, some, self.thickness)
+        stop = free & (there != goal).any(axis=1)
+        if stop.any():
+            u[stop] = (there - surfaces.rest)[stop]
+            problem.device.push(problem.u)
+            contacts.detect()
+            problem.device.pull(problem.u)
+
+    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+        """Limit a straight step by continuous collision detection.
+
+        Pairs outside the energy term keep a distance above their barrier distance, so no untracked pair
+        enters the barrier range.
+
+        Args:
+            problem: Problem after the step.
+            start: Displacements before the step, padded vectors.
+        """
+        states = problem.states
+        u, x = states.vectors(problem.u)[0], self.surfaces.rest + states.vectors(start)[0]
+        step = u - states.vectors(start)[0]
+        nearer = approach(self.surfaces, x, step, self.thickness)
+        whole = min(1.0, self.surfaces.edge / max(nearer, 1e-300))
+        pairs = self._around(problem, start, x, whole * nearer + self.thickness)
+        part = first_touch(x, step, *self._bounds(problem, pairs), whole)
+        if part < 1:
+            u[:] = states.vectors(start)[0] + part * step
+            problem.device.push(problem.u)
+        problem.room.stale = True
+
+    def _around(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
+        """Pairs within at least a radius [m] at x (n, 3); cached by `start` for repeated trial steps."""
+        known = problem.room.around
+        if known is None or known[0] is not start or known[1] < radius:
+            found = gaps(self.surfaces, x, radius, problem.device, self._candidates)
+            known = problem.room.around = start, radius, found
+        pairs: Gaps = known[2]
+        return pairs
+
+    def _bounds(self, problem: Problem, pairs: Gaps) -> tuple[Gaps, np.ndarray]:
+        """Pairs and their minimum separations: 0 for tracked and active pairs, else barrier distance [m]."""
+        reach = self._reach(pairs)
+        known = np.isin(pairs.keys, self._term_of(problem).keys)
+        return pairs, np.where(known | (pairs.distance <= reach), 0.0, reach)
+
+    def follow(self, problem: Problem, time: float) -> Barriers | None:
+        """Update step bounds and contacts; None if the existing contacts suffice."""
+        room, near = problem.room, self.near(problem)
+        radii = near.rooms()
+        room.settle(radii)
+        moved = room.pins.pursue(room.radii, self.thickness, PART * self.radius)
+        fresh, room.fresh = room.fresh, False
+        grip = None if self.friction is None else problem.following.grips.get(self._index(problem))
+        new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
+        same = np.array_equal(old.keys, new.keys)
+        enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
+        begins = new.rough and problem.following.beginning  # friction springs refer to the start of the step
+        return None if enough and not moved and not begins else new
+
+    def _index(self, problem: Problem) -> int:
+        """Index of the energy term of this method."""
+        return next(k for k, own in problem.model.followers if own is self)
+
+    def _term_of(self, problem: Problem) -> Any:
+        return problem.model.terms[self._index(problem)]
+
+    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
+        """Barrier contacts at given positions, outside of a solve.
+
+        Args:
+            model: Model with this method.
+            x: (n, 3) positions [m].
+            remembered: History variables of a state, which contain the friction state.
+
+        Raises:
+            ValueError: If surfaces intersect.
+        """
+        self._refuse_crossings(x)
+        found = gaps(self.surfaces, x, self.thickness)
+        grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
+        return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
+
+    def meeting_points(self, x: np.ndarray) -> np.ndarray:
+        """(m, 3) points of active contacts on the first surface [m], at positions x (n, 3) [m]."""
+        found = gaps(self.surfaces, x, self.thickness)
+        found = found.where(found.distance < self._reach(found))
+        weights, _ = closest(x[found.vertices], found.crossing)
+        return np.einsum("mk,mki->mi", np.maximum(weights, 0.0), x[found.vertices])
+
+    def term(
+        self,
+        found: Gaps,
+        reach: np.ndarray,
+        radii: np.ndarray,
+        grip: BarrierGrip | None = None,
+        capacity: int = 0,
+    ) -> Barriers:
+        """Barrier energy term of all pairs that can become active within the step bounds.
+
+        Args:
+            found: Proximity pairs.
+            reach: (m,) barrier distances [m].
+            radii: (n,) step bounds [m].
+            grip: Friction state at the start of the step, if there is friction.
+            capacity: Largest number of contacts.
+        """
+        kept = (reach > 0) & within_reach(found, radii, (1 + AHEAD) * reach)
+        found, reach = found.where(kept), reach[kept]
+        stiffness = self.stiffness[self.surfaces.body[found.vertices[:, [0, -1]]]].min(axis=1)
+        rubs = None
+        if self.friction is not None:
+            grip = grip or BarrierGrip(self.surfaces.rest, rows_from({}))
+            rubs = grip.rubs(found, stiffness, self.surfaces.body, self.friction)
+        return Barriers(
+            vertices=found.vertices.astype(np.int32),
+            crossing=found.crossing,
+            stiffness=stiffness,
+            reach=reach,
+            keys=found.keys,
+            positions=self.surfaces.rest,
+            capacity=capacity,
+            rubs=rubs,
+        )
+
+    def _reach(self, found: Gaps) -> np.ndarray:
+        """(m,) barrier distances [m]: thickness of both bodies; less for self-contact pairs close at rest."""
+        body = self.surfaces.body[found.vertices[:, [0, -1]]]
+        reach = self.pair_thickness[body[:, 0], body[:, 1]]
+        own = np.flatnonzero(body[:, 0] == body[:, 1])
+        reach[own] = np.minimum(reach[own], OWN * distances_at(self.surfaces.rest, found.where(own)))
+        return reach
+
+    def _check(self, problem: Problem) -> None:
+        """Reject initial intersections and touching bodies, or separate them if `push_apart` is set."""
+        finder, x = problem.device, problem.positions
+        close = touching(self.surfaces, x, self.thickness, finder)
+        if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
+            how = self.thickness, self.push_apart, problem.device.threads
+            problem.positions = pushed_apart(problem.model, self.surfaces, x, *how)
+            problem.following.remember()
+            close = touching(self.surfaces, problem.positions, self.thickness, finder)
+        self._refuse_crossings(problem.positions, finder)
+        if close:
+            pairs = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
+            raise ValueError(already_crossing(pairs))
+        problem.room.start_notes = self._start_notes(problem.positions)
+        problem.room.checked = True
+
+    def _start_notes(self, x: np.ndarray) -> list[str]:
+        """Warnings about small initial gaps, for motions that start at the rest positions."""
+        found = gaps(self.surfaces, self.surfaces.rest, self.thickness)
+        how = self._reach(found), self.stiffness, self.pair_thickness, self.names
+        return start_notes(self.surfaces, found, *how) if np.array_equal(x, self.surfaces.rest) else []
+
+    def _refuse_crossings(self, x: np.ndarray, runner: Runner = HOST) -> None:
+        """Raise a ValueError if surfaces intersect at x (n, 3) [m]."""
+        found = crossings(self.surfaces, x, runner)
+        if found:
+            raise ValueError(already_crossing([each.sentence(list(self.names)) for each in found]))
+
+
+def already_crossing(sentences: list[str]) -> str:
+    """Error message for initial intersections."""
+    return (
+        "contact = 'barrier' must begin where nothing intersects or touches, but "
+        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with push_apart = true, or "
+        "take contact = 'weak'."
+    )
+
+
+def with_barrier_contact(
+    model: Model,
+    triangles: np.ndarray,
+    flat: np.ndarray,
+    young: np.ndarray,
+    thickness: float | None = None,
+    stiffness: float | None = None,
+    friction: np.ndarray | None = None,
+    push_apart: bool = False,
+) -> Model:
+    """Add barrier contact to a model.
+
+    Args:
+        model: Model without it.
+        triangles: (t, 3) surface triangles.
+        flat: (bodies,) True for shells, which have no inside.
+        young: (bodies,) Young's moduli [Pa].
+        thickness: h [m], by default a fraction of the mean edge.
+        stiffness: k [N/m] of all bodies, by default in proportion to `young`.
+        friction: (2, bodies, bodies) static and kinetic friction coefficients, or None.
+        push_apart: Separate initial intersections instead of rejecting them.
+    """
+    surfaces = surfaces_of(model, triangles, flat)
+    edge = surfaces.edge
+    thick = THICKNESS * edge if thickness is None else thickness
+    stiff = STIFFNESS * young * edge if stiffness is None else np.full(len(young), stiffness)
+    names = tuple(name for name, _ in model.body_vertices)
+    apart = float(young.max()) if push_apart else None
+    contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
+    nothing = np.full(len(model.rest), ANYWHERE)
+    capacity = max(64, len(surfaces.vertices))
+    pairs = Gaps(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
+    none = contact.term(pairs, np.empty(0), nothing, None, capacity)
+    followers = (*model.followers, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), followers=followers)
+
+
+def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:
+    """Surfaces of a model, without a rest distance filter."""
+    return Surfaces(triangles, owners(model), model.rest, 0.0, flat)

@@ -1,0 +1,56 @@
+"""Condensed stiffness of soft bodies in contact with dynamic rigid bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from supple.collision.obstacles.rigid_body import Hold, Response, RigidMotion, Touching
+
+MOST_RISES = 3
+"""Number of corrections per step that may increase the imbalance of rigid bodies above twice its minimum.
+
+Beyond it, the stiffness of the touching vertices, which is larger, replaces the condensed stiffness.
+"""
+
+
+class Condensed:
+    """Responses of soft bodies in one step, recomputed only if the touching or sticking vertices change."""
+
+    def __init__(self) -> None:
+        self._key: tuple | None = None
+        self._responses: Sequence[Response | None] = []
+        self._least, self._rises = float("inf"), 0
+
+    def see(self, imbalance: float) -> None:
+        """Record the imbalance of the rigid bodies before a correction."""
+        self._rises += imbalance > 2.0 * self._least
+        self._least = min(self._least, imbalance)
+
+    def disable(self) -> None:
+        """Disable the condensed stiffness for the rest of the step."""
+        self._rises = MOST_RISES + 1
+
+    def responses(
+        self,
+        motions: Sequence[RigidMotion],
+        touched: Sequence[Touching],
+        condense: Callable[[Sequence[Hold]], list[Response] | None] | None,
+    ) -> Sequence[Response | None]:
+        """Compute the response of soft bodies to each rigid body.
+
+        Args:
+            motions: The rigid bodies.
+            touched: Vertices in contact with each of them.
+            condense: Function that computes responses; None for no condensation.
+
+        Returns:
+            One response per rigid body; all None if there is nothing to condense.
+        """
+        none = [None] * len(motions)
+        if condense is None or self._rises > MOST_RISES or not any(len(t.vertices) for t in touched):
+            return none
+        key = tuple((each.vertices.tobytes(), each.sticks.tobytes()) for each in touched)
+        if key != self._key:
+            holds = [each.hold(motion.centre) for each, motion in zip(touched, motions, strict=True)]
+            self._key, self._responses = key, condense(holds) or none
+        return self._responses

@@ -1,0 +1,342 @@
+"""Faces of bodies that are deeper inside obstacles than their vertices.
+
+A mesh with edges e whose vertices lie on a round obstacle of radius R cuts it by e²/(8 R) and more, and a
+sharp one by up to e/3. That is discretization error, and vertices still carry the contact force. An obstacle
+has passed a face in two cases:
+
+- No vertex of the face is closer than an eighth of its longest edge, so that nothing holds the face, and the
+  obstacle is deeper than a hundredth of that edge or a quarter of its own thin parts.
+- The face is more than halfway to the middle of the obstacle, however many vertices touch it.
+
+Overlaps of dynamic rigid bodies with pinned parts of bodies; pinned vertices do not push rigid bodies.
+
+A rigid body overlaps a pinned part if a fully pinned face of its surface is deeper inside than a hundredth of
+the mean edge, or if its center is in a fully pinned tetrahedron.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add
+from supple.collision import distance
+from supple.collision.obstacles.face_distance import (
+    DEPTHS,
+    bounded,
+    bulges,
+    deepest,
+    longest,
+    thicknesses,
+    thin_parts,
+)
+from supple.contact.obstacle_kernels import vector_at
+from supple.kernels import copy_of, count_up, kernel, offset_of, physics
+from supple.model.model import Model
+from supple.problem.vertex_kernels import act, for_each
+
+if TYPE_CHECKING:
+    from supple.contact.obstacle_contact import Contacts
+
+
+SLIGHT, FELT, HALFWAY = 0.01, 0.125, 0.25
+"""Thresholds of depth and distance.
+
+SLIGHT and FELT are fractions of the longest edge of a face. SLIGHT is the depth above which an obstacle
+counts, equal to the thickness of weak contact. FELT is the distance within which vertices resolve an
+obstacle; vertices on a round obstacle exceed it only if its radius is less than an edge. HALFWAY is half of
+the way to the middle of an obstacle, as a fraction of its thickness.
+"""
+
+FINE = 0.5
+"""Edge length that resolves an obstacle, as a fraction of its thickness or of the present edge."""
+
+DEPTH, SHAPE, EDGE, PASSED, FIELDS = range(5)
+"""Columns of the result per face: depth [m], shape, longest edge [m], and 1 if the obstacle has passed it."""
+
+
+class Faces(NamedTuple):
+    """Operation that measures the depth of obstacles in triangles.
+
+    Attributes:
+        u: Displacements [m].
+        rest: (n + 1, 4) rest positions [m].
+        free: (n,) 0 for vertices that are ignored.
+        triangles: (t, 3) vertices.
+        shapes: Obstacle shapes.
+        thick: (r,) thickness of the shapes [m].
+        thin: (r,) thickness of their thin parts [m].
+        found: (batch t, FIELDS) deepest shape of each triangle, written.
+        count: (batch,) number of triangles with a shape inside, incremented.
+    """
+
+    u: Any
+    rest: Any
+    free: Any
+    triangles: Any
+    shapes: Any
+    thick: Any
+    thin: Any
+    found: Any
+    count: Any
+
+
+class Corner(NamedTuple):
+    """Corner of a triangle.
+
+    Attributes:
+        x: Position, a 3-tuple [m].
+        free: False if the vertex is ignored.
+    """
+
+    x: Any
+    free: Any
+
+
+@physics
+def _corner(faces, place, i, j):
+    v = faces.triangles[i, j]
+    return Corner(add(vector_at(faces.rest, v), vector_at(faces.u, v + offset_of(place))), faces.free[v] != 0)
+
+
+@physics
+def _nearest(shapes, k, a, b, c):
+    """Smallest distance of the corners from a shape [m], and True if an ignored corner is inside."""
+    p, _ = distance(shapes, k, a.x)
+    q, _ = distance(shapes, k, b.x)
+    r, _ = distance(shapes, k, c.x)
+    held = (p < 0.0 and not a.free) or (q < 0.0 and not b.free) or (r < 0.0 and not c.free)
+    return min(min(p, q), r), held
+
+
+@act.of(Faces)
+def _look(faces, place, i):
+    at = copy_of(place) * len(faces.triangles) + i
+    a, b, c = _corner(faces, place, i, 0), _corner(faces, place, i, 1), _corner(faces, place, i, 2)
+    edge = longest(a.x, b.x, c.x)
+    worst, shape, through = 0.0, -1, 0.0
+    for k in range(len(faces.shapes.rows)):
+        if bulges(faces.shapes, k):
+            depth, passed = _depth(faces, k, a, b, c, edge)
+            if passed > through or (passed == through and depth > worst):
+                worst, shape, through = depth, k, passed
+    faces.found[at, DEPTH], faces.found[at, SHAPE] = worst, 1.0 * shape
+    faces.found[at, EDGE], faces.found[at, PASSED] = edge, through
+    if shape >= 0:
+        count_up(faces.count, copy_of(place), 1)
+
+
+@physics
+def _depth(faces, k, a, b, c, edge):
+    """Depth of the k-th shape in a face beyond its corners.
+
+    The deepest point is searched if the shape may have passed the face. If the corners resolve the shape, its
+    depth at the middle of the face is used.
+
+    Returns:
+        (depth [m], passed); 0 if it is no deeper than at the corners.
+    """
+    shapes, slight = faces.shapes, min(SLIGHT * edge, HALFWAY * faces.thin[k])
+    middle, least = bounded(shapes, k, a.x, b.x, c.x)
+    if least > -slight:
+        return 0.0, 0.0
+    near, held = _nearest(shapes, k, a, b, c)
+    if near <= FELT * edge:
+        slight = SLIGHT * edge
+    limit, halfway = min(near, 0.0) - slight, HALFWAY * faces.thick[k]
+    if held:
+        return 0.0, 0.0
+    if near > FELT * edge or least < -halfway:
+        middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit, DEPTHS).distance)
+    if middle >= limit:
+        return 0.0, 0.0
+    return -middle, 1.0 if near > FELT * edge or middle < -halfway else 0.0
+
+
+@kernel
+def look_at_faces(team, faces):
+    for_each(team, 0, (len(faces.triangles),), (faces,))
+
+
+@dataclass(frozen=True)
+class Passed:
+    """Surface triangle penetrated by an obstacle.
+
+    Attributes:
+        body: Name of the body.
+        depth: Depth of the face inside the obstacle [m].
+        edge: Longest edge of the face [m].
+        finer: Edge length at which vertices would resolve the obstacle [m].
+    """
+
+    body: str
+    depth: float
+    edge: float
+    finer: float
+
+    def sentence(self, obstacle: str) -> str:
+        return (
+            f"obstacle {obstacle!r} is {self.depth:.2g} m deep in a face of {self.body!r} with edges of "
+            f"{self.edge:.2g} m: edges below {self.finer:.2g} m would feel it, or make the obstacle a body, "
+            "and contact = 'barrier'"
+        )
+
+
+def surface_triangles(model: Model) -> np.ndarray:
+    """(t, 3) surface triangles of all bodies of a model with at least one free vertex."""
+    own = [np.asarray(body.mesh.surface) + body.vertices.start for body in model.bodies]
+    every = np.concatenate([np.empty((0, 3), np.int64), *own])
+    return np.ascontiguousarray(every[model.free[every].any(axis=1)], np.int32)
+
+
+class Piercing:
+    """Search for faces with obstacles inside."""
+
+    def __init__(self, contacts: Contacts) -> None:
+        model, device, obstacles = contacts.model, contacts.device, contacts.obstacles
+        assert obstacles is not None
+        self._device, self._obstacle, self._model = device, obstacles.obstacle, model
+        thick = thicknesses(contacts.shapes)
+        triangles = surface_triangles(model) if np.isfinite(thick).any() else np.empty((0, 3), np.int32)
+        found = device.zeros((device.copies * len(triangles), FIELDS), np.dtype(float))
+        count = device.zeros((device.copies,), np.dtype(np.int64))
+        self._faces = Faces(
+            contacts.states.u,
+            contacts.rest,
+            model.free.astype(np.int32),
+            triangles,
+            contacts.shapes,
+            thick,
+            thin_parts(contacts.shapes),
+            found,
+            count,
+        )
+
+    def found(self, copies: int, obstacles: int) -> list[list[tuple[float, Passed | None]]]:
+        """Find the deepest faces in each obstacle.
+
+        Args:
+            copies: Batch size.
+            obstacles: Number of obstacles.
+
+        Returns:
+            For each batch member and obstacle, the depth [m] of the deepest face inside, 0 if none is deeper
+            than its vertices, and the deepest face that the obstacle has passed, or None.
+        """
+        nothing: list[list[tuple[float, Passed | None]]] = [[(0.0, None)] * obstacles for _ in range(copies)]
+        faces, device = self._faces, self._device
+        if not len(faces.triangles):
+            return nothing
+        faces.count[:] = 0
+        device.push(faces.count)
+        device.run(look_at_faces, 1, faces)
+        device.pull(faces.count)
+        if not faces.count.any():
+            return nothing
+        device.pull(faces.found)
+        of_copies = faces.found.reshape(copies, -1, FIELDS)
+        return [[self._of_obstacle(each, k) for k in range(obstacles)] for each in of_copies]
+
+    def _of_obstacle(self, found: np.ndarray, obstacle: int) -> tuple[float, Passed | None]:
+        shape = found[:, SHAPE].astype(int)
+        own = np.flatnonzero((shape >= 0) & (self._obstacle[shape] == obstacle))
+        depth = float(found[own, DEPTH].max(initial=0.0))
+        through = own[found[own, PASSED] > 0]
+        if not len(through):
+            return depth, None
+        face = int(through[found[through, DEPTH].argmax()])
+        vertex, edge = int(self._faces.triangles[face, 0]), float(found[face, EDGE])
+        body = next(name for name, v in self._model.body_vertices if v.start <= vertex < v.stop)
+        finer = FINE * min(edge, float(self._faces.thin[shape[face]]))
+        return depth, Passed(body, float(found[face, DEPTH]), edge, finer)
+
+
+def piercing_of(contacts: Contacts) -> Piercing:
+    """`Piercing` of the contacts, created on first use and kept while the batch size is unchanged."""
+    if contacts.piercing is None:
+        contacts.piercing = Piercing(contacts)
+    return contacts.piercing
+
+
+@dataclass(frozen=True)
+class PinnedOverlap:
+    """A pinned part of a body that a rigid body overlaps.
+
+    Attributes:
+        body: Name of the body.
+        depth: Depth of the overlap [m].
+    """
+
+    body: str
+    depth: float
+
+    def sentence(self, obstacle: str) -> str:
+        return (
+            f"the rigid body {obstacle!r} is {self.depth:.2g} m deep in a pinned part of {self.body!r}: "
+            "pinned vertices do not push rigid bodies; pin only vertices that it cannot reach, or put an "
+            "obstacle there"
+        )
+
+
+@kernel
+def _measure_depths(shapes, k, corners, depths):
+    """Depths (t,) [m] of the k-th shape in triangles with corners (t, 3, 3) [m]; 0 outside."""
+    for i in range(len(corners)):
+        a = (corners[i, 0, 0], corners[i, 0, 1], corners[i, 0, 2])
+        b = (corners[i, 1, 0], corners[i, 1, 1], corners[i, 1, 2])
+        c = (corners[i, 2, 0], corners[i, 2, 1], corners[i, 2, 2])
+        depths[i] = -deepest(shapes, k, a, b, c, 0.0, DEPTHS).distance
+
+
+@kernel
+def _depth_at(shapes, k, x, depths):
+    """Depth (1,) [m] of a point x (3,) in the k-th shape."""
+    d, _ = distance(shapes, k, (x[0], x[1], x[2]))
+    depths[0] = -d
+
+
+def find_pinned_overlaps(contacts: Contacts) -> list[tuple[int, PinnedOverlap]]:
+    """Return the deepest overlap of every rigid body with pinned parts, with its obstacle index."""
+    model, states = contacts.model, contacts.states
+    if not contacts.rigid or contacts.obstacles is None or model.free.all():
+        return []
+    contacts.device.pull(states.u)
+    x = model.rest + states.vectors(states.u)[0].astype(float)
+    faces, tets = _pinned_cells(contacts)
+    overlaps = []
+    for motion in contacts.rigid:
+        row = motion.body.row
+        depths = np.zeros(len(faces))
+        _measure_depths(contacts.shapes, row, x[faces], depths)
+        holding = tets[_contains(x[tets], motion.centre)]
+        depth, vertex = 0.0, -1
+        if len(faces) and depths.max() > SLIGHT * model.mean_edge:
+            depth, vertex = float(depths.max()), int(faces[depths.argmax(), 0])
+        if len(holding):
+            inside = np.zeros(1)
+            _depth_at(contacts.shapes, row, motion.centre, inside)
+            depth, vertex = max(depth, float(inside[0])), int(holding[0, 0])
+        if vertex >= 0:
+            body = next(name for name, own in model.body_vertices if own.start <= vertex < own.stop)
+            overlaps.append((int(contacts.obstacles.obstacle[row]), PinnedOverlap(body, depth)))
+    return overlaps
+
+
+def _pinned_cells(contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
+    """(t, 3) surface triangles and (m, 4) tetrahedra whose corners are all pinned."""
+    model = contacts.model
+    own = [np.asarray(body.mesh.surface) + body.vertices.start for body in model.bodies]
+    faces = np.concatenate([np.empty((0, 3), np.int64), *own])
+    pinned = ~model.free
+    return faces[pinned[faces].all(axis=1)], model.tets[pinned[model.tets].all(axis=1)]
+
+
+def _contains(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """(m,) True if a tetrahedron with corners (m, 4, 3) [m] contains a point (3,) [m]."""
+    edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
+    sound = np.abs(np.linalg.det(edges)) > 0
+    weights = np.full((len(corners), 3), -1.0)
+    weights[sound] = np.linalg.solve(edges[sound], (point - corners[sound, 0])[..., None])[..., 0]
+    return (weights >= 0).all(axis=1) & (weights.sum(axis=1) <= 1)

@@ -1,0 +1,90 @@
+"""Separation of initial intersections, by elasticity and penalty contact without loads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from supple.collision.ccd.intersections import DEPTHS, crossings
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.collision.narrow_phase.proximity import gaps
+from supple.contact.friction_state import no_contacts
+from supple.contact.weak import STIFFNESS, WeakContact
+from supple.kernels import HOST, Runner
+from supple.model.model import Model
+from supple.problem import Problem
+from supple.solvers import PBNG
+
+SWEEPS, LOOKS = 20, 100
+"""Sweeps between two intersection checks, and maximum number of checks."""
+
+APART = 2.0
+"""Separation distance in units of the barrier thickness."""
+
+
+TOUCHING = 1e-6
+"""Relative gap, in units of the thickness, that counts as zero; barrier forces there would be unbounded."""
+
+
+def pushed_apart(
+    model: Model, surfaces: Surfaces, x: np.ndarray, thickness: float, young: float, threads: int = 1
+) -> np.ndarray:
+    """Separate intersecting surfaces, with fixed pinned vertices.
+
+    Intersections may remain if pins or lack of space prevent the separation.
+
+    Args:
+        model: Model.
+        surfaces: Surfaces of all bodies.
+        x: (n, 3) initial positions [m].
+        thickness: Barrier thickness [m].
+        young: Young's modulus for the contact stiffness [Pa].
+        threads: Number of threads.
+
+    Returns:
+        (n, 3) positions [m].
+    """
+    clear = Surfaces(surfaces.triangles, surfaces.body, surfaces.rest, 2 * APART * thickness, surfaces.flat)
+    bodies = len(model.body_vertices)
+    stiffness, nothing = STIFFNESS * young * surfaces.edge, np.zeros((2, bodies, bodies))
+    contact = WeakContact(
+        clear, APART * thickness, stiffness, DEPTHS * surfaces.edge, model.rest, nothing, SWEEPS
+    )
+    held = x[model.pinned]
+    confining = {k for k, follower in model.followers if getattr(follower, "confines", False)}
+    alone = replace(
+        model,
+        force=np.zeros_like(model.rest),
+        varying=(),
+        velocities=None,
+        obstacles=None,
+        winds=(),
+        prescribed=lambda time: held,
+        terms=(*(t for k, t in enumerate(model.terms) if k not in confining), no_contacts(64, False)),
+        followers=((len(model.terms) - len(confining), contact),),
+        changing=(),
+    )
+    problem = Problem(alone, "float64", threads)
+    problem.positions = x
+    problem.begin_step(np.inf)
+    run = PBNG().begin(problem)
+    for _ in range(LOOKS):
+        run.advance(SWEEPS)
+        exchanged = problem.following.iterated(SWEEPS)
+        run.observe(problem.balance())
+        y = problem.positions
+        finder = problem.device
+        free = not crossings(surfaces, y, finder) and not touching(surfaces, y, thickness, finder)
+        if free and not exchanged:
+            break
+    return problem.positions.copy()
+
+
+def touching(
+    surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
+) -> list[tuple[int, int]]:
+    """Find pairs of bodies with a zero gap, relative to a barrier thickness [m]; no self-contact."""
+    found = gaps(surfaces, x, TOUCHING * thickness, runner)
+    bodies = surfaces.body[found.vertices[found.distance <= TOUCHING * thickness][:, [0, -1]]]
+    return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

@@ -1,0 +1,475 @@
+"""Obstacle contact: contact planes of the vertices, updated during a solve.
+
+At the beginning of a step, and every few sweeps, each vertex finds its nearest shapes. The contact planes
+pass through the closest points on them [PBNG section 7.2]; a vertex inside an obstacle is projected onto its
+surface. Models without obstacles pass () to the kernels, which removes the contact code at compile time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from supple.collision import Friction, Planes
+from supple.collision.obstacles.obstacles import Obstacles, between
+from supple.collision.obstacles.rigid_body import (
+    UNTOUCHED,
+    Hold,
+    Push,
+    Response,
+    RigidMotion,
+    Touching,
+    together,
+    touching,
+)
+from supple.collision.obstacles.rigid_contacts import corrections
+from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, distances_to
+from supple.contact.condensed_stiffness import Condensed
+from supple.contact.face_penetration import Piercing
+from supple.contact.obstacle_kernels import Clamp, Detect, Forget, Remember, Sliding
+from supple.contact.obstacle_report import TouchSums
+from supple.kernels import RECORD
+from supple.model.model import Model, unpinned
+from supple.problem.device import Device
+from supple.problem.states import States
+from supple.problem.vertex_kernels import Displace
+
+SNAP = 8
+"""Distance to the stick point, in roundings of an edge, below which a vertex is moved there.
+
+Without it, vertices creep by rounding.
+"""
+
+HURRY, MOST_WAYPOINTS = 0.4, 256
+"""Limits of projections in a step.
+
+They are the motion of an obstacle between projections, as a fraction of its thickness, and the maximum number
+of projections.
+"""
+
+GIVES_WAY = 1e-7
+"""Correction below which a rigid body does not move, as a fraction of the mean edge."""
+
+TOUCHES = 1e-4
+"""Gap at which a vertex touches a rigid body at the beginning of a step, as a fraction of the mean edge."""
+
+STILL = 1e-6, 16
+"""Relative motion per step below which a vertex does not slide: fraction of an edge, and roundings of it."""
+
+
+class Contacts:
+    """Obstacle contact of a problem.
+
+    Attributes:
+        obstacles: Obstacles of the model, or None.
+        planes: Contact planes, () without obstacles.
+        shapes: Shapes of the obstacles at their present poses.
+        rigid: Motions of the dynamic rigid bodies.
+        moves: Number of corrections of obstacle poses within steps.
+        condensed: Condensed stiffness of soft bodies.
+        rigid_residual: Imbalance of the rigid bodies, None if unknown; see `rigid_imbalance`.
+    """
+
+    def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
+        self.model, self.dtype, self.device, self.states = model, dtype, device, states
+        self.obstacles = model.obstacles
+        self.planes: Planes | tuple[()] = ()
+        self.rigid: list[RigidMotion] = []
+        self.moves = 0
+        self.condensed = Condensed()
+        self.rigid_residual: float | None = 0.0
+        if self.obstacles is None:
+            return
+        self.shapes = self.obstacles.shapes(0.0)
+        self.rigid = rigid_motions(self.obstacles)
+        self.rest = np.zeros((model.vertices + 1, RECORD))
+        self.rest[:-1, :3] = model.rest
+        self._free = np.append(unpinned(model), 0).astype(dtype)
+        eps, edge = float(np.finfo(dtype).eps), model.mean_edge
+        self._snap = SNAP * eps * edge
+        self._still = max(STILL[0], STILL[1] * eps) * edge
+        self._back = self._time = 0.0
+        self.times, self.moving = (0.0, 0.0), np.zeros(len(self.shapes.rows), bool)
+        """Start and end of the present motion of obstacles [s].
+
+        `moving` (r,) is True for the shapes whose prescribed frames change in it.
+        """
+        self._way: list[tuple[np.ndarray, float]] = []
+        self._keeps_start = self.rough or any(getattr(f, "presses", False) for _, f in model.followers)
+        self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.resize()
+
+    def __bool__(self) -> bool:
+        """True if there is an obstacle."""
+        return self.obstacles is not None
+
+    def refuse(self, method: str, *others: str) -> None:
+        """Raise an error for methods without obstacle support.
+
+        Args:
+            method: Name of the method.
+            others: Names of methods that support obstacles.
+
+        Raises:
+            ValueError: There are obstacles.
+        """
+        if self.obstacles is not None:
+            raise ValueError(
+                f"{method} cannot keep bodies out of obstacles yet, and the scene has "
+                f"{self.obstacles.names[0]!r}; {', '.join(others)} can"
+            )
+
+    def resize(self) -> None:
+        """Allocate the contact planes for the present batch size."""
+        if self.obstacles is None:
+            return
+        shape = self.obstacles.planes, len(self.states.u), RECORD
+
+        def records() -> np.ndarray:
+            return np.zeros(shape, self.dtype)
+
+        rough = self.obstacles.rough
+        self.start = np.zeros(shape[1:] if self._keeps_start else (1, RECORD), self.dtype)
+        self.which = np.full((len(self.states.u), 3), -1, np.int32)
+        friction = Friction(records(), records()) if rough else ()
+        self.planes = Planes(records(), records(), records(), records(), friction)
+        self.sums: TouchSums | None = None
+        self.piercing: Piercing | None = None
+
+    def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
+        """Operations for `clamp_all` that project u out of obstacles.
+
+        Args:
+            followers: Arrays that receive a copy of u.
+        """
+        if not self.planes:
+            return ()
+        return (Clamp(self.states.u, self._free, self.planes, self._snap, followers),)
+
+    @property
+    def _slippery(self) -> bool:
+        return bool(self._back) and self.rough and self.obstacles is not None and self.obstacles.slippery
+
+    @property
+    def rough(self) -> bool:
+        """True if an obstacle has friction."""
+        return self.obstacles is not None and self.obstacles.rough
+
+    def found(self, copy: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the contact planes of a batch member.
+
+        Args:
+            copy: Batch member.
+
+        Returns:
+            Normals, closest points [m] and last evaluated reactions [N], each (planes, n, 3), and the shapes
+            (planes, n), -1 for none.
+        """
+        n = self.model.vertices + 1
+        own = slice(copy * n, (copy + 1) * n - 1)
+        arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
+        for array in (*arrays, self.which):
+            self.device.pull(array)
+        normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
+        return normals, feet, forces, self.which[own, : len(normals)].T
+
+    def coefficients(self, copy: int) -> np.ndarray:
+        """Friction coefficients μ (planes, n) of a batch member, 0 without contact plane."""
+        assert isinstance(self.planes, Planes)
+        n, friction = self.model.vertices + 1, self.planes.friction
+        if not friction:
+            return np.zeros((len(self.planes.normal), n - 1))
+        self.device.pull(friction.coefficient)
+        return friction.coefficient[:, copy * n : (copy + 1) * n - 1, 0].astype(float)
+
+    def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
+        """Record start positions and move obstacles to their poses at step end.
+
+        Args:
+            time: End of the step [s].
+            dt: Step size [s]; inf for quasistatics.
+            damping: Fraction of the velocities lost in the previous step.
+        """
+        if self.obstacles is None:
+            return
+        # a restarted motion lacks the forces of the last step, and must give identical results
+        self.device.on_records(Forget(self.which))
+        if self._keeps_start:
+            self.device.on_records(Remember(self.states.u, self.start))
+        self._damping = damping
+        now = self.obstacles.poses(time).copy()
+        held = [_is_touched(self, motion) for motion in self.rigid] if np.isfinite(dt) else []
+        for motion in self.rigid:
+            if np.isfinite(dt):
+                motion.begin(dt)
+                motion.settle(damping)
+            now[motion.body.row] = motion.frame
+        self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.obstacles.advance(self.shapes, now, time, dt)
+        if np.isfinite(dt):
+            weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, held, strict=True)]
+            self._correct([UNTOUCHED] * len(self.rigid), weights)
+            self.condensed = Condensed()
+            self.rigid_residual = None if self.rigid else 0.0
+        if self.obstacles.values_at is not None:
+            self.device.push(self.shapes.values)
+        self._back = 1 / (1 - damping) if np.isfinite(dt) else 0.0
+        end = time if np.isfinite(time) else max(self._time, self.model.duration)
+        self.times, self.moving = (self._time, end), (self.before != now).any(axis=1)
+        self.moving[[motion.body.row for motion in self.rigid]] = False
+        self._way, self._time = self._waypoints(self._time, end), end
+
+    def _waypoints(self, begin: float, end: float) -> list[tuple[np.ndarray, float]]:
+        """Intermediate poses of the obstacles, close enough to push every vertex in their way.
+
+        Args:
+            begin: Start of the motion [s].
+            end: End of the motion [s].
+
+        Returns:
+            Frames (r, 12) of all shapes and times [s].
+        """
+        assert self.obstacles is not None
+        hurry = self.obstacles.hurry(self.shapes) + self.obstacles.deformation(begin, end)
+        steps = min(int(np.ceil(hurry / HURRY)), MOST_WAYPOINTS)
+        times = np.linspace(begin, end, max(steps, 1) + 1)[1:-1].tolist()
+        way = [(self.obstacles.poses(t).copy(), t) for t in times]
+        for frames, _ in way:
+            for motion in self.rigid:
+                frames[motion.body.row] = motion.frame
+        return way
+
+    def arrive(self) -> None:
+        """Move obstacles along their waypoints to the final poses, with contact detection at each."""
+        if self.obstacles is None:
+            return
+        end = self.shapes.rows[:, POSE : POSE + 12].copy()
+        for frames, time in (*self._way, (end, self._time)):
+            self.shapes.rows[:, POSE : POSE + 12] = frames
+            self.device.push(self.shapes.rows)
+            if self._way and self.obstacles.values_at is not None:
+                self.shapes.values[:] = self.obstacles.values_at(time)
+                self.device.push(self.shapes.values)
+            self._detect(self._free)
+        self._way = []
+
+    def stand_at(self, time: float) -> None:
+        """Set obstacles to their poses at a time [s], and rigid bodies to their initial poses."""
+        if self.obstacles is None:
+            return
+        self.rigid, there = rigid_motions(self.obstacles), self.obstacles.shapes(time)
+        self.shapes.rows[:], self._time = there.rows, time
+        self.device.push(self.shapes.rows)
+        if self.obstacles.values_at is not None:
+            self.shapes.values[:] = there.values
+            self.device.push(self.shapes.values)
+
+    def begin_anew(self, times: Sequence[float]) -> None:
+        """Set up equilibria.
+
+        Args:
+            times: Time [s] of each batch member; must be equal.
+
+        Raises:
+            ValueError: The times differ.
+        """
+        if self.obstacles is None:
+            return
+        if len(set(times)) > 1:
+            raise ValueError(
+                "obstacles are where they are at one time for all variations that are solved together; solve "
+                "those of different times one after the other"
+            )
+        self.shapes.rows[:] = self.obstacles.shapes(0.0).rows
+        self._time = 0.0
+        self.begin_step(times[0])
+        self.arrive()
+
+    def give_way(
+        self,
+        stiffness: np.ndarray,
+        others: Sequence[list[Push]],
+        condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
+    ) -> bool:
+        """Correct the positions of rigid bodies by the last evaluated forces.
+
+        With the condensed stiffness of soft bodies, these move along.
+
+        Args:
+            stiffness: (n,) stiffness of every vertex [N/m].
+            others: Further contact forces on each rigid body.
+            condense: Function that computes the responses of soft bodies, or None.
+
+        Returns:
+            False if all corrections were negligible.
+        """
+        touched = [_touching(self, motion, stiffness) for motion in self.rigid]
+        farthest = self._correct(touched, others, condense)
+        self.device.push(self.shapes.rows)
+        if farthest <= GIVES_WAY * self.model.mean_edge:
+            return False
+        self.moves += 1
+        self._detect(self._free)
+        return True
+
+    def _correct(
+        self,
+        touched: list[Touching],
+        others: Sequence[list[Push]],
+        condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
+    ) -> float:
+        """Move rigid bodies to equilibrium under their contact forces.
+
+        Overlaps with each other and with obstacles are removed. Sliding vertices resist along the normal
+        only. If a correction would reverse the slip of a vertex, or bring its friction force inside the cone,
+        the vertex sticks and the correction is computed again.
+
+        Args:
+            touched: Vertices in contact with each rigid body.
+            others: Further contact forces on each rigid body.
+            condense: Function that computes the responses of soft bodies, or None.
+
+        Returns:
+            The largest displacement [m].
+        """
+        if not self.rigid:
+            return 0.0
+        while True:
+            pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
+            responses = self.condensed.responses(self.rigid, touched, condense)
+            if responses[0] is not None:
+                soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touched]
+                pushes = [together(push, *further) for push, further in zip(soft, others, strict=True)]
+            steps = corrections(self.rigid, pushes, self.shapes, responses)
+            caught = [each.caught(m.centre, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
+            if not any(stops.any() for stops in caught):
+                break
+            touched = [each.stick_too(stops) for each, stops in zip(touched, caught, strict=True)]
+        farthest = worst = 0.0
+        for motion, push, step, response in zip(self.rigid, pushes, steps, responses, strict=True):
+            worst = max(worst, motion.imbalance(push, step, response))
+            farthest = max(farthest, motion.correct(step))
+            motion.settle(self._damping)
+            self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
+        self.rigid_residual = worst
+        self.condensed.see(worst)
+        self.shapes.rows[:, STEP : STEP + 12] = between(self.before, self.shapes.rows[:, POSE : POSE + 12])
+        moves = [r.moves @ s for r, s in zip(responses, steps, strict=True) if r is not None]
+        if moves:
+            _displace(self, np.sum(moves, axis=0))
+        return farthest
+
+    @property
+    def moved_by_bodies(self) -> np.ndarray:
+        """(k, 18) positions and velocities of the rigid bodies; the setter restores them."""
+        return np.array([motion.numbers for motion in self.rigid]).reshape(-1, 18)
+
+    @moved_by_bodies.setter
+    def moved_by_bodies(self, numbers: np.ndarray) -> None:
+        self.rigid = [RigidMotion.of(m.body, row) for m, row in zip(self.rigid, numbers, strict=True)]
+        for motion in self.rigid:
+            self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
+
+    def find(self, time: float) -> None:
+        """Find the contact planes at the present u without a projection.
+
+        The stick points are at the present positions.
+
+        Args:
+            time: Time of the obstacle poses [s].
+        """
+        assert self.obstacles is not None
+        there = self.obstacles.shapes(time)
+        self.shapes.rows[:], self.shapes.values[:] = there.rows, there.values
+        self.device.push(self.shapes.rows)
+        self.device.push(self.shapes.values)
+        self._back = 0.0
+        if self.obstacles.rough:
+            self.device.on_records(Remember(self.states.u, self.start))
+        self._detect(np.zeros_like(self._free))
+
+    def detect(self) -> None:
+        """Find the contact planes at the present u, and project vertices out of obstacles."""
+        if self.obstacles is not None:
+            self._detect(self._free)
+
+    def _detect(self, free: np.ndarray) -> None:
+        sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
+        found = self.shapes, self.planes, self.which, self._snap, sliding
+        self.device.on_records(Detect(self.states.u, self.rest, free, self.start, *found))
+
+
+def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
+    """Rigid bodies at their initial poses and velocities."""
+    return [
+        RigidMotion(
+            body,
+            obstacles.rows[body.row, POSE + 9 : POSE + 12].copy(),
+            obstacles.rows[body.row, POSE : POSE + 9].reshape(3, 3).copy(),
+            body.velocity.copy(),
+            body.spin.copy(),
+        )
+        for body in obstacles.rigid
+    ]
+
+
+def rigid_imbalance(contacts: Contacts) -> float:
+    """Relative residual of the rigid bodies in their equation of motion, for the last evaluated forces.
+
+    This is |m (x - x̂)/Δt² - F|, with torques divided by the radius of gyration, relative to the sum of all
+    force magnitudes and the weight; the maximum over the bodies. It is infinite if a vertex is within an edge
+    of a body and no forces have been evaluated yet.
+    """
+    if contacts.rigid_residual is None:
+        normals, feet, _, which = contacts.found(0)
+        u = contacts.states.vectors(contacts.states.u)[0].astype(float)
+        gaps = np.einsum("pvi,pvi->pv", normals, u - feet)
+        near = np.isin(which, [m.body.row for m in contacts.rigid]) & (gaps < contacts.model.mean_edge)
+        contacts.rigid_residual = np.inf if near.any() else 0.0
+    return contacts.rigid_residual
+
+
+def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[list[Push]]) -> None:
+    """Update the residual of the rigid bodies from the last evaluated forces.
+
+    Args:
+        contacts: Obstacle contact.
+        stiffness: (n,) stiffness of every vertex [N/m].
+        others: Further contact forces on each rigid body.
+    """
+    touched = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
+    pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
+    steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
+    each = zip(contacts.rigid, pushes, steps, strict=True)
+    contacts.rigid_residual = max(motion.imbalance(push, step) for motion, push, step in each)
+
+
+def _displace(contacts: Contacts, moves: np.ndarray) -> None:
+    """Displace vertices by moves (n, 3) [m], except along constrained directions."""
+    records = np.zeros((len(moves) + 1, RECORD), contacts.dtype)
+    records[:-1, :3] = moves
+    states = contacts.states
+    contacts.device.on_records(Displace(states.u, records, 0), states.prescribing)
+
+
+def _is_touched(contacts: Contacts, motion: RigidMotion) -> bool:
+    """True if a vertex touches a rigid body at the beginning of a step."""
+    x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
+    row = contacts.shapes.rows[motion.body.row : motion.body.row + 1]
+    gaps = distances_to(Shapes(row, contacts.shapes.values), x)[0]
+    return bool((gaps < TOUCHES * contacts.model.mean_edge).any())
+
+
+def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> Touching:
+    """Vertices in contact with a rigid body, given the stiffness (n,) [N/m] of all vertices."""
+    x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
+    normals, _, forces, which = contacts.found(0)
+    p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
+    slips = np.zeros((len(v), 3))
+    assert isinstance(contacts.planes, Planes)
+    if contacts.planes.friction:
+        contacts.device.pull(contacts.planes.friction.anchor)
+        slips = x[v] - contacts.model.rest[v] - contacts.planes.friction.anchor[p, v, :3].astype(float)
+    mu = contacts.coefficients(0)[p, v]
+    return touching(x[v], forces[p, v], normals[p, v], slips, mu, stiffness[v], v)

@@ -1,0 +1,321 @@
+"""Kernel operations of obstacle contact: detect contact planes, project vertices out, apply forces."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import types
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.collision import allowed, carried, carried_before, nearest_planes, touch_of
+from supple.collision.obstacles.contact_planes import Touch, across
+from supple.collision.obstacles.signed_distance import FRICTION, KINETIC
+from supple.kernels import (
+    RECORD,
+    chosen_by_type,
+    number_at,
+    offset_of,
+    pack_like,
+    physics,
+    put_record,
+    record_at,
+    select,
+)
+from supple.problem.vertex_kernels import act, for_each
+
+
+class Remember(NamedTuple):
+    """Copy u to `start` at the beginning of a step."""
+
+    u: Any
+    start: Any
+
+
+@act.of(Remember)
+def _remember(operation, place, i):
+    k = i + offset_of(place)
+    put_record(operation.start, k, record_at(operation.u, k))
+
+
+class Forget(NamedTuple):
+    """Set `which` to -1: mark the shapes of all contact planes as unknown."""
+
+    which: Any
+
+
+@act.of(Forget)
+def _forget(operation, place, i):
+    k = i + offset_of(place)
+    for j in range(operation.which.shape[1]):
+        operation.which[k, j] = -1
+
+
+class Detect(NamedTuple):
+    """Find the contact planes of every vertex at u, and project free vertices out of obstacles.
+
+    Attributes:
+        u: Displacements.
+        rest: (n + 1, 4) rest positions, float64.
+        free: (n + 1,) 1 for vertices to be projected, otherwise 0.
+        start: Displacements at the beginning of the step.
+        shapes: Obstacle shapes.
+        planes: Contact planes, written.
+        which: (batch (n + 1), 3) shape of each plane, -1 for none, written.
+        snap: Slip and gap below which a vertex is moved to its stick point [m].
+        sliding: `Sliding`, or () if friction does not depend on sliding.
+    """
+
+    u: Any
+    rest: Any
+    free: Any
+    start: Any
+    shapes: Any
+    planes: Any
+    which: Any
+    snap: Any
+    sliding: Any = ()
+
+
+class Sliding(NamedTuple):
+    """Sliding in the previous step, in which vertices moved by back (û - start).
+
+    Attributes:
+        anchor: Padded vectors of û, the inertial target.
+        back: Factor on û - start.
+        still: Relative motion below which a vertex did not slide [m].
+    """
+
+    anchor: Any
+    back: Any
+    still: Any
+
+
+@physics
+def vector_at(records, k):
+    """Padded vector k as a float64 3-tuple."""
+    first = RECORD * k
+    return (
+        1.0 * number_at(records, first),
+        1.0 * number_at(records, first + 1),
+        1.0 * number_at(records, first + 2),
+    )
+
+
+@physics
+def _put(records, k, v, like):
+    put_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+
+
+@act.of(Detect)
+def _detect(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    X = vector_at(o.rest, i)
+    found = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
+    for j in range(len(o.planes.normal)):
+        shape, d, n = found[j]
+        if o.which[k, j] != shape:  # the force belongs to another shape
+            _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
+        o.which[k, j] = shape
+        _take_plane(o, j, shape, d, n, i, k, X)
+    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
+
+
+@physics
+def _take_plane(operation, j, shape, d, n, i, k, X):
+    u, planes = vector_at(operation.u, k), operation.planes
+    like = record_at(operation.u, k)[0]
+    none = (0.0, 0.0, 0.0)
+    if shape < 0 or i == operation.free.shape[0] - 1:
+        _put(planes.normal[j], k, none, like)
+        _put(planes.foot[j], k, none, like)
+    else:
+        _put(planes.normal[j], k, n, like)
+        _put(planes.foot[j], k, sub(u, scale(d, n)), like)
+        take_friction(planes.friction, operation, j, shape, k, X, n, like)
+
+
+def take_friction(
+    friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, like: Any
+) -> None:
+    """Write stick point and friction coefficient, if there is friction."""
+
+
+@chosen_by_type(take_friction)
+def _take_friction(friction, operation, j, shape, k, X, n, like):
+    if len(friction) == 0:
+        return lambda friction, operation, j, shape, k, X, n, like: None
+
+    def anchored(friction, operation, j, shape, k, X, n, like):
+        start = add(X, vector_at(operation.start, k))
+        there = carried(operation.shapes, shape, start)
+        mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
+        _put(friction.anchor[j], k, sub(there, X), like)
+        _put(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
+
+    return anchored
+
+
+def coefficient(sliding: Any, shapes: Any, shape: int, start: Any, u: Any, k: int, n: Any) -> Any:
+    """Friction coefficient μ of a shape at a vertex at `start`, displaced by u, at the step start."""
+
+
+@chosen_by_type(coefficient)
+def _coefficient(sliding, shapes, shape, start, u, k, n):
+    if len(sliding) == 0:
+        return lambda sliding, shapes, shape, start, u, k, n: shapes.rows[shape, FRICTION]
+
+    def by_sliding(sliding, shapes, shape, start, u, k, n):
+        moved = scale(sliding.back, sub(vector_at(sliding.anchor, k), u))
+        slid = across(n, sub(start, carried_before(shapes, shape, sub(start, moved))))
+        if dot(slid, slid) > sliding.still * sliding.still:
+            return shapes.rows[shape, KINETIC]
+        return shapes.rows[shape, FRICTION]
+
+    return by_sliding
+
+
+@physics
+def clamp(planes, u, k, free, snap):
+    """Project vector k of u out of all planes, then onto its stick point if within the snap distance."""
+    x = record_at(u, k)
+    for _ in range(3 if len(planes.normal) > 1 else 1):
+        for j in range(len(planes.normal)):
+            at = touch_of(planes, j, k, x)
+            x = sub(x, scale(free * min(at.gap, 0.0 * at.gap), at.normal))
+            x = settled(at, x, free, snap)
+    put_record(u, k, x)
+
+
+def settled(at: Any, x: Any, free: Any, snap: Any) -> Any:
+    """Return x, or the stick point if x is within the snap distance."""
+
+
+@chosen_by_type(settled)
+def _settled(at, x, free, snap):
+    if isinstance(at[Touch._fields.index("mu")], types.BaseTuple):
+        return lambda at, x, free, snap: x
+
+    def snapped(at, x, free, snap):
+        slip = sub(at.error, scale(at.gap, at.normal))
+        near = (dot(slip, slip) <= snap * snap) & (at.gap <= snap)
+        return sub(x, scale(select(near, free, 0.0 * free), slip))
+
+    return snapped
+
+
+class Clamp(NamedTuple):
+    """Operation that projects u out of the known contact planes after an update that ignored them.
+
+    Attributes:
+        u: Displacements.
+        free: (n + 1,) 1 for vertices to be projected, otherwise 0.
+        planes: Contact planes.
+        snap: Slip and gap below which a vertex is moved to its stick point [m].
+        followers: Arrays that receive a copy of u.
+    """
+
+    u: Any
+    free: Any
+    planes: Any
+    snap: Any
+    followers: Any
+
+
+@act.of(Clamp)
+def _clamp_record(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
+    follow(o.followers, o.u, k)
+
+
+def follow(followers: tuple, u: Any, k: int) -> None:
+    """Copy the k-th vector of u to other arrays."""
+
+
+@chosen_by_type(follow)
+def _follow(followers, u, k):
+    if len(followers) == 0:
+        return lambda followers, u, k: None
+
+    def first_then_rest(followers, u, k):
+        put_record(followers[0], k, record_at(u, k))
+        follow(followers[1:], u, k)
+
+    return first_then_rest
+
+
+class Press(NamedTuple):
+    """Contact with one plane in element-wise methods: u += W Δr with r = C(r - (g n + o)/W).
+
+    Attributes:
+        u: Displacements.
+        weights: (n + 1,) inverse stiffness W [m/N].
+        planes: Contact planes.
+        number: Index of the plane.
+        memory: (batch (n + 1), 4) force r [N], accumulated during the step.
+    """
+
+    u: Any
+    weights: Any
+    planes: Any
+    number: Any
+    memory: Any
+
+
+@act.of(Press)
+def _press(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    W = o.weights[i]
+    if W > 0.0:
+        x, before = record_at(o.u, k), record_at(o.memory, k)
+        at = touch_of(o.planes, o.number, k, x)
+        force = allowed(at, sub(before, scale(1.0 / W, at.error)))
+        put_record(o.memory, k, force)
+        put_record(o.u, k, add(x, scale(W, sub(force, before))))
+
+
+class Exert(NamedTuple):
+    """Operation u += W r with the forces accumulated by `Press`."""
+
+    u: Any
+    weights: Any
+    memory: Any
+
+
+@act.of(Exert)
+def _exert(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    put_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
+
+
+def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
+    """Project vertices out of obstacles and onto step bounds, in one phase.
+
+    Without projections the phase is skipped.
+
+    Args:
+        clamps: Up to two operations `Clamp` and `Confine`.
+        team: Thread team.
+        phase: Phase of the operations.
+        count: Number of vertices.
+
+    Returns:
+        The next phase.
+    """
+    return phase
+
+
+@chosen_by_type(clamp_all, leads_on=True)
+def _clamp_all(clamps, team, phase, count):
+    if len(clamps) == 0:
+        return lambda clamps, team, phase, count: phase
+
+    def do_one(clamps, team, phase, count):
+        for_each(team, phase, (count,), clamps)
+        return phase + 1
+
+    def do_two(clamps, team, phase, count):
+        for_each(team, phase, (count, count), clamps)
+        return phase + 1
+
+    return do_one if len(clamps) == 1 else do_two

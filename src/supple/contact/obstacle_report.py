@@ -1,0 +1,362 @@
+"""Report of obstacle contact after a solve.
+
+Reductions of contact forces between vertices and obstacles, per body and per obstacle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import dot, sub
+from supple.collision import distance, nearest
+from supple.collision.obstacles.signed_distance import OBSTACLE
+from supple.contact.face_penetration import Passed, PinnedOverlap, find_pinned_overlaps, piercing_of
+from supple.contact.obstacle_kernels import vector_at
+from supple.kernels import (
+    copy_of,
+    do,
+    each_item,
+    kernel,
+    lane_most,
+    lane_total,
+    number,
+    offset_of,
+    strides,
+)
+from supple.problem.reductions import Cuts, cut
+from supple.problem.vertex_kernels import act, for_each
+from supple.support.text import counted
+
+if TYPE_CHECKING:
+    from supple.contact.obstacle_contact import Contacts
+    from supple.problem.problem import Problem
+
+
+AMOUNT, MOST, FIELDS = 3, 4, 5
+"""Columns of the sums after the three components of the force [N].
+
+AMOUNT is Σ λ |g| [J] for a body, and the number of vertices pushed for an obstacle. MOST is the depth [m] of
+the deepest vertex in an obstacle, negative outside.
+"""
+
+FAR = 1e300
+"""Distance [m] without an obstacle: finite, since GPU kernels need not support infinity."""
+
+
+class Seen(NamedTuple):
+    """Operation that finds the nearest obstacle of every vertex.
+
+    Attributes:
+        u: Displacements [m].
+        rest: (n + 1, 4) rest positions [m].
+        counts: (n,) 0 for vertices that are ignored.
+        shapes, planes, which: Obstacle contact, see `Detect`.
+        gap: (batch (n + 1),) distance from the nearest shape [m], written.
+        obstacle: (batch (n + 1),) obstacle of that shape, -1 for ignored vertices, written.
+    """
+
+    u: Any
+    rest: Any
+    counts: Any
+    shapes: Any
+    planes: Any
+    which: Any
+    gap: Any
+    obstacle: Any
+
+
+@act.of(Seen)
+def _see(seen, place, i):
+    k = i + offset_of(place)
+    X, u = vector_at(seen.rest, i), vector_at(seen.u, k)
+    x = (X[0] + u[0], X[1] + u[1], X[2] + u[2])
+    shape, _, _ = nearest(seen.shapes, x)
+    seen.obstacle[k] = -1
+    if shape >= 0 and seen.counts[i] != 0:
+        d, _ = distance(seen.shapes, shape, x)
+        seen.gap[k], seen.obstacle[k] = d, int(seen.shapes.rows[shape, OBSTACLE])
+
+
+class TouchParts(NamedTuple):
+    """Sums over every block of vertices.
+
+    The result `parts` (batch, 1 + obstacles, FIELDS, blocks) has the sums of the body first, then those of
+    each obstacle.
+    """
+
+    seen: Any
+    cuts: Any
+    parts: Any
+
+
+@do.of(TouchParts)
+def _touch_part(work, item):
+    seen, vertex, parts = work.seen, work.cuts.vertex, work.parts
+    part = number(item) // parts.shape[1]
+    column = number(item) - part * parts.shape[1]
+    copy, start = copy_of(item), offset_of(item)
+    begin, step = strides(item)
+    fx, fy, fz, amount, most = 0.0, 0.0, 0.0, 0.0, -FAR
+    v = vertex[part] + begin
+    while v < vertex[part + 1]:
+        k = start + v
+        for j in range(len(seen.planes.normal)):
+            shape = seen.which[k, j]
+            if column == 0 or (shape >= 0 and seen.shapes.rows[shape, OBSTACLE] == column - 1):
+                n, f = vector_at(seen.planes.normal[j], k), vector_at(seen.planes.reaction[j], k)
+                fx, fy, fz = fx + f[0], fy + f[1], fz + f[2]
+                push = dot(n, f)
+                if column == 0:
+                    amount += abs(push * dot(n, sub(vector_at(seen.u, k), vector_at(seen.planes.foot[j], k))))
+                elif push > 0.0:
+                    amount += 1.0
+        if column > 0 and seen.obstacle[k] == column - 1:
+            most = max(most, -seen.gap[k])
+        v += step
+    fx, fy, fz = lane_total(item, fx), lane_total(item, fy), lane_total(item, fz)
+    amount, most = lane_total(item, amount), lane_most(item, most)
+    if begin == 0:
+        parts[copy, column, 0, part], parts[copy, column, 1, part] = fx, fy
+        parts[copy, column, 2, part], parts[copy, column, AMOUNT, part] = fz, amount
+        parts[copy, column, MOST, part] = most
+
+
+class JoinTouches(NamedTuple):
+    """Reduce blocks to sums (batch, bodies + obstacles, FIELDS): per body, then per obstacle."""
+
+    cuts: Any
+    parts: Any
+    sums: Any
+
+
+@do.of(JoinTouches)
+def _join_touches(work, item):
+    parts, copy, row = work.parts, copy_of(item), number(item)
+    bodies = len(work.cuts.part) - 1
+    column, first, last = row - bodies + 1, 0, len(work.cuts.vertex) - 1
+    if row < bodies:
+        column, first, last = 0, work.cuts.part[row], work.cuts.part[row + 1]
+    begin, step = strides(item)
+    for field in range(FIELDS):
+        total, most = 0.0, -FAR
+        k = first + begin
+        while k < last:
+            total += parts[copy, column, field, k]
+            most = max(most, parts[copy, column, field, k])
+            k += step
+        total, most = lane_total(item, total), lane_most(item, most)
+        if begin == 0:
+            work.sums[copy, row, field] = most if field == MOST else total
+
+
+@kernel
+def sum_touches(team, seen, cuts, parts, sums):
+    """Sum contact forces of obstacles per body, and of bodies per obstacle."""
+    for_each(team, 0, (len(seen.counts),), (seen,))
+    pieces = len(cuts.vertex) - 1
+    each_item(team, 1, 0, pieces * parts.shape[1], TouchParts(seen, cuts, parts))
+    each_item(team, 2, 0, sums.shape[1], JoinTouches(cuts, parts, sums))
+
+
+class Pressed(NamedTuple):
+    """Contact forces of obstacles on faces, in addition to those on vertices.
+
+    Attributes:
+        of_obstacles: (o, 3) forces of obstacles [N].
+        contacts: (o,) number of points that each pushes.
+        on_bodies: (b, 3) forces on bodies [N].
+        amount: (b,) Σ λ |g| [J].
+    """
+
+    of_obstacles: np.ndarray
+    contacts: np.ndarray
+    on_bodies: np.ndarray
+    amount: np.ndarray
+
+
+class TouchSums:
+    """Contact sums of a problem, with their work memory."""
+
+    def __init__(self, contacts: Contacts) -> None:
+        model, device, obstacles = contacts.model, contacts.device, contacts.obstacles
+        assert obstacles is not None
+        self._device, self._bodies = device, len(model.body_vertices)
+        records, others = len(contacts.states.u), len(obstacles.names)
+        near = device.zeros((records,), np.dtype(float)), device.zeros((records,), np.dtype(np.int32))
+        counts = model.free.astype(np.int32)
+        there = contacts.shapes, contacts.planes, contacts.which
+        self._seen = Seen(contacts.states.u, contacts.rest, counts, *there, *near)
+        self._cuts: Cuts = cut([(own.start, own.stop) for _, own in model.body_vertices])
+        pieces = len(self._cuts.vertex) - 1
+        self._parts = device.zeros((device.copies, 1 + others, FIELDS, pieces), np.dtype(float))
+        self._sums = np.zeros((device.copies, self._bodies + others, FIELDS))
+
+    def taken(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sum the last evaluated reactions at the present u.
+
+        Returns:
+            Sums (batch, bodies, FIELDS) and (batch, obstacles, FIELDS).
+        """
+        self._device.run(sum_touches, 3, self._seen, self._cuts, self._parts, self._sums)
+        self._device.pull(self._sums)
+        return self._sums[:, : self._bodies], self._sums[:, self._bodies :]
+
+
+def sums_of(contacts: Contacts) -> TouchSums:
+    """`TouchSums` of the contacts, created on first use and kept while the batch size is unchanged."""
+    if contacts.sums is None:
+        contacts.sums = TouchSums(contacts)
+    return contacts.sums
+
+
+Force = tuple[float, float, float]
+Sums = tuple[float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Contact forces and gaps of all bodies at one obstacle.
+
+    A vertex counts for its nearest obstacle. Pinned vertices are ignored.
+
+    Attributes:
+        name: Name of the obstacle.
+        contacts: Number of vertices pushed, plus points of faces that are kept out.
+        force: Force of all bodies on the obstacle [N].
+        depth: Depth of the deepest vertex inside [m], 0 if none is inside.
+        gap: Gap of the closest vertex [m], 0 if one is inside, inf if no vertex counts for the obstacle.
+        pierced: Depth of the deepest face inside beyond its vertices [m], 0 if none. Depths below about a
+            hundredth of an edge are ignored. It is the depth at the middle of faces with a vertex close to
+            the obstacle, and at the deepest point of faces that the obstacle may have passed.
+        passed: A face that the obstacle has passed, or a pinned part of a body that a rigid body overlaps;
+            None if there is neither.
+    """
+
+    name: str
+    contacts: int
+    force: Force
+    depth: float
+    gap: float
+    pierced: float = 0.0
+    passed: Passed | PinnedOverlap | None = None
+
+
+@dataclass(frozen=True)
+class ContactReport:
+    """Contact of all bodies with obstacles.
+
+    Attributes:
+        obstacles: Contact with each obstacle.
+        bodies: Force of all obstacles on each body, by name [N].
+        complementarity: Σ λ |g| [J], forces times gaps, which vanishes if no force acts at a distance.
+    """
+
+    obstacles: tuple[Touched, ...]
+    bodies: dict[str, Force]
+    complementarity: float
+
+    @property
+    def contacts(self) -> int:
+        """Number of contacts with all obstacles."""
+        return sum(each.contacts for each in self.obstacles)
+
+    @property
+    def depth(self) -> float:
+        """Depth of the deepest vertex inside any obstacle [m]."""
+        return max(each.depth for each in self.obstacles)
+
+    @property
+    def gap(self) -> float:
+        """Smallest gap to any obstacle [m]."""
+        return min(each.gap for each in self.obstacles)
+
+    @property
+    def pierced(self) -> float:
+        """Depth of the deepest face inside any obstacle beyond its vertices [m]."""
+        return max(each.pierced for each in self.obstacles)
+
+    @property
+    def passed(self) -> bool:
+        """True if an obstacle has passed a face, or a rigid body overlaps a pinned part."""
+        return any(each.passed is not None for each in self.obstacles)
+
+    @property
+    def sentences(self) -> list[str]:
+        """One sentence per obstacle with a passed face or an overlapped pinned part."""
+        return [each.passed.sentence(each.name) for each in self.obstacles if each.passed is not None]
+
+    def __str__(self) -> str:
+        faces = f", faces {self.pierced:.2e} m" if self.pierced > 0 else ""
+        return (
+            f"{counted(self.contacts, 'contact')} with {counted(len(self.obstacles), 'obstacle')}, deepest "
+            f"{self.depth:.2e} m{faces}, forces times gaps {self.complementarity:.1e} J"
+        )
+
+
+def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactReport | None]:
+    """Report the obstacle contact of every batch member at its present displacements.
+
+    Args:
+        problem: Problem to report on.
+        evaluated: True if the last evaluated forces are those of the present state.
+
+    Returns:
+        One report per batch member; None without obstacles.
+    """
+    if problem.contacts.obstacles is None:
+        return [None] * problem.copies
+    active, problem.device.active = problem.device.active, np.arange(problem.copies, dtype=np.int32)
+    if not evaluated:
+        problem.measures.balances()  # also evaluates the reactions of the planes
+    bodies, obstacles = sums_of(problem.contacts).taken()
+    for _, follower in problem.model.followers:
+        if getattr(follower, "presses", False):
+            bodies, obstacles = with_faces(follower.pressed(problem), bodies, obstacles)
+    faces = piercing_of(problem.contacts).found(problem.copies, obstacles.shape[1])
+    held = find_pinned_overlaps(problem.contacts)
+    problem.device.active = active
+    names = [name for name, _ in problem.model.body_vertices]
+    each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, held), strict=True)
+    return [_of_copy(names, problem.contacts.obstacles.names, *found) for found in each]
+
+
+def _with_pinned(
+    faces: list[list[tuple[float, Passed | None]]], held: list[tuple[int, PinnedOverlap]]
+) -> list[list[tuple[float, Passed | PinnedOverlap | None]]]:
+    """Add overlaps of rigid bodies with pinned parts to the passed faces."""
+    found: list[list[tuple[float, Passed | PinnedOverlap | None]]] = [list(each) for each in faces]
+    for shape, inside in held:
+        depth, _ = found[0][shape]
+        found[0][shape] = max(depth, inside.depth), inside
+    return found
+
+
+def with_faces(pressed: Pressed, bodies: np.ndarray, obstacles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Add the contact forces on faces to the sums, for batch size 1."""
+    of_bodies = np.column_stack([pressed.on_bodies, pressed.amount, np.zeros(len(pressed.amount))])
+    others = np.column_stack([pressed.of_obstacles, pressed.contacts, np.zeros(len(pressed.contacts))])
+    return bodies + of_bodies, obstacles + others
+
+
+def _of_copy(
+    bodies: Sequence[str],
+    obstacles: Sequence[str],
+    on_bodies: list[Sums],
+    on_obstacles: list[Sums],
+    faces: list[tuple[float, Passed | PinnedOverlap | None]],
+) -> ContactReport:
+    """Assemble the report of one batch member from sums, see `TouchSums`, and face depths."""
+    touched = []
+    for name, (fx, fy, fz, count, most), pierced in zip(obstacles, on_obstacles, faces, strict=True):
+        gap = -most if most > -FAR else math.inf
+        near = max(0.0, most), max(0.0, gap)
+        touched.append(Touched(name, int(count), (-fx, -fy, -fz), *near, *pierced))
+    forces: dict[str, Force] = {
+        name: (fx, fy, fz) for name, (fx, fy, fz, _, _) in zip(bodies, on_bodies, strict=True)
+    }
+    return ContactReport(tuple(touched), forces, sum(one[AMOUNT] for one in on_bodies))

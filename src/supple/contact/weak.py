@@ -1,0 +1,259 @@
+"""Penalty contact between bodies by dynamic weak constraints [PBNG sections 4.1, 10.1 and 11.2].
+
+Surfaces closer than a thickness h, or penetrating, are separated by the energy ½ k (n · C - h)², with the
+vector C between the contact points and the contact normal n; there is no adhesion. For overlapping triangles,
+k is proportional to the overlap area, so a uniform pressure is transmitted uniformly. Friction is a spring
+between sticking points (`terms/contact/friction.py`). Contact points and normals are updated every few
+iterations, and before a solve counts as converged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.positions import Points
+from supple.collision.ccd.intersections import crossings
+from supple.collision.narrow_phase.contact_pairs import Meetings, Surfaces
+from supple.contact.friction_state import CONTACTS, Grip, contacts_from_state, no_contacts, owners
+from supple.kernels import HOST, Runner
+from supple.model.model import Model
+from supple.support.text import counted
+from supple.terms import RubbingContacts
+from supple.terms.contact.friction_sums import (
+    change_of_forces,
+    forces_on_bodies,
+    forces_on_vertices,
+)
+
+if TYPE_CHECKING:
+    from supple.problem import Problem
+
+THICKNESS, STIFFNESS, REACH = 0.01, 10.0, 0.5
+"""Defaults relative to the mean edge length e of the surfaces: thickness [e], search depth for penetrating
+vertices [e], stiffness [E e] with the largest Young's modulus E."""
+
+ALIKE, OF_MISSING, LEAST = 1e-2, 0.5, 1e-4
+"""Tolerances of contact updates within a step. Contacts are kept if their replacement changes forces by at
+most the first fraction of the largest force and the second fraction of the residual; at convergence, by at
+most the third fraction of the largest force."""
+
+EVERY = 10
+"""Iterations between contact updates."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeakContact:
+    """Penalty contact method, a `Follower` that updates the contacts of a problem.
+
+    Attributes:
+        surfaces: Surfaces of all bodies.
+        thickness: h [m].
+        stiffness: k [N/m].
+        reach: Largest penetration depth in another body [m].
+        rest: (n, 3) rest positions [m].
+        friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs of bodies.
+        every: Iterations between updates.
+    """
+
+    surfaces: Surfaces
+    thickness: float
+    stiffness: float
+    reach: float
+    rest: np.ndarray
+    friction: np.ndarray
+    every: int | None = EVERY
+
+    def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+        """Update contacts at the current positions; None if the existing contacts are equivalent."""
+        index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
+        found = self.found(problem)
+        new = self.term(found, problem.following.grips.get(index))
+        old: Any = problem.model.terms[index]
+        return unless_alike(old, new, problem)
+
+    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> RubbingContacts:
+        """Contacts at given positions, outside of a solve.
+
+        Args:
+            model: Model with this method.
+            x: (n, 3) positions [m].
+            remembered: History variables of a state, which contain frictional contacts.
+        """
+        if self.rough and CONTACTS in remembered:
+            return contacts_from_state(remembered)
+        grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
+        found = self.meetings(x)
+        return self.term(found, grip, max(1, len(found.distance)))
+
+    @property
+    def rough(self) -> bool:
+        """True if any pair of bodies has friction."""
+        return bool(self.friction.any())
+
+    def _is_mine(self, model: Model, index: int) -> bool:
+        return (index, self) in model.followers
+
+    @cached_property
+    def _looking(self) -> Looking:
+        return Looking(self.surfaces)
+
+    def found(self, problem: Problem) -> Meetings:
+        """Find contacts at the positions of the problem, on its device."""
+        device = problem.device
+        if not device.far:
+            return self.meetings(problem.positions, device)
+        device.pull(problem.u)
+        points = Points.displaced(self.rest, problem.u, device)
+        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._looking)
+
+    def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
+        """Find contacts at positions x (n, 3) [m]."""
+        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._looking)
+
+    def crossed(self, problem: Problem) -> int:
+        """Number of edge-triangle intersections with a shell; contacts of solids have a depth instead."""
+        flat = self.surfaces.flat
+        if not flat.any():
+            return 0
+        found = crossings(self.surfaces, problem.positions, problem.device)
+        return sum(each.count for each in found if flat[list(each.bodies)].any())
+
+    def meeting_points(self, x: np.ndarray) -> np.ndarray:
+        """(m, 3) contact points on the first surface [m], at positions x (n, 3) [m]."""
+        met = self.meetings(x)
+        return np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), x[met.vertices])
+
+    def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> RubbingContacts:
+        """Contact energy term.
+
+        Args:
+            found: Contacts.
+            grip: Friction state at the start of the step, if there is friction.
+            capacity: Largest number of contacts.
+        """
+        first, second = self.surfaces.body[found.vertices[:, 0]], self.surfaces.body[found.vertices[:, -1]]
+        slip, slides = np.zeros((len(first), 3)), np.zeros(len(first), bool)
+        if grip is not None:
+            slip, slides = grip.held(found, self.surfaces.body)
+        gap = (found.normal * np.einsum("mk,mki->mi", found.weights, self.rest[found.vertices])).sum(axis=1)
+        mu = self.friction[slides.astype(int), first, second]
+        columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
+        vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
+        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
+
+
+def unless_alike(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> RubbingContacts | None:
+    """Return the new contacts; None if equivalent to the old contacts."""
+    if problem.following.beginning:
+        return None if _same(old, new) else new
+    return new if _matters(old, new, problem) else None
+
+
+def _matters(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
+    """True if new contacts change vertex forces by more than the tolerances."""
+    u, following = problem.states.vectors(problem.u)[0], problem.following
+    change, most, length = change_of_forces(old, new, u)
+    if change <= LEAST * most:
+        return False
+    missing = OF_MISSING * following.residual
+    return bool(following.balanced or change > ALIKE * most or length > missing)
+
+
+def _same(old: RubbingContacts, new: RubbingContacts) -> bool:
+    pairs = ((old.vertices, new.vertices), (old.weights, new.weights), (old.numbers, new.numbers))
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def with_weak_contact(
+    model: Model,
+    triangles: np.ndarray,
+    flat: np.ndarray,
+    young: float,
+    thickness: float | None = None,
+    stiffness: float | None = None,
+    friction: np.ndarray | None = None,
+    every: int = EVERY,
+) -> Model:
+    """Add penalty contact to a model.
+
+    Args:
+        model: Model without it.
+        triangles: (t, 3) surface triangles.
+        flat: (bodies,) True for shells, which have no inside.
+        young: Largest Young's modulus of the bodies [Pa].
+        thickness: h [m], by default a fraction of the mean edge.
+        stiffness: k [N/m], by default in proportion to `young`.
+        friction: (2, bodies, bodies) static and kinetic friction coefficients, or None.
+        every: Iterations between contact updates.
+    """
+    surfaces = Surfaces(triangles, owners(model), model.rest, 0.0, flat)
+    edge = surfaces.edge
+    thick = THICKNESS * edge if thickness is None else thickness
+    reach = max(REACH * edge, thick)
+    surfaces.clear = max(reach, 2 * thick)
+    stiff = STIFFNESS * young * edge if stiffness is None else stiffness
+    bodies = len(model.body_vertices)
+    rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
+    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs, every)
+    room = max(64, len(surfaces.vertices))
+    none = no_contacts(room, contact.rough)
+    followers = (*model.followers, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), followers=followers)
+
+
+@dataclass(frozen=True)
+class MetReport:
+    """Report of contact between bodies and of self-contact.
+
+    Attributes:
+        contacts: Number of contacts.
+        depth: Largest penetration depth [m], 0 without penetration.
+        bodies: Contact force on each body [N]; their sum is 0.
+        complementarity: Σ λ |g|, normal forces times gaps [J].
+        crossed: Number of edge-triangle intersections that involve a shell, where depth is undefined.
+    """
+
+    contacts: int
+    depth: float
+    bodies: dict[str, tuple[float, float, float]]
+    complementarity: float
+    crossed: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """True if any surfaces penetrate or intersect."""
+        return self.depth > 0 or self.crossed > 0
+
+    def __str__(self) -> str:
+        through = f", {counted(self.crossed, 'edge')} through cloth" if self.crossed else ""
+        return (
+            f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m{through}, "
+            f"forces times gaps {self.complementarity:.1e} J"
+        )
+
+
+def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """(n, 3) contact forces on vertices [N] at positions x (n, 3) [m]."""
+    return forces_on_vertices(term, x - rest)
+
+
+def met(problem: Problem) -> MetReport | None:
+    """Report contact at the current displacements of a problem; None without penalty contact."""
+    model = problem.model
+    found = [(k, follower) for k, follower in model.followers if isinstance(follower, WeakContact)]
+    if not found:
+        return None
+    ((index, contact),) = found
+    term: Any = model.terms[index]
+    u, body, names = problem.states.vectors(problem.u)[0], contact.surfaces.body, model.body_vertices
+    forces, carried = forces_on_bodies(term, u, model.rest, body, len(names))
+    bodies = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
+    depth = -float(contact.found(problem).distance.min(initial=0.0))
+    depth = depth if depth > LEAST * contact.thickness else 0.0
+    return MetReport(len(term.vertices), depth, bodies, carried, contact.crossed(problem))

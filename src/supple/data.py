@@ -1,7 +1,0 @@
-"""Data sets on disk: `supple.data.open("bar.zarr")`."""
-
-from supple.datasets.errors import DatasetError
-from supple.datasets.opened import Dataset
-from supple.datasets.opened import open_dataset as open
-
-__all__ = ["Dataset", "DatasetError", "open"]

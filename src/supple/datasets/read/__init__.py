@@ -1,0 +1,1 @@
+"""Readers of data sets: quantities, training pairs, data cards and report pages."""

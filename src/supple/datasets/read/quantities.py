@@ -1,0 +1,114 @@
+"""Storable quantities of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.model.model import Model, Step
+from supple.postprocess.evaluation import OF_VERTICES, QUANTITIES
+
+OWN = {
+    "positions": "of all vertices [m]",
+    "displacements": "positions less those at rest [m]",
+    "body_energies": "what is stored in each body [J]",
+    "reactions": "force and moment of each pin [N, N m]",
+}
+SHORT = {
+    "forces": "reaction_force",
+    "energies": "body_energies",
+    "stresses": "cauchy",
+    "contact": "contact_force",
+    "F": "deformation_gradient",
+}
+"""Short names of quantities."""
+
+KNOWN = {**OWN, **QUANTITIES, **{short: f"the same as {name}" for short, name in SHORT.items()}}
+
+MATRICES = ("deformation_gradient", "piola", "cauchy")
+TRIPLES = ("principal_stresses", "principal_stretches")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Name, shape and axes of a stored quantity of one sample."""
+
+    name: str
+    shape: tuple[int, ...]
+    axes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return KNOWN[self.name]
+
+
+def kinds_of(names: list[str], model: Model) -> list[Kind]:
+    """Stored quantities of a model for the given names, without duplicates."""
+    return [_kind(name, model) for name in dict.fromkeys(SHORT.get(name, name) for name in names)]
+
+
+def _kind(name: str, model: Model) -> Kind:
+    vertices, cells = model.vertices, len(model.cells)
+    if name in ("positions", "displacements") or name in OF_VERTICES:
+        return Kind(name, (vertices, 3), ("vertex", "xyz"))
+    if name == "body_energies":
+        return Kind(name, (len(model.bodies),), ("body",))
+    if name == "reactions":
+        return Kind(name, (len(model.supports), 6), ("pin", "force_and_moment"))
+    if name in MATRICES:
+        return Kind(name, (cells, 3, 3), ("cell", "row", "column"))
+    if name in TRIPLES:
+        return Kind(name, (cells, 3), ("cell", "principal"))
+    return Kind(name, (cells,), ("cell",))
+
+
+class Measured:
+    """Quantities of one sample, evaluated lazily.
+
+    Args:
+        model: The model.
+        positions: (n, 3) positions [m].
+        force: (n, 3) external forces [N].
+        materials: Materials of the sample, if they vary.
+        remembered: History variables, such as the friction state of contacts.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        positions: np.ndarray,
+        force: np.ndarray,
+        materials: tuple[Any, ...] | None,
+        remembered: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self.model, self.positions, self.force, self.materials = model, positions, force, materials
+        self._remembered = remembered or {}
+        self._evaluation: Any = None
+
+    @property
+    def evaluation(self) -> Any:
+        if self._evaluation is None:
+            from supple.postprocess.evaluate import evaluation_of
+
+            numbers = [k for k, term in enumerate(self.model.terms) if term.material is not None]
+            own = None if self.materials is None else dict(zip(numbers, self.materials, strict=True))
+            step = Step(np.inf, self.positions, self.force, own, remembered=self._remembered)
+            self._evaluation = evaluation_of(self.model, self.positions, step)
+        return self._evaluation
+
+    def value(self, name: str) -> np.ndarray:
+        if name == "positions":
+            return self.positions
+        if name == "displacements":
+            return self.positions - self.model.rest
+        if name == "body_energies":
+            return np.array([*self.evaluation.body_energies.values()])
+        if name == "reactions":
+            found = self.evaluation.reactions
+            return np.stack(
+                [np.concatenate([found[pin].force, found[pin].moment]) for pin, *_ in self.model.supports]
+            )
+        return np.asarray(getattr(self.evaluation, name))

@@ -1,0 +1,149 @@
+"""Report page of a data set: outcomes, histograms and pictures of extreme samples."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.read.dataset import Dataset, open_dataset
+from supple.datasets.store.status import status
+from supple.support.text import counted, say_seconds
+from supple.view.page import Figure, Page, Table, drawn, page_file
+from supple.view.picture import Shape, picture, shared_view
+from supple.view.plots import histogram_plot
+from supple.view.style import Theme
+
+PLOT_SIZE, PICTURE_SIZE = (1000, 640), (1100, 760)
+HISTOGRAMS = {
+    "imbalance": ("imbalance |r| / |s|", True),
+    "distance": ("distance to the equilibrium, of the size", True),
+    "energy": ("energy [J]", False),
+    "seconds": ("seconds", True),
+    "iterations": ("iterations", False),
+}
+"""Axis label of each column, and True for a logarithmic axis."""
+
+
+def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
+    """Write the report page of a data set.
+
+    Args:
+        folder: Folder of the store.
+        path: File to write; by default NAME.html next to the store.
+
+    Returns:
+        The path and the page.
+    """
+    data = open_dataset(folder)
+    path = page_file(folder.with_suffix(".html") if path is None else path)
+    page = page_of(data)
+    page.write(path)
+    return path, page
+
+
+def page_of(data: Dataset) -> Page:
+    figures, facts = status(data.store), data.store.facts
+    missing = figures["outcomes"].get("missing", 0)
+    bad = figures["samples"] - figures["good"] - missing
+    remarks = [f"{counted(missing, 'sample')} of the design not solved yet."] if missing else []
+    remarks += [f"Sample {sample}: {text}" for sample, text in list(figures["failures"].items())[:20]]
+    machine, versions = facts["machine"], facts["versions"]
+    return Page(
+        title=data.title,
+        subtitle=f"{data.path.name} · {facts['created'][:10]}",
+        verdict=f"{figures['good']:,} of {counted(figures['samples'], 'sample')} have reached their tolerance"
+        + (f", {bad:,} have not." if bad else "."),
+        good=not bad and not missing,
+        figures=_figures(data, figures),
+        pictures=_extremes(data),
+        plots=_histograms(data),
+        tables=[_inputs(data), _outcomes(figures)],
+        scene=(data.path / "scene.toml").read_text(encoding="utf-8"),
+        circumstances={
+            "machine": f"{machine['cpu']}, {machine['cores']} cores",
+            "system": machine["system"],
+            "date": facts["created"].replace("T", " "),
+            **versions,
+        },
+        remarks=remarks,
+    )
+
+
+def _figures(data: Dataset, figures: dict[str, Any]) -> dict[str, str]:
+    warm = figures["warm_starts"]
+    found = {
+        "samples": f"{figures['samples']:,}",
+        "vertices": f"{data.store.facts['vertices']:,}",
+        "shards": f"{figures['finished_shards']:,} of {figures['shards']:,}",
+        "work": say_seconds(figures["worker_seconds"]),
+        "worst imbalance": _number(figures["worst_imbalance"]),
+        "worst distance": _number(figures["worst_distance"]),
+        "with inverted elements": f"{figures['inverted']:,}",
+        "begun again": f"{figures['retried']:,}",
+    }
+    if warm:
+        found["warm starts"] = f"{warm['fewer_iterations']:.1f} times fewer iterations"
+    return found
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.2e}"
+
+
+def _inputs(data: Dataset) -> Table:
+    rows = [
+        (name, _text(column.min(axis=0)), _text(column.max(axis=0)), _text(column.mean(axis=0)))
+        for name, column in data.inputs.items()
+    ]
+    return Table("What varies", ("quantity", "from", "to", "mean"), rows)
+
+
+def _text(value: Any) -> str:
+    return ", ".join(f"{v:.4g}" for v in np.atleast_1d(value))
+
+
+def _outcomes(figures: dict[str, Any]) -> Table:
+    rows = [(name.replace("_", " "), f"{count:,}") for name, count in figures["outcomes"].items()]
+    return Table("Outcomes", ("outcome", "samples"), rows)
+
+
+def _histograms(data: Dataset) -> list[Figure]:
+    plots = []
+    for name, (label, logarithmic) in HISTOGRAMS.items():
+        values = data.report[name][data.ids].astype(float)
+        values = values[np.isfinite(values) & ((values > 0) | (not logarithmic))]
+        if len(values):
+            options = {"size": PLOT_SIZE, "logarithmic": logarithmic}
+            plots.append(
+                drawn(f"{label[0].upper()}{label[1:]}: all samples", histogram_plot, values, label, **options)
+            )
+    return plots
+
+
+def _extremes(data: Dataset) -> list[Figure]:
+    """Pictures of the samples with lowest energy, highest energy and largest displacement."""
+    if not len(data.ids) or "positions" not in data:
+        return []
+    energy, displaced = data.report["energy"][data.ids], data["displacements"]
+    furthest = [float(np.abs(displaced[int(sample)]).max()) for sample in data.ids]
+    extremes = {
+        "the least energy": int(data.ids[energy.argmin()]),
+        "the greatest energy": int(data.ids[energy.argmax()]),
+        "the largest displacement": int(data.ids[int(np.argmax(furthest))]),
+    }
+    chosen = {k: " and ".join(text for text, one in extremes.items() if one == k) for k in extremes.values()}
+    from supple.scene import build_model
+
+    file = data.scene()
+    azimuth, elevation = file.view.camera
+    model = build_model(file, quasistatic=True)
+    shapes = {k: Shape(np.asarray(data["positions"][k], float), f"sample {k}") for k in chosen}
+    view = shared_view(model, list(shapes.values()), "displacement", PICTURE_SIZE, (azimuth, elevation))
+
+    def draw(path: str | os.PathLike[str], shape: Shape, theme: Theme) -> None:
+        picture(path, model, shape, field="displacement", size=PICTURE_SIZE, theme=theme.name, view=view)
+
+    return [drawn(f"Sample {k}: {text}", draw, shapes[k]) for k, text in chosen.items()]

@@ -1,0 +1,1 @@
+"""Production of samples: creation of stores, workers, shards and statistics."""

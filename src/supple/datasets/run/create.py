@@ -1,0 +1,458 @@
+"""Store creation from a spec: draws and writes the full design before the first solve.
+
+Creation of empty stores: everything known before the first solve, written atomically.
+
+Extension of a store by further samples; existing samples keep their ids and splits.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.read.data_card import card
+from supple.datasets.read.quantities import Kind, kinds_of
+from supple.datasets.run.summarize import finish
+from supple.datasets.run.traversal import path_in_parts
+from supple.datasets.spec.dataset_spec import Spec
+from supple.datasets.spec.parametric_scene import Source
+from supple.datasets.spec.sampling import draw
+from supple.datasets.spec.spec_tables import WORDS
+from supple.datasets.store.checksums import (
+    CHECKSUMS,
+    UNKNOWN,
+    checksums_of,
+    sealed_text,
+    write_sealed,
+)
+from supple.datasets.store.dataset_store import ACCOUNTS, OUTCOMES, SCHEMA, Store
+from supple.datasets.store.integrity import identity_of, origin_of
+from supple.datasets.store.journal import Journal, finished_rows
+from supple.datasets.store.scene_files import (
+    COPIES,
+    NamedFile,
+    copy_files,
+    named_files,
+    scene_with_copies,
+    without_folder,
+)
+from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
+from supple.io.lock import locked
+from supple.io.machine import machine, versions
+from supple.io.replace_file import put_back, replacing_folder, unfinished
+from supple.model.model import Model
+from supple.support.os_errors import naming
+
+PATHS = ("scene", "table")
+"""Spec keys whose values are paths."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Contents of a new store.
+
+    Attributes:
+        identity: Hash of spec, scene and design.
+        origin: Hash shared by all stores that extend one another.
+        files: Files named by the scene.
+        spec: Spec as JSON values.
+        title: Title of the data set.
+        scene: Scene text with paths relative to the store.
+        source: Scene with its original paths.
+        columns: (count, size) values of each varied quantity.
+        drawn: (count,) number of each sample in drawing order.
+        paths: Scene paths of each varied quantity.
+        logarithmic: Labels of quantities sampled evenly in their logarithm.
+        kinds: Stored quantities.
+        dtype: Storage type of the samples.
+        shard: Samples per shard.
+        constants: Arrays shared by all samples, with their axes.
+        bodies: Names of the bodies.
+        pins: Names of the pins.
+        grown: Sample counts before each extension.
+    """
+
+    identity: str
+    origin: str
+    files: list[NamedFile]
+    spec: dict[str, Any]
+    title: str
+    scene: str
+    source: Source
+    columns: dict[str, np.ndarray]
+    drawn: np.ndarray
+    paths: dict[str, list[str]]
+    logarithmic: set[str]
+    kinds: list[Kind]
+    dtype: np.dtype
+    shard: int
+    constants: dict[str, tuple[np.ndarray, tuple[str, ...]]]
+    bodies: list[str]
+    pins: list[str]
+    grown: list[int]
+
+
+def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> Store:
+    """Create an empty store with its full design, atomically.
+
+    Returns:
+        The new store, or the existing store with the same identity.
+    """
+    if path.exists():
+        return same(path, facts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = unfinished(path)
+    try:
+        with naming(path, temporary):
+            write_empty(temporary, facts, command, path.name)
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                if not path.exists():  # else another process was faster
+                    raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return same(path, facts)
+
+
+def same(path: Path, facts: Facts) -> Store:
+    """Open an existing store with the same spec, scene and design.
+
+    Raises:
+        DatasetError: The store has another identity.
+    """
+    if path.is_dir() and not any(path.iterdir()):
+        path.rmdir()
+        return create(path, facts)
+    store = Store(path)
+    if store.facts["identity"] != facts.identity:
+        raise DatasetError(
+            f"{path} is a data set of another spec, scene or design ({store.facts['title']!r}, "
+            f"{store.count:,} samples, made {store.facts['created'][:10]}): "
+            f"{difference(store, facts)}. Name "
+            "another folder with --output, or replace it with --overwrite"
+            f"{_or_grow(store, facts)}."
+        )
+    return store
+
+
+def _or_grow(store: Store, facts: Facts) -> str:
+    more = len(facts.drawn) > store.count and store.facts.get("origin") == facts.origin
+    return ", or let it grow with --grow" if more else ""
+
+
+def difference(store: Store, facts: Facts) -> str:
+    """Short description of differences between a new spec and a store's spec."""
+    old, new = store.spec, facts.spec
+    keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
+    if set(keys) - {"count"}:
+        return "different are " + ", ".join(keys)
+    own = facts.scene if store.has_checksums else facts.source.text
+    if (store.path / "scene.toml").read_text(encoding="utf-8") != own:
+        return "its scene is different"
+    now = {file.name: file.digest for file in facts.files} if store.has_checksums else facts.source.files
+    return other_files(store, now) or ("different are count" if keys else "its design is different")
+
+
+def other_files(store: Store, now: dict[str, str]) -> str:
+    """Message about scene files modified since store creation; empty without changes."""
+    before = store.facts.get("files", now)
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return f"its scene is of other files now: {', '.join(changed)}" if changed else ""
+
+
+def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
+    """Write all store files that precede the first solve.
+
+    Args:
+        path: Folder to write to.
+        facts: Contents of the store.
+        command: Command line to record; sys.argv if None.
+        called: Final name of the store.
+    """
+    count = len(facts.drawn)
+    nodes: dict[str, Any] = {}
+    (path / ACCOUNTS).mkdir(parents=True)
+    for name in ("rest", "inputs", "samples"):
+        nodes[name] = group()
+        write_json(path / name / "zarr.json", nodes[name])
+    for name, (values, axes) in facts.constants.items():
+        nodes[f"rest/{name}"] = write_array(path / "rest" / name, values, axes)
+    for label, values in facts.columns.items():
+        flat = values[:, 0] if values.shape[1] == 1 else values
+        axes = ("sample", "component")[: flat.ndim]
+        nodes[f"inputs/{label}"] = write_array(path / "inputs" / label, flat, axes, paths=facts.paths[label])
+    for kind in facts.kinds:
+        metadata = array(
+            (count, *kind.shape), facts.dtype, ("sample", *kind.axes), facts.shard, {"meaning": kind.text}
+        )
+        write_json(path / "samples" / kind.name / "zarr.json", metadata)
+        nodes[f"samples/{kind.name}"] = metadata
+    _write_design(path / "design.csv", facts)
+    copy_files(facts.files, path / COPIES)
+    write_text(path / "scene.toml", facts.scene)
+    write_text(path / "zarr.json", sealed_text(_root(facts, command, nodes)))
+    write_card(path, called)
+
+
+def write_card(path: Path, called: str) -> None:
+    """Write data card and file checksums of a new store."""
+    write_text(path / "README.md", card(Store(path), called))
+    every = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+    names = [name for name in every if name not in ("zarr.json", CHECKSUMS)]
+    write_sealed(path / CHECKSUMS, {"files": checksums_of(path, names)})
+
+
+def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
+    said = {
+        "schema": SCHEMA,
+        "identity": facts.identity,
+        "origin": facts.origin,
+        "files": {file.name: file.digest for file in facts.files},
+        "title": facts.title,
+        "count": len(facts.drawn),
+        "grown": facts.grown,
+        "shard": facts.shard,
+        "precision": facts.dtype.name,
+        "quantities": [{"name": k.name, "shape": k.shape, "axes": k.axes} for k in facts.kinds],
+        "varied": [
+            {
+                "label": label,
+                "paths": facts.paths[label],
+                "size": values.shape[1],
+                "scale": "log" if label in facts.logarithmic else "linear",
+            }
+            for label, values in facts.columns.items()
+        ],
+        "bodies": facts.bodies,
+        "pins": facts.pins,
+        "vertices": len(facts.constants["points"][0]),
+        "outcomes": OUTCOMES,
+        "spec": {key: without_folder(v) if key in PATHS and v else v for key, v in facts.spec.items()},
+        "folder": ".",
+        "units": "SI",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "command": [without_folder(word) for word in (sys.argv if command is None else command)],
+    }
+    root = group({"checksum": UNKNOWN, "supple": said})
+    root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
+    return root
+
+
+def _write_design(path: Path, facts: Facts) -> None:
+    """Write the design as a CSV table: sample id, number in drawing order, value of each quantity."""
+    names = ["id", "drawn"]
+    for label, values in facts.columns.items():
+        names += [label] if values.shape[1] == 1 else [f"{label}.{k}" for k in range(values.shape[1])]
+    rows = np.concatenate([*facts.columns.values()], axis=1)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(names) + "\n")
+        for number, (drawn, row) in enumerate(zip(facts.drawn, rows, strict=True)):
+            file.write(f"{number},{drawn}," + ",".join(map(repr, row.tolist())) + "\n")
+
+
+def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
+    """Extend a store to the design of new facts.
+
+    The extended store is built next to the original and replaces it atomically. Partial and unfinished shards
+    resume from their journals. Workers of the original store cannot publish into the extended one.
+    """
+    _refuse_others(store, facts)
+    whole = store.count // store.shard
+    with replacing_folder(store.path) as folder:
+        write_empty(folder, facts, command, store.path.name)
+        new = Store(folder)
+        finished = set(store.finished())
+        for shard in range(store.shards):
+            if shard not in finished:
+                _go_on(store, new, shard)
+            elif shard < whole:
+                _take_over(store, new, shard)
+            else:
+                _write_journal(store, new, shard)
+        finish(new)
+    return Store(store.path)
+
+
+def _refuse_others(store: Store, facts: Facts) -> None:
+    """Check that only the sample count differs and that the existing samples are unchanged."""
+    if store.facts.get("origin") != facts.origin:
+        why = difference(store, facts) if "origin" in store.facts else "an earlier supple has begun it"
+        raise DatasetError(f"{store.path} cannot grow into this spec: {why}. Only count may be different.")
+    for label, values in facts.columns.items():
+        before = store.inputs[label].reshape(store.count, -1)
+        if not np.array_equal(values[: store.count], before):
+            raise DatasetError(
+                f"{store.path} cannot grow: the first {store.count:,} values of {label!r} are other ones in "
+                "this design. A table grows by lines at its end, and a function must draw the first ones "
+                "alike; a grid does not grow."
+            )
+
+
+def _take_over(store: Store, new: Store, shard: int) -> None:
+    """Link a finished shard into the new store; finished files are never modified."""
+    for kind in store.kinds:
+        own = new.file(kind.name, shard)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        _link(store.file(kind.name, shard), own)
+    if store.has_checksums:
+        _link(store.account_file(shard), new.account_file(shard))
+    else:
+        write_sealed(new.account_file(shard), store.account(shard))
+
+
+def _link(old: Path, new: Path) -> None:
+    with suppress(OSError):  # not all file systems support hard links
+        os.link(old, new)
+        return
+    shutil.copy2(old, new)
+
+
+def _go_on(store: Store, new: Store, shard: int) -> None:
+    """Copy the journal of an unfinished shard."""
+    journal = Journal(new.journal_file(shard), new.facts["identity"])
+    for sample, row in Journal(store.journal_file(shard), store.facts["identity"]).read().items():
+        journal.add(sample, row)
+
+
+def _write_journal(store: Store, new: Store, shard: int) -> None:
+    """Write finished samples of a partially filled shard to a journal, to resume from."""
+    journal = Journal(new.journal_file(shard), new.facts["identity"])
+    for sample, row in finished_rows(store, shard):
+        journal.add(sample, row)
+
+
+SHARD, LARGER, MANY = {"cpu": 64, "cuda": 1024}, 256, 10_000
+"""Default number of samples per shard: 64 on the CPU, 1024 on a CUDA device, and 256 on the CPU for sets of
+at least 10,000 samples. Larger shards give better predictions of initial positions."""
+
+
+def make_store(
+    spec: Spec,
+    path: Path,
+    overwrite: bool = False,
+    command: Sequence[str] | None = None,
+    grow: bool = False,
+) -> Store:
+    """Create, open, replace or extend the store of a spec.
+
+    Args:
+        spec: The spec.
+        path: Folder of the store.
+        overwrite: Replace an existing data set.
+        command: Command line to record; sys.argv if None.
+        grow: Extend an existing store to the sample count of the spec.
+    """
+    put_back(path)
+    if not path.exists() or not (overwrite or grow):
+        return _made(spec, path, command)
+    with locked(path, beside=True):
+        if overwrite:
+            return _anew(spec, path, command)
+        return _grown(spec, path, command)
+
+
+def _made(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+    counts = Store(path).grown if (path / "zarr.json").exists() else []
+    return create(path, facts_of(spec, counts), command)
+
+
+def _anew(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+    """Replace a data set; the previous one stays until the new files are written."""
+    if any(path.iterdir()) and not (path / "zarr.json").exists():
+        raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
+    facts = facts_of(spec)
+    with replacing_folder(path) as folder:
+        write_empty(folder, facts, command, path.name)
+    return Store(path)
+
+
+def _grown(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+    before = Store(path) if (path / "zarr.json").exists() else None
+    if before is None or len(facts_of(spec, before.grown).drawn) <= before.count:
+        return _made(spec, path, command)
+    return grown(before, facts_of(spec, [*before.grown, before.count]), command)
+
+
+def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
+    """Determine store contents from a spec, including the design.
+
+    Args:
+        spec: The spec.
+        counts: Sample counts before each extension. Later samples have ids after the earlier ones.
+    """
+    table, source, model = spec.table, spec.source, spec.source.model
+    columns = draw(spec, counts)
+    logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
+    drawn = path_in_parts(columns, logarithmic, counts)
+    columns = {label: values[drawn] for label, values in columns.items()}
+    said = table.model_dump(mode="json")
+    origin, files = origin_of(said, source), named_files(source.tables, source.file.folder)
+    return Facts(
+        identity=identity_of(origin, table.count, columns),
+        origin=origin,
+        files=files,
+        spec=said,
+        title=spec.title,
+        scene=scene_with_copies(source.text, files),
+        source=source,
+        columns={_folder_name(label): values for label, values in columns.items()},
+        drawn=drawn,
+        paths={_folder_name(vary.label): vary.paths for vary in table.vary},
+        logarithmic={_folder_name(label) for label in logarithmic},
+        kinds=kinds_of(table.store.quantities, model),
+        dtype=np.dtype(table.store.precision),
+        shard=table.store.shard or _shard(table.solve.device, min([*counts, len(drawn)])),
+        constants=_constants(model),
+        bodies=[body.name for body in model.bodies],
+        pins=[name for name, *_ in model.supports],
+        grown=list(counts),
+    )
+
+
+def _shard(device: str, count: int) -> int:
+    return LARGER if device == "cpu" and count >= MANY else SHARD[device]
+
+
+def _folder_name(label: str) -> str:
+    return label.replace("[", "_").replace("]", "")
+
+
+def _constants(model: Model) -> dict[str, tuple[np.ndarray, tuple[str, ...]]]:
+    """Shared arrays of all samples: rest points, cells, surface, edges, masses, bodies, pinned vertices."""
+    cells = model.cells.astype(np.int32)
+    body = np.concatenate(
+        [np.full(b.vertices.stop - b.vertices.start, k, np.int32) for k, b in enumerate(model.bodies)]
+    )
+    pinned = np.zeros(model.vertices, np.uint8)
+    pinned[model.pinned] = 1
+    surface = np.concatenate([b.mesh.surface + b.vertices.start for b in model.bodies]).astype(np.int32)
+    return {
+        "points": (model.rest, ("vertex", "xyz")),
+        "cells": (cells, ("cell", "corner")),
+        "surface": (surface, ("triangle", "corner")),
+        "edges": (_edges(cells), ("edge", "end")),
+        "mass": (model.mass, ("vertex",)),
+        "body": (body, ("vertex",)),
+        "pinned": (pinned, ("vertex",)),
+    }
+
+
+def _edges(cells: np.ndarray) -> np.ndarray:
+    """(k, 2) unique edges of the cells; corners of -1 are skipped."""
+    corners = cells.shape[1]
+    pairs = [cells[:, [a, b]] for a in range(corners) for b in range(a + 1, corners)]
+    every = np.sort(np.concatenate(pairs), axis=1)
+    return np.unique(every[every[:, 0] >= 0], axis=0).astype(np.int32)

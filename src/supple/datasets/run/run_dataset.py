@@ -1,0 +1,153 @@
+"""Solving the unfinished shards of a data set: in worker processes or on a Ray cluster.
+
+Release of failed samples for another attempt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.run.summarize import REPORT, UNFINISHED, finish, is_told, wrong_reports
+from supple.datasets.run.worker_pool import run_pool
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.integrity import refuse_changed
+from supple.datasets.store.journal import Journal, finished_rows
+from supple.datasets.store.zarr_arrays import write_text
+from supple.kernels import default_threads
+from supple.support.arguments import shown, whole_number
+
+
+def release_failed(store: Store, shards: Iterable[int]) -> int:
+    """Mark shards with failed samples as unfinished and return the number of failed samples.
+
+    All other samples of these shards are written to their journals and are not solved again. Reports count as
+    unfinished from then on. Manifests are deleted last, so that an interrupted call loses nothing.
+    """
+    count = 0
+    for shard in shards:
+        if not (failures := store.account(shard)["failures"]):
+            continue
+        journal = Journal(store.journal_file(shard), store.facts["identity"])
+        journal.close()  # left by an interrupted attempt
+        for sample, row in finished_rows(store, shard):
+            if str(sample) not in failures:
+                journal.add(sample, row)
+        write_text(store.path / REPORT, UNFINISHED)
+        store.account_file(shard).unlink()
+        count += len(failures)
+    return count
+
+
+SMALL = 20_000
+"""Number of vertices up to which one thread per sample is faster than several."""
+
+ON_DEVICE = 6
+"""Maximum number of processes per CUDA device: while one solves, the others prepare and write samples."""
+
+Watch = Callable[[int, int], None]
+"""Called with the number of finished samples and the number of samples of this call."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Part of the shards assigned to a process: shard numbers equal to `index` modulo `of`."""
+
+    index: int = 0
+    of: int = 1
+
+    def chosen(self, shards: Sequence[int]) -> list[int]:
+        return [shard for shard in shards if shard % self.of == self.index]
+
+
+def parse_share(text: Any, grow: bool = False, overwrite: bool = False) -> Share:
+    """Parse a share "i/N" such as 3/16; None selects all shards.
+
+    Raises:
+        DatasetError: The text is invalid, or a share is combined with growing or overwriting, which must
+            happen once and not in every job of an array.
+    """
+    if overwrite and text is not None:
+        raise DatasetError(
+            "a set is not overwritten in shares: each call would delete what the others have solved. Begin "
+            "it anew in one call without shards, or delete its folder; then any number of calls with shards, "
+            "and without overwrite, go on with it."
+        )
+    if grow and text is not None:
+        raise DatasetError(
+            "a set does not grow in shares: let it grow first, in one call without shards; then any number "
+            "of calls with shards, and without grow, go on with it."
+        )
+    if text is None or isinstance(text, Share):
+        return text or Share()
+    match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", str(text))
+    index, of = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not match or not index < of:
+        raise DatasetError(f"shards are i/N with i from 0 to N-1, such as 0/16; got {shown(text)}.")
+    return Share(index, of)
+
+
+def run_store(
+    store: Store,
+    share: Share,
+    workers: int | None = None,
+    ray: str | bool | None = None,
+    watch: Watch | None = None,
+    retry_failed: bool = False,
+) -> None:
+    """Solve the unfinished shards of a store, then update reports, splits and statistics.
+
+    Args:
+        store: The store.
+        share: Shards assigned to this process.
+        workers: Number of worker processes; chosen by device and problem size if None.
+        ray: True for a local Ray cluster, or the address of a running one.
+        watch: Called with finished and total samples of this call.
+        retry_failed: Solve failed samples again.
+    """
+    refuse_changed(store)
+    store.clear_abandoned()
+    if retry_failed:
+        release_failed(store, share.chosen(store.finished()))
+    done = set(store.finished())
+    left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
+    total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
+
+    def seen(samples: Sequence[int]) -> None:
+        solved.update(samples)
+        if watch is not None:
+            watch(len(solved), total)
+
+    try:
+        if left and ray:
+            from supple.datasets.run.ray_backend import run_ray
+
+            run_ray(store.path, left, None if ray is True else str(ray), seen, store)
+        elif left:
+            workers, threads = _workers(store, workers, len(left))
+            run_pool(store.path, left, workers, threads, seen)
+    finally:
+        if left or not is_told(store) or any(wrong_reports(store)):
+            finish(Store(store.path))
+
+
+def _workers(store: Store, asked: int | None, shards: int) -> tuple[int, int]:
+    """Choose process count and threads per process.
+
+    A CUDA device gets a few processes; the CPU gets one single-threaded process per core for small problems.
+    """
+    cores = default_threads()
+    if asked is None and store.spec["solve"]["device"] == "cuda":
+        asked = min(ON_DEVICE, max(1, cores // 2))
+    if asked is None:
+        asked = cores if store.facts["vertices"] <= SMALL else 1
+    workers = min(shards, whole_number("workers", asked, at_most=1024))
+    return workers, max(1, cores // workers)
+
+
+def store_path(path: Any, name: str) -> Path:
+    return Path("results") / f"{name}.zarr" if path is None else Path(path)

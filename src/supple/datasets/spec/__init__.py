@@ -1,0 +1,1 @@
+"""Specifications of data sets: sampled parameters and the scenes they produce."""

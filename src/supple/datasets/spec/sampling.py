@@ -1,0 +1,277 @@
+"""Designs: the parameter values of every sample, drawn completely before the first solve.
+
+User tables: CSV, NPZ and Parquet files with one column per varied quantity.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.spec.dataset_spec import Function, Spec
+from supple.datasets.spec.key_path import AXES
+from supple.datasets.spec.spec_tables import VaryTable
+from supple.scene.files.paths import located
+from supple.support.arguments import listed, shown
+
+
+def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """Read table columns by label.
+
+    Args:
+        path: CSV, NPZ or Parquet file.
+        sizes: Number of components of each quantity. A vector may be split into component columns `name.x` or
+            `name.0`.
+
+    Raises:
+        DatasetError: The file is of another type or is not a readable table of numbers.
+    """
+    kind = path.suffix.lower()
+    readers = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}
+    if kind not in readers:
+        raise DatasetError(f"{path}: a table of values is a CSV, NPZ or Parquet file.")
+    try:
+        columns = readers[kind](path)
+    except DatasetError:
+        raise
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise DatasetError(f"{path} is no table of numbers that can be read: {error}") from None
+    return _joined(columns, sizes)
+
+
+def _csv(path: Path) -> dict[str, Any]:
+    with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets write a byte order mark
+        rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    if len(rows) < 2:
+        raise DatasetError(f"{path} needs a line of names and at least one line of values.")
+    names = [name.strip() for name in rows[0]]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DatasetError(f"{path} has several columns called {listed(twice)}; give each its own name.")
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(names):
+            raise DatasetError(f"{path}: line {number} has {len(row)} values for {len(names)} names.")
+    return {name: _numbers([row[k] for row in rows[1:]], f"{path}: {name}") for k, name in enumerate(names)}
+
+
+def _numbers(cells: list[str], where: str) -> np.ndarray:
+    try:
+        return np.array([float(cell) for cell in cells])
+    except ValueError as error:
+        raise DatasetError(f"{where}: {error}.") from None
+
+
+def _npz(path: Path) -> dict[str, Any]:
+    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _parquet(path: Path) -> dict[str, Any]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise DatasetError(
+            f"{path}: Parquet needs PyArrow: pip install pyarrow, or save the table as CSV."
+        ) from None
+    table = parquet.read_table(path)
+    return {name: np.array(table[name].to_pylist(), float) for name in table.column_names}
+
+
+def _joined(columns: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    found = dict(columns)
+    for label, size in sizes.items():
+        if label in found or size == 1:
+            continue
+        for names in (AXES[:size], tuple(map(str, range(size)))):
+            parts = [f"{label}.{name}" for name in names]
+            if len(parts) == size and all(part in columns for part in parts):
+                found[label] = np.column_stack([columns[part] for part in parts])
+    return found
+
+
+Columns = dict[str, np.ndarray]
+"""(count, size) float64 values of each quantity, by label."""
+
+
+def draw(spec: Spec, counts: Sequence[int] = ()) -> Columns:
+    """Draw the design of a spec.
+
+    Random and Sobol sequences continue when a data set grows; each extension of a Latin hypercube is a Latin
+    hypercube of its own.
+
+    Args:
+        spec: The spec.
+        counts: Sample counts before each extension.
+
+    Raises:
+        DatasetError: A value is not finite, or a table or function does not provide the expected columns.
+    """
+    table = spec.table
+    if table.design == "grid":
+        columns = _grid(table.vary)
+    elif table.design == "table":
+        assert table.table is not None
+        path = located(spec.folder, table.table)
+        columns = _of_user(read_columns(path, spec.sizes), spec.sizes, f"{path}", None)
+    elif table.design == "function":
+        assert table.count is not None
+        function = spec.function or _function(table.function or "", spec)
+        found = _called(function, table.count, table.seed)
+        columns = _of_user(found, spec.sizes, "the design's function", table.count)
+    else:
+        assert table.count is not None
+        size = sum(spec.sizes.values())
+        unit = (
+            _hypercubes(table.count, counts, size, table.seed)
+            if table.design == "latin_hypercube"
+            else _unit(table.design, table.count, size, table.seed)
+        )
+        columns = _scaled(table.vary, spec.sizes, unit)
+    _check(columns)
+    return columns
+
+
+def _unit(design: str, count: int, size: int, seed: int) -> np.ndarray:
+    """(count, size) points in the unit cube."""
+    from scipy.stats import qmc
+
+    rng = np.random.default_rng(seed)
+    if design == "random":
+        return rng.random((count, size))
+    power = int(np.ceil(np.log2(max(count, 1))))  # leading points of a full power of two are even
+    return np.asarray(qmc.Sobol(size, rng=rng).random_base2(power))[:count]
+
+
+def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.ndarray:
+    """(count, size) points of one Latin hypercube per extension of the data set."""
+    from scipy.stats import qmc
+
+    ends = [0, *(before for before in counts if before < count), count]
+    seeds: list[Any] = [seed, *([seed, k] for k in range(1, len(ends) - 1))]
+    parts = [
+        qmc.LatinHypercube(size, rng=np.random.default_rng(own)).random(last - first)
+        for own, first, last in zip(seeds, ends, ends[1:], strict=False)
+    ]
+    return np.concatenate(parts)
+
+
+def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:
+    """Map unit cube points to ranges or listed values of quantities."""
+    columns, first = {}, 0
+    for vary in varied:
+        size = sizes[vary.label]
+        t = unit[:, first : first + size]
+        first += size
+        if vary.values is not None:
+            values = np.array(vary.values, float).reshape(len(vary.values), size)
+            columns[vary.label] = values[np.minimum((t[:, 0] * len(values)).astype(int), len(values) - 1)]
+        else:
+            columns[vary.label] = _between(vary, t)
+    return columns
+
+
+def _between(vary: VaryTable, t: np.ndarray) -> np.ndarray:
+    assert vary.range is not None
+    low, high = (np.atleast_1d(np.array(end, float)) for end in vary.range)
+    if vary.scale == "log":
+        values = np.exp(np.log(low) + t * (np.log(high) - np.log(low)))
+    else:
+        values = low + t * (high - low)
+    return np.clip(values, low, high)
+
+
+def _grid(varied: list[VaryTable]) -> Columns:
+    """Full factorial design; the last quantity changes fastest."""
+    axes = [_axis(vary) for vary in varied]
+    rows = list(product(*(range(len(axis)) for axis in axes)))
+    numbers = np.array(rows, int).reshape(len(rows), len(axes))
+    return {vary.label: axis[numbers[:, k]] for k, (vary, axis) in enumerate(zip(varied, axes, strict=True))}
+
+
+def _axis(vary: VaryTable) -> np.ndarray:
+    if vary.values is not None:
+        return np.array(vary.values, float).reshape(len(vary.values), -1)
+    assert vary.steps is not None
+    t = np.linspace(0, 1, vary.steps) if vary.steps > 1 else np.array([0.5])
+    return _between(vary, t[:, None])
+
+
+def _function(text: str, spec: Spec) -> Function:
+    """Import the design function "module:name"; the module may lie in the folder of the spec."""
+    module, _, name = text.partition(":")
+    folder = str(spec.folder.resolve())
+    sys.path.insert(0, folder)
+    try:
+        found = getattr(import_module(module), name or "design")
+    except Exception as error:  # importing a user's module may raise anything
+        raise DatasetError(
+            f"{spec.path}: function: {text!r} is no function that can be imported "
+            f"({type(error).__name__}: {error}); write "
+            "'module:name' of a module that is installed or stands beside the spec."
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    if not callable(found):
+        raise DatasetError(f"{spec.path}: function: {text!r} is {shown(found)}, which cannot be called.")
+    return found
+
+
+def _called(function: Function, count: int, seed: int) -> Any:
+    """Call a design function of the user; errors name the line that raised them."""
+    try:
+        return function(count, np.random.default_rng(seed))
+    except Exception as error:
+        *_, last = traceback.extract_tb(error.__traceback__)
+        name = getattr(function, "__name__", shown(function))
+        raise DatasetError(
+            f"the design's function {name}({count}, generator) failed in line {last.lineno} of "
+            f"{Path(last.filename).name}, {last.line!r}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None) -> Columns:
+    """Validate columns provided by the user."""
+    if not isinstance(found, Mapping):
+        raise DatasetError(
+            f"{whose} must give a dictionary with an array for each of {listed(sizes)}; got {shown(found)}."
+        )
+    missing = [label for label in sizes if label not in found]
+    if missing:
+        raise DatasetError(f"{whose} has no column for {listed(missing)}; it has {listed(map(str, found))}.")
+    columns = {}
+    for label, size in sizes.items():
+        try:
+            values = np.asarray(found[label], float)
+        except (TypeError, ValueError) as error:
+            raise DatasetError(f"{label!r} of {whose} must be numbers: {error}.") from None
+        columns[label] = values.reshape(len(values), -1) if values.ndim else values.reshape(1, 1)
+        if columns[label].shape[1] != size:
+            raise DatasetError(f"{label!r} takes {size} numbers; {whose} has {columns[label].shape[1]}.")
+    lengths = {label: len(values) for label, values in columns.items()}
+    if len(set(lengths.values())) != 1 or (count is not None and count not in lengths.values()):
+        wanted = "as many" if count is None else f"{count:,}"
+        raise DatasetError(f"{whose} must have {wanted} values for every quantity; it has {lengths}.")
+    return columns
+
+
+def _check(columns: Columns) -> None:
+    for label, values in columns.items():
+        if len(values) == 0:
+            raise DatasetError(f"the design has no samples: there are no values for {label!r}.")
+        wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if len(wrong):
+            raise DatasetError(
+                f"sample {wrong[0]} of the design has {values[wrong[0]].tolist()} for {label!r}; values "
+                f"must be finite."
+            )

@@ -1,0 +1,1 @@
+"""Stores on disk: arrays, journal, integrity checks and merging."""

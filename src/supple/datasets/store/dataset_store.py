@@ -1,0 +1,254 @@
+"""Data set on disk: a Zarr hierarchy with one manifest per finished shard."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.errors import DamagedError, DatasetError
+from supple.datasets.read.quantities import Kind
+from supple.datasets.run.traversal import split_of
+from supple.datasets.store.checksums import is_sound, read_sealed, write_sealed
+from supple.datasets.store.zarr_arrays import chunk_file, read_array, write_shard
+from supple.io.replace_file import is_abandoned, left_beside, put_back
+
+SCHEMA = 2
+"""Layout version; stores of later versions are rejected. Version 1 had no checksums of all files and no
+copies of the files named by the scene."""
+
+ACCOUNTS = "shards"
+"""Folder of the shard manifests, each written after all data of its shard."""
+
+OUTCOMES = (
+    "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
+    "failed", "invalid", "crashed", "unbounded", "passed",
+)  # fmt: skip
+"""Outcomes of a sample; the first one, code 0, is the fill value."""
+
+GOOD = ("converged",)
+
+FACTS = (
+    "identity", "title", "count", "shard", "precision", "quantities", "varied", "bodies", "pins", "vertices",
+    "spec", "folder", "created", "machine", "versions",
+)  # fmt: skip
+"""Attributes of zarr.json in every store."""
+
+COLUMNS: dict[str, Any] = {
+    "outcome": np.uint8,
+    "imbalance": np.float64,
+    "distance": np.float64,
+    "energy": np.float64,
+    "iterations": np.int64,
+    "seconds": np.float64,
+    "inverted": np.int64,
+    "retries": np.int64,
+    "warm": np.uint8,
+    "stable": np.uint8,
+}
+"""Report columns of every sample. warm: 1 if the solve started from other samples rather than from the
+scene's initial positions. stable: 1 if the energy increases in every direction, as far as this was computed.
+"""
+
+
+class Store:
+    """An existing store.
+
+    Attributes:
+        path: Folder of the store.
+        facts: Attributes of zarr.json.
+
+    Raises:
+        DatasetError: The folder has no data set, or one of a later version.
+        DamagedError: zarr.json is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        put_back(path)
+        try:
+            text = (path / "zarr.json").read_text(encoding="utf-8")
+            self.facts: dict[str, Any] = json.loads(text)["attributes"]["supple"]
+            later = self.facts["schema"] > SCHEMA
+        except FileNotFoundError:
+            raise DatasetError(f"{path} is no data set: it has no zarr.json.") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
+        self.has_checksums = int(self.facts["schema"]) > 1
+        """False for stores of earlier versions, which have checksums of samples only."""
+        self.is_sound = is_sound(text, required=self.has_checksums)
+        """True if zarr.json matches its checksum."""
+        if missing := [name for name in FACTS if name not in self.facts]:
+            raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
+        if later:
+            raise DatasetError(
+                f"{path} was written by supple {self.facts['versions']['supple']}; a later one than "
+                f"this is needed to read it."
+            )
+
+    @property
+    def scene_folder(self) -> Path:
+        """Folder that paths in scene.toml are relative to.
+
+        This is the store itself; in stores of earlier versions, the folder of the original scene file.
+        """
+        return self.path if self.has_checksums else self.path.parent / self.facts["folder"]
+
+    @property
+    def count(self) -> int:
+        return int(self.facts["count"])
+
+    @property
+    def grown(self) -> list[int]:
+        """Sample counts before each extension."""
+        return list(self.facts.get("grown", []))
+
+    @property
+    def shard(self) -> int:
+        """Samples per shard."""
+        return int(self.facts["shard"])
+
+    @property
+    def shards(self) -> int:
+        return -(-self.count // self.shard)
+
+    def ids(self, shard: int) -> range:
+        """Sample ids of a shard."""
+        return range(shard * self.shard, min(self.count, (shard + 1) * self.shard))
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [Kind(k["name"], tuple(k["shape"]), tuple(k["axes"])) for k in self.facts["quantities"]]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.facts["precision"])
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return dict(self.facts["spec"])
+
+    @cached_property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """Values (count,) or (count, size) of varied quantities, in id order."""
+        labels = [varied["label"] for varied in self.facts["varied"]]
+        return {label: read_array(self.path / "inputs" / label) for label in labels}
+
+    def parts_of(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        """Ids that belong to the train, valid and test splits."""
+        return split_of(ids, self.spec["seed"], self.spec["splits"])
+
+    def file(self, name: str, shard: int) -> Path:
+        """Shard file of a quantity."""
+        kind = next(kind for kind in self.kinds if kind.name == name)
+        return self.path / "samples" / name / chunk_file(len(kind.shape) + 1, shard)
+
+    def account_file(self, shard: int) -> Path:
+        return self.path / ACCOUNTS / f"{shard:06d}.json"
+
+    def journal_file(self, shard: int) -> Path:
+        """Journal of an unfinished shard."""
+        return self.path / ACCOUNTS / f"{shard:06d}.journal"
+
+    def finished(self) -> list[int]:
+        """Sorted numbers of shards with a manifest."""
+        names = {file.name for file in (self.path / ACCOUNTS).glob("*.json")}
+        return [shard for shard in range(self.shards) if self.account_file(shard).name in names]
+
+    def account(self, shard: int) -> dict[str, Any]:
+        try:
+            return read_sealed(self.account_file(shard), required=self.has_checksums)
+        except DatasetError as error:
+            raise DatasetError(
+                f"{error} Delete it, and `supple dataset resume` solves its shard again."
+            ) from None
+
+    def publish(
+        self,
+        shard: int,
+        samples: Mapping[str, Sequence[np.ndarray | None]],
+        report: Mapping[str, Sequence[Any]],
+        further: Mapping[str, Any],
+    ) -> None:
+        """Write shard data, then the manifest; incomplete shards never count as finished.
+
+        Args:
+            shard: Number of the shard.
+            samples: Quantities of each sample; None for failed samples.
+            report: Report columns.
+            further: Additional entries of the manifest.
+
+        Raises:
+            DatasetError: The store was extended or replaced since it was opened.
+        """
+        self._refuse_another()
+        checksums, sums, ids = {}, {}, np.array(self.ids(shard))
+        for name, chunks in samples.items():
+            there = [k for k, chunk in enumerate(chunks) if chunk is not None]
+            shape = next(kind.shape for kind in self.kinds if kind.name == name)
+            whole = np.array([chunks[k] for k in there], self.dtype).reshape(len(there), *shape)
+            write_shard(self.file(name, shard), whole, there, self.shard)
+            found = dict(zip(there, map(zlib.crc32, whole), strict=True))
+            checksums[name] = [found.get(k) for k in range(len(chunks))]
+            sums[name] = {
+                part: sums_of(whole[np.isin(ids[there], own)]) for part, own in self.parts_of(ids).items()
+            }
+        columns = {name: [plain(v) for v in report[name]] for name in COLUMNS}
+        write_sealed(
+            self.account_file(shard),
+            {**further, "report": columns, "checksums": checksums, "sums_by_part": sums},
+        )
+
+    def _refuse_another(self) -> None:
+        """Refuse to write to a store extended or replaced since opening."""
+        if Store(self.path).facts["identity"] != self.facts["identity"]:
+            raise DatasetError(
+                f"{self.path} has grown or was replaced while this was solved; start again to go on with it."
+            )
+
+    def clear_abandoned(self) -> None:
+        """Delete temporary files and replaced folders of killed processes, in the store and next to it."""
+        beside = left_beside(self.path, "unfinished", "replaced") if self.path.exists() else []
+        for path in [*self.path.rglob(".unfinished_*"), *beside]:
+            if is_abandoned(path):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def plain(value: Any) -> Any:
+    """JSON-compatible number; NaN and infinity become text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
+
+
+BLOCK = 32
+"""Number of samples summed per block, chosen to fit in the processor cache."""
+
+
+def sums_of(chunks: np.ndarray) -> dict[str, Any]:
+    """Per-coordinate count, sum, sum of squares, minimum and maximum of chunks (k, ...).
+
+    Coordinates are the last axis; chunks with at most one axis per sample are scalar. Samples are summed
+    first, in memory order.
+    """
+    if not len(chunks):
+        return {"count": 0}
+    wide = chunks.shape[-1] if chunks.ndim > 2 else 1
+    flat = chunks.reshape(len(chunks), -1)
+    total, squares = np.zeros(flat.shape[1]), np.zeros(flat.shape[1])
+    for first in range(0, len(flat), BLOCK):
+        values = flat[first : first + BLOCK].astype(float)
+        total += values.sum(axis=0)
+        squares += np.einsum("ki,ki->i", values, values)
+    return {
+        "count": flat.size // wide,
+        "sum": total.reshape(-1, wide).sum(axis=0).tolist(),
+        "squares": squares.reshape(-1, wide).sum(axis=0).tolist(),
+        "min": flat.min(axis=0).astype(float).reshape(-1, wide).min(axis=0).tolist(),
+        "max": flat.max(axis=0).astype(float).reshape(-1, wide).max(axis=0).tolist(),
+    }

@@ -1,0 +1,102 @@
+"""Integrity of a store's file set: missing, modified and foreign files.
+
+Hashes that identify the spec, scene and design of a store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.run.summarize import REPORT, is_told, report_files
+from supple.datasets.spec.parametric_scene import Source
+from supple.datasets.spec.spec_tables import WORDS
+from supple.datasets.store.checksums import CHECKSUMS, read_sealed, wrong_files
+from supple.datasets.store.dataset_store import Store
+
+CARD = "README.md"
+
+TEMPORARY = (".unfinished_", ".nfs")
+"""File name prefixes of files that are being written, or are still open on a network file system."""
+
+
+def wrong_constants(store: Store) -> Iterator[str]:
+    """Yield a sentence per missing or modified file among those written at creation."""
+    if not store.is_sound:
+        yield f"{store.path / 'zarr.json'} is damaged or was edited: its checksum is wrong."
+    if store.has_checksums:
+        try:
+            yield from wrong_files(store.path, _constants(store))
+        except DatasetError as error:
+            yield str(error)
+
+
+def _constants(store: Store) -> dict[str, str]:
+    """Checksums of the files written at creation, by name."""
+    found: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
+    return found
+
+
+def refuse_changed(store: Store) -> None:
+    """Refuse to solve samples of a store whose scene, spec or design has changed.
+
+    Raises:
+        DatasetError: A file written at creation is missing or has changed.
+    """
+    card = store.path / CARD
+    problems = [sentence for sentence in wrong_constants(store) if not sentence.startswith(f"{card} ")]
+    if problems:
+        raise DatasetError(
+            f"{problems[0]} Its samples would be of another scene, spec or design than those that are there: "
+            f"put back what was in it, or make a new data set. `supple dataset verify {store.path}` names "
+            "all files that have changed."
+        )
+
+
+def extra_files(store: Store) -> Iterator[str]:
+    """Yield a sentence per foreign file in a store."""
+    try:
+        known = {*_constants(store), CHECKSUMS, "zarr.json"}
+    except DatasetError:  # reported elsewhere
+        return
+    for shard in range(store.shards):
+        own = (store.account_file(shard), store.journal_file(shard))
+        paths = (*own, *(store.file(kind.name, shard) for kind in store.kinds))
+        known |= {path.relative_to(store.path).as_posix() for path in paths}
+    known |= {REPORT, *report_files(store)}
+    free = () if is_told(store) and store.has_checksums else ("report/", "splits/", "stats/")
+    for path in sorted(store.path.rglob("*")):
+        name = path.relative_to(store.path).as_posix()
+        if name in known or name.startswith(free) or path.name.startswith(TEMPORARY) or path.is_dir():
+            continue
+        yield f"{path} is no file of the data set: remove it."
+
+
+def origin_of(spec: Mapping[str, Any], source: Source) -> str:
+    """Hash of everything that determines sample values, excluding the sample count and the design.
+
+    Args:
+        spec: Spec as JSON values.
+        source: Scene of the data set.
+    """
+    said = {key: value for key, value in spec.items() if key not in WORDS}
+    said |= {"count": None, "files": source.files}
+    found = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    found.update(source.text.encode())
+    model = source.model
+    for values in (model.rest, model.cells.astype(np.int64)):
+        found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
+
+
+def identity_of(origin: str, count: int | None, columns: Mapping[str, np.ndarray]) -> str:
+    """Hash of origin and design values (count, size)."""
+    found = hashlib.sha256(json.dumps([origin, count]).encode())
+    for values in columns.values():
+        found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()

@@ -1,0 +1,156 @@
+"""Journal of an unfinished shard.
+
+Each solved sample is appended, so that another worker can resume the shard after an interruption.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.store.dataset_store import Store, plain
+from supple.datasets.store.zarr_arrays import Shard
+
+HEAD = struct.Struct("<II")
+"""Length and checksum of the entry that follows."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample.
+
+    Attributes:
+        figures: Columns of its report.
+        quantities: Quantities in storage precision; None if it did not converge.
+        positions: (n, 3) float64 positions [m], used to predict initial positions of later samples.
+        sentence: Reason for a missing result.
+        check: Comparison of warm start and cold start, if both were solved.
+    """
+
+    figures: dict[str, Any]
+    quantities: dict[str, np.ndarray] | None
+    positions: np.ndarray | None
+    sentence: str = ""
+    check: dict[str, Any] | None = None
+
+
+class Journal:
+    """Journal of a shard. Write errors are ignored: the journal only saves time."""
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self._path, self._identity = path, identity
+
+    def read(self) -> dict[int, Row]:
+        """Read all complete entries; truncates the file after the last one."""
+        found: dict[int, Row] = {}
+        try:
+            content = self._path.read_bytes()
+        except OSError:
+            return found
+        at = 0
+        while at + HEAD.size <= len(content):
+            length, checksum = HEAD.unpack_from(content, at)
+            entry = content[at + HEAD.size : at + HEAD.size + length]
+            if len(entry) != length or zlib.crc32(entry) != checksum:
+                break
+            sample, row = _row(entry, self._identity)
+            if row is None:
+                break
+            found[sample] = row
+            at += HEAD.size + length
+        if at < len(content):  # incomplete entry of an interrupted process
+            with suppress(OSError):
+                os.truncate(self._path, at)
+        return found
+
+    def add(self, sample: int, row: Row) -> None:
+        """Append a sample."""
+        entry = _entry(sample, row, self._identity)
+        with suppress(OSError), self._path.open("ab", buffering=0) as file:
+            file.write(HEAD.pack(len(entry), zlib.crc32(entry)) + entry)
+
+    def close(self) -> None:
+        """Delete the journal of a finished shard."""
+        with suppress(OSError):
+            self._path.unlink()
+
+
+def finished_rows(store: Store, shard: int) -> Iterator[tuple[int, Row]]:
+    """Yield sample numbers and journal entries of a finished shard.
+
+    Raises:
+        DatasetError: A sample is damaged.
+    """
+    account = store.account(shard)
+    found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
+    checks = {check["sample"]: check for check in account["checks"]}
+    for place, sample in enumerate(store.ids(shard)):
+        figures = {
+            name: float(column[place]) if isinstance(column[place], str) else column[place]
+            for name, column in account["report"].items()
+        }
+        sentence = account["failures"].get(str(sample))
+        quantities = None
+        if sentence is None:
+            quantities = {name: found[name][place] for name in found}
+            for name, values in quantities.items():
+                _refuse_damaged(store.file(name, shard), sample, values, account["checksums"][name][place])
+        positions = None
+        if quantities is not None and "positions" in quantities:
+            positions = quantities["positions"].astype(float)
+        yield sample, Row(figures, quantities, positions, sentence or "", checks.get(sample))
+
+
+def _refuse_damaged(path: Path, sample: int, values: np.ndarray, checksum: int | None) -> None:
+    if zlib.crc32(values.data) != checksum:
+        raise DatasetError(
+            f"{path}: sample {sample} is damaged: its checksum is wrong. `supple dataset verify --discard` "
+            "and then `supple dataset resume` solve its shard again."
+        )
+
+
+def _entry(sample: int, row: Row, identity: str) -> bytes:
+    """Serialize a sample: one line of JSON with array types and shapes, then the raw array data."""
+    arrays = {f"q_{name}": values for name, values in (row.quantities or {}).items()}
+    if row.positions is not None:
+        arrays["positions"] = row.positions
+    said = {
+        "identity": identity,
+        "sample": sample,
+        "figures": {name: plain(value) for name, value in row.figures.items()},
+        "sentence": row.sentence,
+        "check": row.check,
+        "arrays": {name: [values.dtype.str, values.shape] for name, values in arrays.items()},
+    }
+    return b"".join([json.dumps(said).encode(), b"\n", *(values.tobytes() for values in arrays.values())])
+
+
+def _row(entry: bytes, identity: str) -> tuple[int, Row | None]:
+    end = entry.find(b"\n")
+    try:
+        said = json.loads(entry[:end])
+    except ValueError:  # written by an earlier version of supple
+        return 0, None
+    if said["identity"] != identity:
+        return 0, None
+    arrays, at = {}, end + 1
+    for name, (kind, shape) in said["arrays"].items():
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(entry, kind, count, at).reshape(shape)
+        at += arrays[name].nbytes
+    positions = arrays.pop("positions", None)
+    quantities = {name.removeprefix("q_"): values for name, values in arrays.items()}
+    figures = {name: float(v) if isinstance(v, str) else v for name, v in said["figures"].items()}
+    row = Row(figures, quantities or None, positions, said["sentence"], said["check"])
+    return int(said["sample"]), row

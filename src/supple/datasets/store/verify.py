@@ -1,0 +1,242 @@
+"""Store verification: compares checksums and solves a few samples again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.config.stop import DEFAULT_DISTANCE
+from supple.datasets.errors import DamagedError, DatasetError
+from supple.datasets.run.shard import SAME_ENERGY, Shards
+from supple.datasets.run.summarize import good_samples, is_told, reports, wrong_reports
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.integrity import extra_files, wrong_constants
+from supple.datasets.store.zarr_arrays import Shard
+from supple.support.text import counted
+
+MARGIN = 4.0
+"""Largest difference between two solves, as a multiple of the position tolerance of one."""
+
+
+@dataclass
+class Verdict:
+    """Result of `verify`.
+
+    Attributes:
+        chunks: Number of sample chunks read.
+        problems: Sentences about damaged, missing or foreign files, and about samples that differ when solved
+            again.
+        damaged: Shards with problems.
+        solved: Differences of the samples that were solved again.
+        missing: Number of samples that are not solved yet.
+        up_to_date: True if reports, splits and statistics cover all solved samples.
+        notes: Sentences about unfinished or unverifiable parts.
+    """
+
+    chunks: int = 0
+    problems: list[str] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    solved: list[dict[str, Any]] = field(default_factory=list)
+    missing: int = 0
+    up_to_date: bool = True
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """True if nothing is damaged."""
+        return not self.problems
+
+    @property
+    def complete(self) -> bool:
+        """True if nothing is damaged and all samples, reports, splits and statistics are present."""
+        return self.good and not self.missing and self.up_to_date
+
+
+def verify(
+    store: Store, again: int = 5, seed: int = 0, watch: Callable[[int, int], None] | None = None
+) -> Verdict:
+    """Verify the checksums of all files and sample chunks in a store.
+
+    If nothing is damaged, some samples are solved again from the scene's initial positions, and their
+    positions are compared with the stored ones.
+
+    Args:
+        store: A store, finished or not.
+        again: Number of random samples to solve again.
+        seed: Seed of their selection.
+        watch: Called with the numbers of verified and of finished shards.
+    """
+    verdict, finished = Verdict(), store.finished()
+    if not store.is_sound:  # its checksums of other files cannot be trusted
+        verdict.problems += wrong_constants(store)
+        return verdict
+    verdict.problems += wrong_constants(store)
+    for done, shard in enumerate(finished, 1):
+        for sentence in wrong_in_shard(store, shard, verdict):
+            verdict.problems.append(sentence)
+            if shard not in verdict.damaged:
+                verdict.damaged.append(shard)
+        if watch is not None:
+            watch(done, len(finished))
+    verdict.problems += (
+        f"{sentence} `supple dataset resume {store.path}` writes it again."
+        for sentence in wrong_reports(store)
+    )
+    verdict.problems += extra_files(store)
+    _note_unfinished(store, verdict)
+    if again and finished and not verdict.problems and "positions" in {kind.name for kind in store.kinds}:
+        _solve_again(store, again, seed, verdict)
+    return verdict
+
+
+def _note_unfinished(store: Store, verdict: Verdict) -> None:
+    """Add notes about missing samples, outdated summaries and files without checksums."""
+    finished = store.finished()
+    left = [shard for shard in range(store.shards) if shard not in set(finished)]
+    verdict.missing = sum(len(store.ids(shard)) for shard in left)
+    if verdict.missing:
+        verdict.notes.append(
+            f"{verdict.missing:,} of {counted(store.count, 'sample')} are missing, in "
+            f"{counted(len(left), 'shard')} that are not solved yet; `supple dataset resume {store.path}` "
+            "solves them."
+        )
+    verdict.up_to_date = is_told(store) or not finished
+    if not verdict.up_to_date:
+        verdict.notes.append(
+            "Reports, splits and statistics are not of all shards that are finished; `supple dataset resume "
+            f"{store.path}` writes them."
+        )
+    if not store.has_checksums:
+        verdict.notes.append(
+            f"{store.path} was written by an earlier supple, with checksums of its samples alone: damage to "
+            "inputs/, rest/, design.csv, scene.toml and zarr.json is not noticed. A new store of the same "
+            "spec has checksums of all files."
+        )
+
+
+def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
+    """Yield a sentence per problem found in a shard."""
+    try:
+        account = store.account(shard)
+    except DatasetError as error:
+        yield str(error)
+        return
+    good = len(store.ids(shard)) - len(account["failures"])
+    for kind in store.kinds:
+        path, wanted = store.file(kind.name, shard), account["checksums"][kind.name]
+        try:
+            found = Shard(path, kind.shape, store.dtype, store.shard)
+        except FileNotFoundError:
+            yield f"{path} is missing."
+            continue
+        except (DatasetError, OSError, ValueError) as error:
+            yield str(error)
+            continue
+        there = sum(checksum is not None for checksum in wanted)
+        if path.stat().st_size != found.size_of(there):
+            yield f"{path} is damaged: it has bytes that are of no sample."
+        if there != good:
+            yield f"{path} has {there} samples, and its report has {good} that converged."
+        for place, checksum in enumerate(wanted):
+            verdict.chunks += 1
+            sample = store.ids(shard)[place]
+            if (checksum is None) == (place in found):
+                state = "there" if checksum is None else "missing"
+                yield f"{path}: sample {sample} is {state}, against its account."
+            elif checksum is not None and zlib.crc32(found[place].data) != checksum:
+                yield f"{path}: sample {sample} is damaged: its checksum is wrong."
+
+
+def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
+    from supple.datasets.read.dataset import Samples
+
+    shards, columns = Shards(store, None), reports(store)
+    ids = np.flatnonzero(good_samples(columns))
+    chosen = np.random.default_rng(seed).choice(ids, min(again, len(ids)), replace=False)
+    positions, model = Samples(store, "positions"), shards.sampler.model
+    size = float(np.ptp(model.rest, axis=0).max())
+    allowed = MARGIN * (store.spec["solve"]["distance"] or DEFAULT_DISTANCE)
+    allowed += 4 * float(np.finfo(store.dtype).eps) * float(np.abs(model.rest).max()) / size
+    for sample in sorted(map(int, chosen)):
+        found = shards.sampler.solve(shards.values(sample), [None])
+        if not found.ok or found.measured is None or found.report is None:
+            verdict.problems.append(
+                f"sample {sample} is stored as converged; solved again it did not: {found.sentence}"
+            )
+            continue
+        apart = float(np.abs(found.measured.positions - positions[sample]).max()) / size
+        energy, stored = found.report.energy, float(columns["energy"][sample])
+        verdict.solved.append({"sample": sample, "apart": apart, "energy": energy, "stored_energy": stored})
+        if apart <= allowed:
+            continue
+        differs = abs(energy - stored) > SAME_ENERGY * max(abs(energy), abs(stored))
+        why = (
+            f"another equilibrium, of energy {energy:.6g} J where the stored one has {stored:.6g} J"
+            if differs
+            else "the same energy"
+        )
+        verdict.problems.append(
+            f"sample {sample}, solved again, is {apart:.1e} of the size off, more than {allowed:.1e}: {why}."
+        )
+
+
+def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdict:
+    """Verify the store in a folder.
+
+    Args:
+        path: Folder of the store. A store that is too damaged to open gives a verdict with that problem.
+        again: Number of random samples to solve again.
+        seed: Seed of their selection.
+        discarding: Mark damaged shards as unfinished.
+    """
+    try:
+        store = Store(path)
+    except DamagedError as error:
+        return Verdict(problems=[str(error)])
+    verdict = verify(store, again, seed)
+    if discarding:
+        discard(store, verdict.damaged)
+    return verdict
+
+
+def discard(store: Store, shards: list[int]) -> None:
+    """Mark shards as unfinished; the next run solves them again."""
+    for shard in shards:
+        store.account_file(shard).unlink(missing_ok=True)
+
+
+def said(verdict: Verdict, path: Path, discarded: bool) -> str:
+    """One-line summary of a verdict.
+
+    Args:
+        verdict: The verdict.
+        path: Folder of the store.
+        discarded: True if damaged shards were marked as unfinished.
+    """
+    if verdict.damaged:
+        return f"{counted(len(verdict.problems), 'problem')}, {_what_to_do(verdict.damaged, path, discarded)}"
+    text = (
+        f"{counted(verdict.chunks, 'chunk')} read, every checksum right"
+        + (f", {counted(verdict.missing, 'sample')} missing" if verdict.missing else "")
+        if verdict.good
+        else f"{counted(len(verdict.problems), 'problem')}"
+    )
+    if verdict.solved:
+        worst = max(each["apart"] for each in verdict.solved)
+        text += (
+            f"; {counted(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the size off"
+        )
+    return text
+
+
+def _what_to_do(damaged: list[int], path: Path, discarded: bool) -> str:
+    those = counted(len(damaged), "shard")
+    if discarded:
+        return f"in {those} that count as not finished now: supple dataset resume {path} solves them again"
+    then = f"supple dataset resume {path} solves them again"
+    return f"in {those}: --discard lets them count as not finished, then {then}"

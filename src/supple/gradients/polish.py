@@ -1,0 +1,289 @@
+"""Newton refinement of a result before differentiation.
+
+In float64, the state is brought as close to the equilibrium as rounding permits, since its residual limits
+the accuracy of gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from supple.api.simulate import Result
+from supple.config.compute import Compute
+from supple.config.stop import Stop
+from supple.contact.friction_state import rubbing_terms
+from supple.gradients.report import NoGradientError
+from supple.gradients.system import System
+from supple.kernels import compilation
+from supple.model.model import Model, Step
+from supple.problem import Problem
+from supple.problem.history import evolving_parameters
+from supple.problem.material_update import are_alike, materials_of
+from supple.scene.loads.cavities import Gas
+from supple.scene.loads.follower_loads import Turning
+from supple.solve.loop import on_device, solve
+from supple.solvers import default_solver
+from supple.solvers.newton_methods.active_set import STICKS, touching_twin
+from supple.solvers.newton_methods.line_search import line
+from supple.support.arguments import listed
+from supple.support.text import counted
+
+TARGET = 1e-11
+"""Relative residual at which Newton steps stop."""
+
+NEAR = 1e-3
+"""Relative residual below which full Newton steps are tried."""
+
+MOST_STEPS = 12
+"""Maximum number of Newton steps. From NEAR they square the relative residual, so four or five suffice unless
+rounding intervenes."""
+
+ACCURACY = 1e-9
+"""Relative residual of the linear systems of Newton steps."""
+
+
+UNMOVED = 1e-6
+"""Largest slip of a vertex that sticks at its rest position, relative to the mean edge length."""
+
+
+@dataclass(frozen=True)
+class Polished:
+    """A problem at its equilibrium, and statistics of the refinement; see `GradientReport`."""
+
+    problem: Problem
+    imbalance: float
+    before: float
+    steps: int
+    moved: float
+    contacts: int = 0
+    grazing: int = 0
+    seconds: float = 0.0
+
+
+def acting(model: Model, step: Step | None) -> Model:
+    """Model with constant loads and materials of a step."""
+    force = model.force_at(math.inf) if step is None or step.force is None else step.force
+    materials = (None if step is None else step.materials) or {}
+    terms = tuple(
+        replace(term, material=materials[k]) if k in materials else term  # type: ignore[type-var]
+        for k, term in enumerate(model.terms)
+    )
+    return replace(model, force=force, varying=(), terms=terms, changing=())
+
+
+def refuse_unknown(result: Result) -> None:
+    """Raise a NoGradientError for effects missing from the Hessian."""
+    if result.model.grid is not None:
+        raise NoGradientError(
+            "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
+            'its nodes; take contact="weak" or "none".'
+        )
+    if any(isinstance(follower, Gas) for _, follower in result.model.followers):
+        raise NoGradientError(
+            "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
+            "with their volume. Give them a pressure instead."
+        )
+    if any(isinstance(follower, Turning) for _, follower in result.model.followers):
+        raise NoGradientError(
+            "Tractions that turn with their surface cannot be differentiated through yet: they are no "
+            "derivatives of an energy."
+        )
+    if rubbing_terms(result.model):
+        raise NoGradientError(
+            "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
+            "energy."
+        )
+    if result.stages and (flowed := flowed_before(result)):
+        raise NoGradientError(
+            f"Elements of {listed(flowed)} flowed in earlier load steps, so that the result depends on its "
+            "path, which cannot be differentiated through yet. Solve with steps=1, or take central "
+            "differences of whole solves."
+        )
+    moving = result.step is not None and math.isfinite(result.step.dt)
+    viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
+    if moving and viscous:
+        raise NoGradientError(f"Motions of viscous bodies, {listed(viscous)}, cannot be differentiated yet.")
+
+
+def flowed_before(result: Result) -> list[str]:
+    """Names of bodies of rate-independent materials, if any of them flowed in earlier load steps."""
+    first, last = (one.step.remembered if one.step else {} for one in (result.stages[0], result))
+    names = {name for name, *_ in evolving_parameters(result.model)}
+    absent = np.empty(0)
+    if all(np.array_equal(first.get(name, absent), last.get(name, absent)) for name in names):
+        return []
+    materials = ((body.name, getattr(body, "material", None)) for body in result.model.bodies)
+    return [name for name, material in materials if getattr(material, "rate_independent", False)]
+
+
+def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
+    """Float64 problem with a result as its solution, at the result's positions.
+
+    A compatible known problem, of the same bodies under other loads or with other materials, is reused.
+    """
+    refuse_unknown(result)
+    model, step = acting(result.model, result.step), result.step
+    suits = known is not None and not result.model.changing and same_shape(known.model, model)
+    if known is None or not suits or not _goes_over(known, materials_of(model)):
+        problem = Problem(model, "float64", compute.threads, on_device(compute.device, model))
+    else:
+        problem = known
+        problem.loads.set(model.force)
+    if result.state is not None:
+        problem.state = replace(result.state, displacements=result.positions - model.rest)
+    problem.positions = result.positions
+    if model.held is not None:
+        problem.states.aim(result.positions[model.pinned])
+    if step is not None and math.isfinite(step.dt):
+        if step.anchor is None:
+            raise NoGradientError(
+                "The gradient of a frame of several substeps that was read from a file is not known: the "
+                "file does not say where the last substep began."
+            )
+        problem.set_inertia(step.dt, step.anchor)
+    when = math.inf if step is None else step.time
+    problem.contacts.begin_anew([when])
+    problem.following.begin_step(when)
+    return problem
+
+
+def same_shape(one: Model, other: Model) -> bool:
+    """True for models with equal rest positions, constraints and terms; materials may differ."""
+    return (
+        np.array_equal(one.rest, other.rest)
+        and np.array_equal(one.pinned, other.pinned)
+        and _alike(one.held, other.held)
+        and len(one.terms) == len(other.terms)
+        and all(map(_alike, one.terms, other.terms))
+    )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Compare two terms, or parts of terms, except for materials."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if is_dataclass(one):
+        names = (field.name for field in fields(one) if field.name != "material")
+        return all(_alike(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
+
+
+def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
+    """Try to set a problem's materials; False for incompatible materials."""
+    if problem.layout.materials == [materials]:
+        return True
+    if not are_alike(problem.model, materials):
+        return False
+    problem.use_materials([materials])
+    return True
+
+
+def polished_in_time(make: Callable[[], Problem]) -> Polished:
+    """Create and polish a problem; the result includes the total time [s]."""
+    with compilation() as compiled:
+        began = perf_counter()
+        state = polished(make())
+        return replace(state, seconds=perf_counter() - began - compiled.seconds)
+
+
+def polished(problem: Problem) -> Polished:
+    """Refine a problem's state by Newton steps; solve first if far from equilibrium."""
+    start, before = problem.positions, problem.balance().imbalance
+    contacts = grazing = 0
+    if not before <= NEAR:
+        solve(problem, default_solver(), Stop(tolerance=1e-6))
+    if problem.contacts:
+        contacts, grazing = _touching(problem)
+        _refuse_sliding(problem)
+        problem = touching_twin(problem)
+    steps, imbalance = _newton(problem)
+    if not imbalance <= NEAR:
+        raise NoGradientError(
+            f"There is no equilibrium to take a gradient at: forces are out of balance by {imbalance:.1e}, "
+            "and neither Newton steps nor the default solver get closer."
+        )
+    moved = float(np.abs(problem.positions - start).max(initial=0.0))
+    return Polished(problem, imbalance, before, steps, moved, contacts, grazing)
+
+
+def _newton(problem: Problem) -> tuple[int, float]:
+    """Take full Newton steps while they reduce the forces.
+
+    Returns:
+        Number of steps, and the final relative residual.
+    """
+    balance = problem.balance()
+    for step in range(MOST_STEPS):
+        if balance.at_rest or balance.imbalance <= TARGET:
+            return step, balance.imbalance
+        try:
+            direction = _direction(problem)
+        except NoGradientError:
+            return step, balance.imbalance
+        move = line(problem, direction)
+        move(1.0)
+        reached = problem.balance()
+        if not reached.residual < balance.residual:
+            move(0.0)
+            return step, problem.balance().imbalance
+        balance = reached
+    return MOST_STEPS, balance.imbalance
+
+
+def _direction(problem: Problem) -> np.ndarray:
+    """Newton direction d with H d = r, padded vectors (n + 1, 4) in device memory."""
+    system = System(problem)
+    assembly = system.assembly
+    forces = assembly.unheld(assembly.restrict(problem.states.net))
+    found = system.solve(forces.reshape(-1, 3), ACCURACY)
+    records = np.zeros((problem.model.vertices + 1, 4))
+    records[assembly.free, :3] = found.x
+    problem.device.push(records)
+    return records
+
+
+def _refuse_sliding(problem: Problem) -> None:
+    """Refuse friction on obstacles unless all affected vertices stick at their rest positions.
+
+    Such a vertex has a constant position. The position of a sliding vertex depends on its path, and its
+    friction on the normal force and on the direction of the slip.
+    """
+    normals, _, forces, which = problem.contacts.found(0)
+    push = np.einsum("pni,pni->pn", normals, forces)
+    rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
+    limit = problem.contacts.coefficients(0) * push
+    u = problem.positions - problem.model.rest
+    slip = np.linalg.norm(u - np.einsum("pni,ni->pn", normals, u)[..., None] * normals, axis=2)
+    sticks = (rub < STICKS * limit) & (slip <= UNMOVED * problem.model.mean_edge)
+    slid = (limit > 0) & ~sticks
+    if slid.any():
+        assert problem.model.obstacles is not None
+        names = problem.model.obstacles.names
+        touched = listed({names[k]: None for k in which[slid] if 0 <= k < len(names)})
+        raise NoGradientError(
+            f"Friction cannot be differentiated through where vertices have slid, and "
+            f"{counted(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {touched}: the result "
+            "depends on its path. Set friction=0 for this obstacle, or take central differences of whole "
+            "solves from the same start."
+        )
+
+
+def _touching(problem: Problem) -> tuple[int, int]:
+    """Number of vertices in contact with obstacles, and number with negligible contact force."""
+    problem.balance()
+    _, _, forces, _ = problem.contacts.found(0)
+    push = np.linalg.norm(forces, axis=2).max(axis=0)
+    largest = push.max(initial=0.0)
+    return int((push > 0).sum()), int(((push > 0) & (push < 1e-6 * largest)).sum())

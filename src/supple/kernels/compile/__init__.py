@@ -1,0 +1,1 @@
+"""Compilation: dispatch of kernels, inlining, disk cache and code hashes."""

@@ -1,0 +1,259 @@
+"""Compilation for CPU and CUDA: inlined device functions, generic functions dispatched by type, cached
+kernels.
+
+Unique names for NamedTuple classes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any
+
+from numba import njit, types
+from numba.core import config
+from numba.core.imputils import impl_ret_untracked
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic, overload
+
+from supple.kernels.compile.code_hash import tables
+from supple.kernels.compile.disk_cache import cache_directory, can_keep, keep_in_files
+from supple.kernels.compile.inlining import IngredientCompiler, KernelCompiler, PassageCompiler
+from supple.kernels.compile.notices import announce
+from supple.kernels.simd.pack import FAST_FLAGS
+
+_owners: dict[str, type] = {}
+
+
+def name_apart(cls: type) -> None:
+    """Append a number to a class name already used by another class: Gent_2 after Gent.
+
+    Numba identifies the types of kernel arguments by class name and member types. Without unique names, a
+    user's material with the name of a built-in one, or a class redefined in a notebook, would run the code of
+    the first class of that name.
+    """
+    name, number = cls.__name__, 2
+    while _owners.setdefault(cls.__name__, cls) is not cls:
+        cls.__name__ = f"{name}_{number}"
+        number += 1
+
+
+numba_config: Any = config
+
+_OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
+INLINED: Any = {"forceinline": True, **_OPTIONS}
+UNCOUNTED: Any = {"_nrt": False}
+"""Numba option without reference counting. Kernels do not own arrays, and reference counting for every array
+in every tuple would dominate compile times."""
+
+
+class _Ingredient(CPUDispatcher):
+    """Inlined function, compiled as part of kernels only; a call from Python compiles it separately."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self._alone(*args)
+
+    @cached_property
+    def _alone(self) -> Any:
+        return njit(**_OPTIONS)(self.py_func)
+
+
+def physics(function: Callable) -> Any:
+    """Decorate a function on scalars and small tuples for kernels of every target; always inlined."""
+    return _ingredient(function, INLINED)
+
+
+def ordered(function: Callable) -> Any:
+    """Decorate a device function like `physics`, but without reordering of sums.
+
+    With reordering, LLVM vectorizes short inner loops, such as those over the blocks in a matrix row, which
+    makes them three times slower.
+    """
+    return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
+
+
+def passage(function: Callable) -> Any:
+    """Decorate a control-flow function, such as a loop around other functions.
+
+    Always inlined, and optimized only as part of its kernel.
+    """
+    return _ingredient(function, INLINED, PassageCompiler)
+
+
+def _ingredient(function: Callable, options: dict[str, Any], compiler: type = IngredientCompiler) -> Any:
+    dispatcher = njit(pipeline_class=compiler, **options, **UNCOUNTED)(function)
+    if _is_compiled(dispatcher):
+        dispatcher.__class__ = _Ingredient
+    return dispatcher
+
+
+def let_choose(
+    function: Callable,
+    choose: Callable,
+    options: Any = INLINED,
+    strict: bool = False,
+    compiler: type = IngredientCompiler,
+) -> None:
+    """Register `choose`, which returns the implementation of a function by argument type, for all targets."""
+    overload(function, jit_options=options, strict=strict)(choose)
+    options = {"pipeline_class": compiler, **options, **UNCOUNTED}
+    overload(function, jit_options=options, strict=strict, target="cpu")(choose)
+
+
+def generic(declaration: Callable, leads_on: bool = False) -> Any:
+    """Decorate a function whose implementation is selected by the class of its first argument, a NamedTuple.
+
+    Kernels select the implementation at compile time, Python at each call. `@declaration.of(SomeNamedTuple)`
+    registers an implementation. `declaration.write(SomeNamedTuple, writer)` registers a factory, called with
+    that class or a subclass on first use. `.known(cls)` tells whether an implementation exists. In contrast
+    to closures over functions, selection by type keeps Numba's disk cache usable.
+
+    Args:
+        declaration: Function with the signature and docstring.
+        leads_on: Compile the implementations as `passage`.
+    """
+    table: dict[type, Callable] = {}
+    writers: dict[type, Callable[[type], Callable]] = {}
+    name = declaration.__name__
+
+    def find(cls: type) -> Callable:
+        for base in cls.__mro__:
+            if base in table:
+                return table[base]
+            if base in writers:
+                return table.setdefault(cls, writers[base](cls))
+        raise TypeError(f"{name}() has no implementation for {cls.__name__}; add one with @{name}.of")
+
+    def known(cls: type) -> bool:
+        return any(base in table or base in writers for base in cls.__mro__)
+
+    tables.append((f"{declaration.__module__}.{name}", lambda cls: find(cls) if known(cls) else None))
+
+    @wraps(declaration)
+    def call(first: Any, *rest: Any) -> Any:
+        return find(type(first))(first, *rest)
+
+    def choose(first, *rest):
+        return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
+
+    choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
+    let_choose(call, choose, compiler=PassageCompiler if leads_on else IngredientCompiler)
+
+    def of(cls: type) -> Callable[[Callable], Callable]:
+        name_apart(cls)
+
+        def add(implementation: Callable) -> Callable:
+            table[cls] = implementation
+            return implementation
+
+        return add
+
+    call.of = of  # type: ignore[attr-defined]
+    call.write = writers.__setitem__  # type: ignore[attr-defined]
+    call.known = known  # type: ignore[attr-defined]
+    call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
+    call.owner = lambda cls: next(base for base in cls.__mro__ if base in table)  # type: ignore[attr-defined]
+    return call
+
+
+def generic_passage(declaration: Callable) -> Any:
+    """Decorate a `generic` function with implementations compiled as `passage`."""
+    return generic(declaration, leads_on=True)
+
+
+def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
+    """Decorate a function that returns the kernel implementation of `function` for given argument types.
+
+    The implementation is always inlined. Otherwise a process that compiles a kernel would call it, whereas a
+    kernel from the disk cache would have it inlined, and the two would round differently.
+
+    Args:
+        function: Function to implement.
+        leads_on: Compile the implementation as `passage`.
+    """
+    compiler = PassageCompiler if leads_on else IngredientCompiler
+
+    def decorate(choose: Callable) -> Callable:
+        function.chosen_by = choose  # type: ignore[attr-defined]
+        let_choose(function, choose, {"forceinline": True}, True, compiler)
+        return choose
+
+    return decorate
+
+
+def like(example: Any, values: tuple) -> Any:
+    """Build a NamedTuple of the example's class from `values`."""
+    return type(example)._make(values)
+
+
+@intrinsic
+def _like(typingctx, example, values):
+    made = types.BaseNamedTuple
+    if isinstance(values, types.UniTuple):
+        made = types.NamedUniTuple(values.dtype, values.count, example.instance_class)
+    else:
+        made = types.NamedTuple(values.types, example.instance_class)
+
+    def codegen(context, builder, sig, args):
+        items = [builder.extract_value(args[1], i) for i in range(len(values))]
+        return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
+
+    return made(example, values), codegen
+
+
+@chosen_by_type(like)
+def _overload_like(example, values):
+    return lambda example, values: _like(example, values)
+
+
+def base_of(whole: Any) -> Any:
+    """Leading members of a NamedTuple, as an instance of the class named by `base`."""
+    kind = type(whole).base
+    return kind._make(whole[: len(kind._fields)])
+
+
+@intrinsic
+def _base_of(typingctx, whole):
+    kind = whole.instance_class.base
+    count = len(kind._fields)
+    made = types.BaseTuple.from_types(tuple(whole)[:count], kind)
+
+    def codegen(context, builder, sig, args):
+        items = [builder.extract_value(args[0], i) for i in range(count)]
+        return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
+
+    return made(whole), codegen
+
+
+@chosen_by_type(base_of)
+def _overload_base_of(whole):
+    return lambda whole: _base_of(whole)
+
+
+def kernel(function: Callable) -> Any:
+    """Decorate a kernel: compiled, cached on disk, releases the interpreter lock, allocates no arrays."""
+    return _kernel(function, UNCOUNTED)
+
+
+def maker(function: Callable) -> Any:
+    """Decorate a kernel that allocates arrays; functions it calls must not return arrays."""
+    return _kernel(function, {})
+
+
+def _kernel(function: Callable, counting: dict[str, Any]) -> Any:
+    options: Any = {"nogil": True, "cache": can_keep(), "no_cfunc_wrapper": True, **_OPTIONS, **counting}
+    previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(cache_directory())
+    try:
+        dispatcher = njit(pipeline_class=KernelCompiler, **options)(function)
+    finally:
+        numba_config.CACHE_DIR = previous
+    if can_keep() and _is_compiled(dispatcher):
+        keep_in_files(dispatcher._cache)
+    announce(function)
+    return dispatcher
+
+
+def _is_compiled(function: Any) -> bool:
+    """False if Numba's compilation is disabled."""
+    return isinstance(function, CPUDispatcher)

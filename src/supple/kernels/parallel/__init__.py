@@ -1,0 +1,1 @@
+"""Threads: parallel loops, teams, work items and reductions."""

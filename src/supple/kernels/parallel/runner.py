@@ -1,0 +1,104 @@
+"""Kernel execution on CPU threads, interface shared with GPUs (`problem.cuda`), and atomic operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from supple.kernels.parallel.thread_pool import run
+from supple.kernels.parallel.thread_team import threads_for
+from supple.kernels.simd.scalars import number_pointer
+
+
+class Runner(Protocol):
+    """Interface of a device that runs kernels.
+
+    Attributes:
+        far: True if device memory is separate from host memory.
+    """
+
+    far: bool
+
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        """Run a kernel with the given number of phases."""
+
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        """Download an array, or its rows first to last - 1, from device memory."""
+
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        """Upload an array, or its leading rows, to device memory."""
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Allocate an array of zeros in device memory."""
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Allocate an uninitialized array in device memory."""
+
+
+class Host:
+    """CPU threads; kernels work on host arrays directly."""
+
+    far: bool = False
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        run(kernel, self.threads, threads_for(phases), *args)
+
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        """No operation: host memory is device memory."""
+
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        """No operation: host memory is device memory."""
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.zeros(shape, dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+
+HOST = Host()
+"""Host with one thread."""
+
+
+def _indivisible(how: str) -> Any:
+    """Code generator of counters[index] = how(counters[index], value) as an atomic operation."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = number_pointer(context, builder, sig.args[0], args[0], args[1])
+        return builder.atomic_rmw(how, pointer, args[2], "monotonic")
+
+    return codegen
+
+
+@intrinsic
+def count_up(typingctx, counters, index, amount):
+    """Atomic counters[index] += amount for integers, on CPU or GPU; returns the previous value.
+
+    The order of threads is undefined, so no result may depend on it.
+    """
+    return types.int64(counters, types.int64, types.int64), _indivisible("add")
+
+
+@intrinsic
+def mark_bits(typingctx, counters, index, bits):
+    """Atomic counters[index] |= bits; returns the previous value."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("or")
+
+
+@intrinsic
+def keep_least(typingctx, counters, index, value):
+    """Atomic counters[index] = min(counters[index], value); returns the previous value."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("min")
+
+
+@intrinsic
+def keep_most(typingctx, counters, index, value):
+    """Atomic counters[index] = max(counters[index], value); returns the previous value."""
+    return types.int64(counters, types.int64, types.int64), _indivisible("max")

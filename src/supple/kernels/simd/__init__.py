@@ -1,0 +1,1 @@
+"""SIMD packs of several work items: arithmetic, loads and stores."""

@@ -1,0 +1,1 @@
+"""Assembly of the Hessian: sparsity pattern, element blocks and matrices of stress differentials."""

@@ -1,0 +1,155 @@
+"""Remaining Hessian contributions: inertia, terms assembled on the host, and constrained directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from supple.algebra.matrix3 import matmul
+from supple.kernels import do, kernel, lanes_of, physics
+from supple.kernels.parallel.tiles import each_row
+from supple.linear.vectors import SumRows, Sums, sum_rows, sums_of
+from supple.ordering import batch_elements
+
+if TYPE_CHECKING:
+    from supple.problem import Problem
+    from supple.problem.device import Device
+    from supple.terms import Elements, Term
+
+
+class Empty(NamedTuple):
+    """Set a block to zero."""
+
+    data: Any
+
+
+@do.of(Empty)
+def _empty(work, k):
+    for a in range(3):
+        for b in range(3):
+            work.data[k, a, b] = 0.0
+
+
+class AddInertia(NamedTuple):
+    """Add k I to the diagonal block of a row."""
+
+    data: Any
+    diagonal: Any
+    inertia: Any
+
+
+@do.of(AddInertia)
+def _add_inertia(work, row):
+    for a in range(3):
+        work.data[work.diagonal[row], a, a] += work.inertia[row]
+
+
+@kernel
+def begin_blocks(team, data, diagonal, inertia):
+    """Set all blocks to zero, except for the inertia (f,) [N/m] on the diagonal."""
+    each_row(team, 0, 0, len(data), Empty(data))
+    each_row(team, 1, 0, len(diagonal), AddInertia(data, diagonal, inertia))
+
+
+class HoldRow(NamedTuple):
+    """Hᵢⱼ ← Pᵢ Hᵢⱼ Pⱼ, P = I - N, in a row; the diagonal block also gets ⅓ tr(Hᵢᵢ) Nᵢ."""
+
+    A: Any
+    free: Any
+    diagonal: Any
+    normals: Any
+
+
+@physics
+def _normal(normals, i):
+    d, a = normals.diagonal, normals.across
+    return (d[i, 0], a[i, 0], a[i, 1], a[i, 0], d[i, 1], a[i, 2], a[i, 1], a[i, 2], d[i, 2])
+
+
+@physics
+def _across(N):
+    return (1.0 - N[0], -N[1], -N[2], -N[3], 1.0 - N[4], -N[5], -N[6], -N[7], 1.0 - N[8])
+
+
+@do.of(HoldRow)
+def _hold_row(work, row):
+    A, normals, free = work.A, work.normals, work.free
+    blocks = A.blocks
+    N = _normal(normals, free[row])
+    held = N[0] + N[4] + N[8]
+    P = _across(N)
+    for k in range(A.indptr[row], A.indptr[row + 1]):
+        M = _normal(normals, free[A.indices[k]])
+        if held + M[0] + M[4] + M[8] > 0.0:
+            H = (
+                blocks[k, 0, 0], blocks[k, 0, 1], blocks[k, 0, 2], blocks[k, 1, 0], blocks[k, 1, 1],
+                blocks[k, 1, 2], blocks[k, 2, 0], blocks[k, 2, 1], blocks[k, 2, 2],
+            )  # fmt: skip
+            own = (H[0] + H[4] + H[8]) / 3.0 if k == work.diagonal[row] else 0.0
+            H = matmul(matmul(P, H), _across(M))
+            blocks[k, 0, 0], blocks[k, 0, 1], blocks[k, 0, 2] = (
+                H[0] + own * N[0], H[1] + own * N[1], H[2] + own * N[2],
+            )  # fmt: skip
+            blocks[k, 1, 0], blocks[k, 1, 1], blocks[k, 1, 2] = (
+                H[3] + own * N[3], H[4] + own * N[4], H[5] + own * N[5],
+            )  # fmt: skip
+            blocks[k, 2, 0], blocks[k, 2, 1], blocks[k, 2, 2] = (
+                H[6] + own * N[6], H[7] + own * N[7], H[8] + own * N[8],
+            )  # fmt: skip
+
+
+@kernel
+def hold_rows(team, A, free, diagonal, normals):
+    """Apply directional Dirichlet conditions to a Hessian.
+
+    Solutions then have no component along constrained directions, provided that right-hand sides have none.
+    """
+    each_row(team, 0, 0, len(free), HoldRow(A, free, diagonal, normals))
+
+
+class TermBlocks:
+    """Hessian blocks of a term computed on the host, and their sums in each matrix block."""
+
+    def __init__(self, problem: Problem, index: int, elements: Elements, sums: Sums) -> None:
+        self._problem, self._index, self._elements, self._sums = problem, index, elements, sums
+        m, k = problem.model.terms[index].vertices.shape
+        self._blocks = np.zeros((m, k, k, 3, 3))
+
+    def add(self, kind: str, u: np.ndarray, data: np.ndarray) -> None:
+        """Add the blocks at displacements u to the matrix values `data`."""
+        device, blocks, term = self._problem.device, self._blocks, self._problem.model.terms[self._index]
+        compute_blocks(device, term, self._elements, kind, u, blocks)
+        device.run(sum_rows, 1, SumRows(*self._sums, blocks, 9, 1, data))
+
+
+def compute_blocks(
+    device: Device, term: Term, elements: Elements, kind: str, u: np.ndarray, blocks: np.ndarray
+) -> None:
+    """Compute blocks (m, k, k, 3, 3) of a term at displacements u on the host and upload them."""
+    device.pull(u)
+    blocks[:] = term.hessian_blocks(elements, u, kind, device.threads)
+    device.push(blocks)
+
+
+def host_elements(problem: Problem, index: int) -> Elements:
+    """Elements of a term, packed for the host."""
+    if problem.device.lanes == lanes_of(problem.dtype):
+        return problem.layout.elements[index]
+    return batch_elements(problem.model.terms[index], problem.dtype, problem.model.vertices)
+
+
+def arrange_blocks(problem: Problem, index: int, slots: np.ndarray, blocks: int) -> TermBlocks:
+    """Prepare the Hessian blocks of a host-assembled term.
+
+    Args:
+        problem: Problem that owns the term.
+        index: Index of the term in the model.
+        slots: (m, k, k) matrix block of each corner pair, negative for none.
+        blocks: Number of matrix blocks.
+    """
+    flat = slots.ravel()
+    kept = np.flatnonzero(flat >= 0)
+    adding = csr_array((np.ones(len(kept)), (flat[kept], kept)), shape=(blocks, len(flat)))
+    return TermBlocks(problem, index, host_elements(problem, index), sums_of(adding))

@@ -1,0 +1,1 @@
+"""Multilevel preconditioner: aggregates, rigid modes, smoothers and V-cycle."""

@@ -1,0 +1,252 @@
+"""V-cycle of the multilevel preconditioner over the levels of aggregates.
+
+Each level is smoothed by Chebyshev polynomials of D⁻¹ A, with D the diagonal blocks, before and after the
+coarse correction. The coarse correction is scaled by the factor `over`, since rigid aggregates are too stiff.
+The result does not depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from supple.kernels import (
+    do,
+    each_item,
+    each_shared_row,
+    lane_total,
+    number,
+    passage,
+    physics,
+    put_vector,
+    strides,
+    writes,
+)
+from supple.kernels.parallel.tiles import each_row
+from supple.linear.block_matrix import divided, product, vector_at
+from supple.linear.transfer import Prolong, Restrict
+
+SPREAD = 8.0
+"""Ratio of the largest eigenvalue to the smallest eigenvalue damped by the smoother."""
+
+
+class Level(NamedTuple):
+    """Matrix of a level, inverses of its diagonal blocks and motions of its rows' aggregates.
+
+    Attributes:
+        A: Block matrix.
+        inverse: Inverses of the diagonal blocks.
+        parent: (rows,) aggregate of each row, negative for none.
+        offset, scale: (rows, 3) and (rows,) if aggregates rotate, otherwise ().
+        b, x, y, d: Work vectors of the cycle.
+    """
+
+    A: Any
+    inverse: Any
+    parent: Any
+    offset: Any
+    scale: Any
+    b: Any
+    x: Any
+    y: Any
+    d: Any
+
+
+class Cycle(NamedTuple):
+    """Levels and parameters of a V-cycle.
+
+    Attributes:
+        fine: Level of the matrix itself.
+        coarse: All coarse levels; the rows of level k start at start[k].
+        start, child_start, child: Row ranges and aggregates, see `Levels`.
+        dense: (n, n) inverse of the last level's matrix, or empty.
+        radius: (levels + 1,) largest eigenvalue of D⁻¹ A of each level, starting with the fine level.
+        degree: Degree of the smoothing polynomial.
+        over: Scaling factor of coarse corrections.
+    """
+
+    fine: Any
+    coarse: Any
+    start: Any
+    child_start: Any
+    child: Any
+    dense: Any
+    radius: Any
+    degree: Any
+    over: Any
+
+
+def cycle_phases(levels: int, degree: int, dense: bool) -> int:
+    """Number of phases of `apply_cycle`.
+
+    Args:
+        levels: Number of coarse levels.
+        degree: Degree of the smoothing polynomial.
+        dense: True if the last level is solved by its inverse.
+    """
+    return levels * (2 * degree + 2) + (1 if dense else _steps_at_the_end(degree))
+
+
+@physics
+def _steps_at_the_end(degree):
+    """Additional smoothing steps on a last level without inverse; an even number, so that x ends in its own
+    buffer."""
+    return degree - 1 + (degree - 1) % 2
+
+
+@physics
+def chebyshev_start(radius):
+    """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]; the first step is D⁻¹ r/θ."""
+    low = radius / SPREAD
+    theta, delta = 0.5 * (radius + low), 0.5 * (radius - low)
+    return 1.0 / theta, theta / delta, delta
+
+
+class Smooth(NamedTuple):
+    """Smoothing step of a row: d = keep d + gain D⁻¹ (b - A x), y = x + d."""
+
+    level: Any
+    x: Any
+    y: Any
+    keep: Any
+    gain: Any
+
+
+@do.of(Smooth)
+def _smooth(work, at):
+    level, row = work.level, at.row
+    A, x = level.A, work.x
+    r = vector_at(A, level.b, row) - product(A, at, x)
+    d = work.keep * vector_at(A, level.d, row) + work.gain * divided(A, level.inverse, row, r)
+    if writes(at):
+        put_vector(level.d, row, d)
+        put_vector(work.y, row, vector_at(A, x, row) + d)
+
+
+class Residual(NamedTuple):
+    """Residual of a row: r = b - A x."""
+
+    level: Any
+    x: Any
+    r: Any
+
+
+@do.of(Residual)
+def _residual(work, at):
+    level, row = work.level, at.row
+    r = vector_at(level.A, level.b, row) - product(level.A, at, work.x)
+    if writes(at):
+        put_vector(work.r, row, r)
+
+
+class SolveDense(NamedTuple):
+    """Solve x = A⁻¹ b on the last level; one work item per row of the inverse.
+
+    Attributes:
+        coarse: Coarse levels.
+        dense: (n, n) inverse.
+        first: First row of the last level.
+        width: Number of rows of the inverse per matrix row.
+        columns: Number of right-hand sides.
+    """
+
+    coarse: Any
+    dense: Any
+    first: Any
+    width: Any
+    columns: Any
+
+
+@do.of(SolveDense)
+def _solve_dense(work, place):
+    dense, b, row, width = work.dense, work.coarse.b, number(place), work.width
+    begin, step = strides(place)
+    for column in range(work.columns):
+        total = 0.0
+        c = begin
+        while c < len(dense):
+            total += dense[row, c] * b[work.first + c // width, column + c % width]
+            c += step
+        total = lane_total(place, total)
+        if begin == 0:
+            work.coarse.x[work.first + row // width, column + row % width] = total
+
+
+@physics
+def either(flip, level):
+    """Current and spare buffer of a level: (x, y), or (y, x) if `flip`."""
+    return (level.y, level.x) if flip else (level.x, level.y)
+
+
+@passage
+def _smooth_rows(team, phase, level, first, last, flip, keep, gain):
+    x, y = either(flip, level)
+    each_shared_row(team, phase, first, last, Smooth(level, x, y, keep, gain))
+
+
+@passage
+def _restrict_rows(team, phase, level, first, last, flip, cycle, above, gain):
+    """Compute residuals of rows first to last - 1, restrict them and start the smoothing of the next coarser
+    level."""
+    x, r = either(flip, level)
+    each_shared_row(team, phase, first, last, Residual(level, x, r))
+    work = Restrict(level, r, cycle.coarse, cycle.child_start, cycle.child, gain)
+    each_shared_row(team, phase + 1, cycle.start[above], cycle.start[above + 1], work)
+
+
+@passage
+def _prolong_rows(team, phase, level, first, last, flip, cycle):
+    x, y = either(flip, level)
+    each_row(team, phase, first, last, Prolong(level, cycle.coarse.x, x, y, cycle.over))
+
+
+@passage
+def apply_cycle(team, phase, cycle):
+    """Apply M⁻¹ b into fine.x, legs from the finest to the last level and back; returns the next phase.
+
+    `begin_row` must have been applied to every row of the fine level.
+    """
+    fine, coarse, start, degree = cycle.fine, cycle.coarse, cycle.start, cycle.degree
+    rows, levels, dense = len(fine.parent), len(start) - 1, len(cycle.dense)
+    for leg in range(2 * levels + 1):
+        rising = leg > levels
+        level = 2 * levels - leg if rising else leg
+        last = level == levels
+        begin, end = (start[level - 1], start[level]) if level > 0 else (0, rows)
+        inverse, sigma, delta = chebyshev_start(cycle.radius[level])
+        before, flip, steps = 1.0 / sigma, False, degree - 1
+        rho = 1.0 / (2.0 * sigma - before)
+        keep, gain = rho * before, 2.0 * rho / delta
+        if rising:
+            flip, steps = (degree - 1) % 2 == 1, degree
+            if level > 0:
+                _prolong_rows(team, phase, coarse, begin, end, flip, cycle)
+            else:
+                _prolong_rows(team, phase, fine, begin, end, flip, cycle)
+            phase += 1
+            flip = not flip
+            rho, keep, gain = before, 0.0, inverse
+        if last and dense > 0:
+            width = dense // (end - begin)
+            columns = 1 if width > 1 else 3
+            each_item(team, phase, 0, dense, SolveDense(coarse, cycle.dense, begin, width, columns))
+            phase += 1
+            steps = 0
+        elif last:
+            steps = _steps_at_the_end(degree)
+        for _ in range(steps):
+            if level > 0:
+                _smooth_rows(team, phase, coarse, begin, end, flip, keep, gain)
+            else:
+                _smooth_rows(team, phase, fine, begin, end, flip, keep, gain)
+            following = 1.0 / (2.0 * sigma - rho)
+            keep, gain, rho = following * rho, 2.0 * following / delta, following
+            flip = not flip
+            phase += 1
+        if leg < levels:
+            above, _, _ = chebyshev_start(cycle.radius[level + 1])
+            if level > 0:
+                _restrict_rows(team, phase, coarse, begin, end, flip, cycle, level, above)
+            else:
+                _restrict_rows(team, phase, fine, begin, end, flip, cycle, level, above)
+            phase += 2
+    return phase

@@ -1,0 +1,317 @@
+"""Conjugate gradients with a V-cycle preconditioner and detection of negative curvature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal
+
+from supple.kernels import (
+    do,
+    each_item,
+    each_shared_row,
+    kernel,
+    lane_total,
+    number,
+    put_vector,
+    skip,
+    strides,
+    vector_of_four,
+    writes,
+)
+from supple.kernels.parallel.tiles import each_row
+from supple.linear.block_matrix import product
+from supple.linear.multilevel.v_cycle import apply_cycle, chebyshev_start, cycle_phases
+from supple.linear.transfer import begin_row
+
+if TYPE_CHECKING:
+    from supple.linear.multilevel.v_cycle import Cycle
+    from supple.problem.device import Device
+
+BURST = 16
+"""Number of iterations per kernel call."""
+
+FLAT = 1e-14
+"""Threshold of p·Ap relative to r·Mr below which curvature counts as negative, because of rounding errors."""
+
+PARTS = 512
+"""Number of partial sums of a scalar product."""
+
+
+class Vectors(NamedTuple):
+    """Work vectors (f, 4) of conjugate gradients, and partial sums (2, PARTS) of scalar products."""
+
+    x: Any
+    r: Any
+    p: Any
+    q: Any
+    parts: Any
+
+
+Coefficients = tuple[list[float], list[float]]
+
+
+class Found(NamedTuple):
+    """Outcome of conjugate gradients; x and the last direction p are in `Vectors`.
+
+    Attributes:
+        iterations: Number of iterations.
+        negative: True if p·Ap ≤ 0.
+        positive: False if M turned out not to be positive definite.
+        gain: b·x.
+        coefficients: α and β of all iterations.
+    """
+
+    iterations: int
+    negative: bool
+    positive: bool
+    gain: float
+    coefficients: Coefficients
+
+
+def vectors_of(device: Device, rows: int) -> Vectors:
+    """Allocate the work vectors for `rows` matrix rows."""
+    four = (device.zeros((rows, 4), np.dtype(float)) for _ in range(4))
+    return Vectors(*four, device.zeros((2, PARTS), np.dtype(float)))  # type: ignore[call-arg]
+
+
+def iterate(
+    device: Device,
+    A: Any,
+    cycle: Cycle,
+    vectors: Vectors,
+    eta: float,
+    floor: float,
+    max_iterations: int,
+) -> Found:
+    """Solve A x = r until √(r·Mr) ≤ eta times its value at x = 0, or |r| ≤ floor.
+
+    Args:
+        device: Device that runs the kernels.
+        A: Matrix of one of the block types of `block_rows`.
+        cycle: V-cycle of the preconditioner M.
+        vectors: Work vectors; r holds the right-hand side, x receives the solution.
+        eta: Relative tolerance of √(r·Mr).
+        floor: Absolute tolerance of |r|.
+        max_iterations: Iteration limit.
+    """
+    degree, dense = int(cycle.degree), len(cycle.dense) > 0
+    each = cycle_phases(len(cycle.start) - 1, degree, dense) + 7
+    figures = np.zeros((BURST + 1, 4))
+    device.push(figures)
+    alphas: list[float] = []
+    betas: list[float] = []
+    gains: list[float] = []
+    target = Target(eta * eta, -1.0, floor * floor, 0)
+    while True:
+        count = min(BURST, max_iterations - len(alphas))
+        device.run(
+            _iterate, (BURST + 1) * each, A, cycle, vectors, figures, target, count + 1, (BURST + 1) * each
+        )
+        device.pull(figures)
+        steps = int(figures[1:, 3].sum())
+        gain, curvature = figures[: steps + 1, 1], figures[1 : steps + 1, 0]
+        alphas += (gain[:-1] / curvature).tolist()
+        betas += (gain[1:] / gain[:-1]).tolist()
+        gains += gain[:-1].tolist()
+        if target.reference < 0:
+            target = target._replace(reference=float(gain[0]), begun=1)
+        last = figures[steps].copy()
+        arrived = bool(last[1] <= target.eta * target.reference or last[2] <= target.square)
+        if steps < count or arrived or len(alphas) >= max_iterations:
+            break
+        figures[:] = 0
+        figures[0] = last
+        device.push(figures)
+    total = float(np.dot(alphas, gains)) if alphas else 0.0
+    failed = bool(last[1] < 0)
+    negative = failed or (steps < count and not arrived)
+    return Found(len(alphas), negative, not failed, total, (alphas, betas))
+
+
+def ritz_values(coefficients: Coefficients) -> np.ndarray:
+    """Ritz values of M A from the coefficients of conjugate gradients, ascending.
+
+    They are the eigenvalues of the Lanczos tridiagonal matrix and approximate the spectrum of M A from
+    inside. The first one is the smallest curvature seen by the iterations.
+    """
+    if not coefficients[0]:
+        return np.zeros(0)
+    a, c = map(np.array, coefficients)
+    diagonal = 1 / a
+    diagonal[1:] += c[:-1] / a[:-1]
+    if not np.isfinite(diagonal).all():
+        return np.zeros(0)
+    return eigvalsh_tridiagonal(diagonal, np.sqrt(np.maximum(c[:-1], 0)) / a[:-1])
+
+
+class Target(NamedTuple):
+    """Termination criteria of conjugate gradients.
+
+    Attributes:
+        eta: Threshold of r·Mr relative to `reference`.
+        reference: Reference value of r·Mr; negative for its initial value.
+        square: Threshold of r·r.
+        begun: 0 before the first iteration, otherwise 1.
+    """
+
+    eta: Any
+    reference: Any
+    square: Any
+    begun: Any
+
+
+class Multiply(NamedTuple):
+    """q = A p in a row."""
+
+    A: Any
+    p: Any
+    q: Any
+
+
+@do.of(Multiply)
+def _multiply(work, at):
+    q = product(work.A, at, work.p)
+    if writes(at):
+        put_vector(work.q, at.row, q)
+
+
+class Dot(NamedTuple):
+    """Partial sum of a·b, and of a·a if `squares`."""
+
+    a: Any
+    b: Any
+    squares: Any
+    parts: Any
+
+
+@do.of(Dot)
+def _dot(work, place):
+    a, b, part = work.a, work.b, number(place)
+    size = -(-len(a) // PARTS)
+    begin, step = strides(place)
+    row, end = part * size + begin, min(len(a), (part + 1) * size)
+    gain = square = 0.0
+    while row < end:
+        for c in range(3):
+            gain += a[row, c] * b[row, c]
+            square += a[row, c] * a[row, c]
+        row += step
+    gain, square = lane_total(place, gain), lane_total(place, square)
+    if begin == 0:
+        work.parts[0, part] = gain
+        if work.squares:
+            work.parts[1, part] = square
+
+
+class Total(NamedTuple):
+    """Sum of the partial sums of `count` scalar products, and the completion flag of iteration i."""
+
+    parts: Any
+    count: Any
+    figures: Any
+    i: Any
+    first: Any
+    done: Any
+
+
+@do.of(Total)
+def _total(work, place):
+    begin, step = strides(place)
+    for field in range(work.count):
+        total = 0.0
+        k = begin
+        while k < PARTS:
+            total += work.parts[field, k]
+            k += step
+        total = lane_total(place, total)
+        if begin == 0:
+            work.figures[work.i, work.first + field] = total
+    if begin == 0:
+        work.figures[work.i, 3] = work.done
+
+
+class Step(NamedTuple):
+    """Update x += α p and r -= α q in a row, or set x = 0 at first, and start a V-cycle for r."""
+
+    fine: Any
+    vectors: Any
+    first: Any
+    alpha: Any
+    gain: Any
+
+
+@do.of(Step)
+def _step(work, row):
+    x, r, alpha = work.vectors.x, work.vectors.r, work.alpha
+    here = vector_of_four(r, row)
+    if work.first:
+        put_vector(x, row, 0.0 * here)
+    else:
+        put_vector(x, row, vector_of_four(x, row) + alpha * vector_of_four(work.vectors.p, row))
+        here = here - alpha * vector_of_four(work.vectors.q, row)
+        put_vector(r, row, here)
+    begin_row(work.fine, row, work.gain, here)
+
+
+class Turn(NamedTuple):
+    """p = z + β p in a row."""
+
+    p: Any
+    z: Any
+    beta: Any
+
+
+@do.of(Turn)
+def _turn(work, row):
+    p = work.p
+    for c in range(3):
+        p[row, c] = work.z[row, c] + work.beta * p[row, c]
+
+
+@kernel
+def _iterate(team, A, cycle, vectors, figures, target, most, phases):
+    """Run iterations begun to most - 1; stop at the target or if p·Ap is not positive. Iteration 0 only sets
+    p = M r.
+
+    figures[i] holds p·Ap, r·z and r·r of iteration i, and a flag for completion. Each iteration has its own
+    row, so a lagging thread never reads values of a later iteration.
+    """
+    fine, r, p, q, parts = cycle.fine, vectors.r, vectors.p, vectors.q, vectors.parts
+    z, rows, phase = fine.x, len(p), 0
+    first, _, _ = chebyshev_start(cycle.radius[0])
+    reference = target.reference
+    for i in range(target.begun, most):
+        alpha = beta = 0.0
+        if i > 0:
+            each_shared_row(team, phase, 0, rows, Multiply(A, p, q))
+            each_item(team, phase + 1, 0, PARTS, Dot(p, q, False, parts))
+            each_item(team, phase + 2, 0, 1, Total(parts, 1, figures, i, 0, 0.0))
+            phase += 3
+            curvature, gain = figures[i, 0], figures[i - 1, 1]
+            if not curvature > FLAT * gain:
+                break
+            alpha = gain / curvature
+        each_row(team, phase, 0, rows, Step(fine, vectors, i == 0, alpha, first))
+        phase = apply_cycle(team, phase + 1, cycle)
+        each_item(team, phase, 0, PARTS, Dot(r, z, True, parts))
+        each_item(team, phase + 1, 0, 1, Total(parts, 2, figures, i, 1, 1.0))
+        phase += 2
+        if reference < 0.0:
+            reference = figures[i, 1]
+        if not (figures[i, 1] > target.eta * reference and figures[i, 2] > target.square):
+            break
+        if i > 0:
+            beta = figures[i, 1] / figures[i - 1, 1]
+        each_row(team, phase, 0, rows, Turn(p, z, beta))
+        phase += 1
+    skip(team, phase, phases)
+
+
+@kernel
+def measure_curvature(team, A, p, q, parts, figures):
+    """Compute p·Ap and p·p into columns 1 and 2 of `figures` (1, 4); q and parts are work memory."""
+    each_shared_row(team, 0, 0, len(p), Multiply(A, p, q))
+    each_item(team, 1, 0, PARTS, Dot(p, q, True, parts))
+    each_item(team, 2, 0, 1, Total(parts, 2, figures, 0, 1, 1.0))

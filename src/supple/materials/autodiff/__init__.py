@@ -1,0 +1,1 @@
+"""Symbolic differentiation of ψ(F): kernels of stresses, Hessians and their bounds from an energy density."""

@@ -1,0 +1,282 @@
+"""Materials with an inelastic rest deformation per element: growth, swelling, shrinkage or plastic flow.
+
+F = Fₑ F₀ with the rest deformation F₀ and the elastic part Fₑ = F F₀⁻¹ [Rodriguez et al. 1994]. A rest volume
+is det F₀ times the volume in the mesh, so ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of the base
+material. The stress is det F₀ P₀ F₀⁻ᵀ, and second derivatives follow by the chain rule.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from supple.algebra.matrix3 import contract, det, matmul, matvec, scale, scaled, transpose
+from supple.kernels import base_of, generic
+from supple.kernels.compile.code_hash import UnknownError, identity
+from supple.materials.material import (
+    Material,
+    bound_coefficients,
+    constraint_pair,
+    hessian_bound,
+    psi,
+    shear_modulus,
+    step_limit,
+    stress,
+    stress_differential,
+    traction,
+    vertex_response,
+)
+from supple.materials.parameters import Parameter, is_per_element
+from supple.materials.safe_step import confinement
+from supple.support.arguments import shown
+
+SWELLING = Parameter(
+    "swelling", "growth of every length at rest", symbol="s", above=-1, default=0.0, slider=(-0.5, 0.5)
+)
+REST_SHAPE = Parameter("rest_shape", "shape at rest", symbol="F₀", kind="tensor", default=np.eye(3))
+SHRUNK = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
+
+
+class Resting(Material):
+    """ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of a `base` material.
+
+    The stored numbers of the base come first.
+    """
+
+    __slots__ = ()
+
+    base: ClassVar[type[Material]]
+    relaxed: ClassVar[bool] = False
+
+    @property
+    def base_material(self) -> Any:
+        """Base material, without the rest deformation."""
+        return base_of(self)
+
+
+class Grown(Resting):
+    """A material with rest deformation (1 + s) F₀ per element. `grown` creates its subclasses."""
+
+    __slots__ = ()
+
+    @classmethod
+    def store(cls, **parameters: Any) -> dict[str, Any]:
+        swelling, shape = parameters.pop("swelling"), parameters.pop("rest_shape")
+        return cls.base.store(**parameters) | {"swelling": swelling, "shrunk": inverse(shape)}
+
+    @property
+    def rest_shape(self) -> Any:
+        return inverse(self.shrunk)
+
+    def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
+        """Evolve the base material at F F₀⁻¹/(1 + s)."""
+        s = np.asarray(self.swelling, float)
+        shrunk = np.asarray(self.shrunk, float).reshape(-1, 3, 3) / (1 + s.reshape(-1, 1, 1))
+        return self.base_material.evolve(F @ shrunk, dt)
+
+    def flowed(self) -> np.ndarray | None:
+        return self.base_material.flowed()
+
+    def __reduce__(self) -> tuple:
+        return _grown_again, (self.base, tuple(self))
+
+
+def inverse(shape: Any) -> Any:
+    """Invert a checked tensor.
+
+    Args:
+        shape: (9,) or (m, 9) numbers of F₀.
+
+    Returns:
+        (9,) or (m, 9) numbers of F₀⁻¹.
+
+    Raises:
+        ValueError: det F₀ is not positive.
+    """
+    matrices = np.asarray(shape, float).reshape(-1, 3, 3)
+    wrong = np.flatnonzero(~(np.linalg.det(matrices) > 0))
+    if len(wrong):
+        raise ValueError(
+            f"rest_shape must have a positive determinant, got {shown(matrices[wrong[0]].tolist())}"
+            + (f" for tetrahedron {wrong[0]}" if len(matrices) > 1 else "")
+        )
+    found = np.linalg.inv(matrices).reshape(-1, 9)
+    return found if is_per_element(shape) else tuple(found[0].tolist())
+
+
+def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
+    """Return a material that is stress-free at F = (1 + swelling) rest_shape instead of F = I.
+
+    Use it for growth, drying, thermal expansion and residual strains.
+
+    Args:
+        material: Solid material without a rest deformation.
+        swelling: Relative growth of all lengths, such as α ΔT of thermal expansion; a number or (m,) per
+            element. `Scene.vary` with "swelling" varies it over time.
+        rest_shape: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
+
+    Example: `supple.grown(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
+    """
+    if not isinstance(material, Material):
+        raise TypeError(f"grown takes a material such as StVK(young=1e5, poisson=0.3), got {shown(material)}")
+    if isinstance(material, Resting):
+        raise ValueError(f"{type(material).__name__} has a rest shape of its own already")
+    if material.thin:
+        raise ValueError(
+            f"{type(material).__name__} is a material of sheets, whose rest shape is `rest` of add_cloth"
+        )
+    shape = np.eye(3) if rest_shape is None else rest_shape
+    return grown_kind(type(material))(**material.given(), swelling=swelling, rest_shape=shape)
+
+
+@cache
+def grown_kind(kind: type[Material]) -> Any:
+    """Create the subclass of `Grown` for a base class."""
+    own = kind.__module__.split(".")[0] == "supple"
+    name = f"Grown{kind.__name__}"
+    members: dict[str, Any] = {
+        "__slots__": (),
+        "__doc__": f"{kind.__name__} whose elements have rest shapes of their own.",
+        "__module__": __name__ if own else kind.__module__,
+        "__qualname__": name,
+        "base": kind,
+        "barrier": kind.barrier,
+        "objective": kind.objective,
+        "parameters": (*kind.parameters, SWELLING, REST_SHAPE),
+        "stored": (*kind.stored, SWELLING, SHRUNK),
+    }
+    stored = {p.name for p in kind.stored}
+    members |= {p.name: _of_base(p.name) for p in kind.parameters if p.name not in stored}
+    if not own:
+        members["computes"] = _computed(kind)
+    made: Any = type(name, (Grown,), members)
+    know_what_the_base_knows(made)
+    return made
+
+
+def _of_base(name: str) -> property:
+    return property(lambda self: getattr(self.base_material, name))
+
+
+def _computed(kind: type[Material]) -> str:
+    """Compilation key that distinguishes a user's class from others of the same name."""
+    try:
+        return identity(kind)
+    except UnknownError:
+        return f"{id(kind)} of this process"
+
+
+def know_what_the_base_knows(kind: type[Resting]) -> None:
+    """Register the optional functions that the base class implements."""
+    for function, implementation in (
+        (vertex_response, _vertex_response),
+        (constraint_pair, _constraint_pair),
+    ):
+        if function.known(kind.base):
+            function.of(kind)(implementation)
+
+
+def _grown_again(kind: type[Material], values: tuple) -> Any:
+    """Rebuild a pickled grown material."""
+    return grown_kind(kind)._make(values)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class created by `grown_kind` by its name, such as GrownStVK; used by unpickling."""
+    if name.startswith("Grown"):
+        known = [Material]
+        for kind in known:
+            known += kind.__subclasses__()
+            if f"Grown{kind.__name__}" == name and kind.__module__.startswith("supple."):
+                return grown_kind(kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@generic
+def shrinking(material):
+    """F₀⁻¹, a 9-tuple."""
+
+
+@shrinking.of(Grown)
+def _shrinking(material):
+    return scaled(1.0 / (1.0 + material.swelling), material.shrunk)
+
+
+@psi.of(Resting)
+def _psi(material, F):
+    G = shrinking(material)
+    return psi(base_of(material), matmul(F, G)) / det(G)
+
+
+@stress.of(Resting)
+def _stress(material, F):
+    G = shrinking(material)
+    P = stress(base_of(material), matmul(F, G))
+    return scaled(1.0 / det(G), matmul(P, transpose(G)))
+
+
+@traction.of(Resting)
+def _traction(material, F, g):
+    G = shrinking(material)
+    return scale(1.0 / det(G), traction(base_of(material), matmul(F, G), matvec(transpose(G), g)))
+
+
+@stress_differential.of(Resting)
+def _stress_differential(material, F, dF):
+    G = shrinking(material)
+    dP = stress_differential(base_of(material), matmul(F, G), matmul(dF, G))
+    return scaled(1.0 / det(G), matmul(dP, transpose(G)))
+
+
+@hessian_bound.of(Resting)
+def _hessian_bound(material, F, g, h):
+    G = shrinking(material)
+    Gt = transpose(G)
+    A = hessian_bound(base_of(material), matmul(F, G), matvec(Gt, g), matvec(Gt, h))
+    return scaled(1.0 / det(G), A)
+
+
+def _vertex_response(material: Any, F: Any, g: Any) -> Any:
+    """Vertex response through the base; registered only for bases that implement it."""
+    G = shrinking(material)
+    volume = 1.0 / det(G)
+    f, A, q = vertex_response(base_of(material), matmul(F, G), matvec(transpose(G), g))
+    return scale(volume, f), scaled(volume, A), q
+
+
+@bound_coefficients.of(Resting)
+def _bound_coefficients(material, F):
+    """cof(F G) : δF G = det G cof F : δF, and |δF G|² ≤ (tr M⁴)^¼ |δF|² with M = G Gᵀ."""
+    G = shrinking(material)
+    J, M = det(G), matmul(G, transpose(G))
+    square = matmul(M, M)
+    a, b = bound_coefficients(base_of(material), matmul(F, G))
+    return a * math.sqrt(math.sqrt(contract(square, square))) / J, b * J
+
+
+@shear_modulus.of(Resting)
+def _shear_modulus(material):
+    return shear_modulus(base_of(material))
+
+
+@step_limit.of(Resting)
+def _step_limit(material, F, g, step):
+    G = shrinking(material)
+    return step_limit(base_of(material), matmul(F, G), matvec(transpose(G), g), step)
+
+
+@confinement.of(Resting)
+def _confinement(material, F, g):
+    G = shrinking(material)
+    return confinement(base_of(material), matmul(F, G), matvec(transpose(G), g))
+
+
+def _constraint_pair(material: Any, F: Any) -> Any:
+    """Constraint pair through the base; registered only for bases that implement it."""
+    G = shrinking(material)
+    volume, Gt = 1.0 / det(G), transpose(G)
+    C, D, k, C2, D2, k2 = constraint_pair(base_of(material), matmul(F, G))
+    return C, matmul(D, Gt), k * volume, C2, matmul(D2, Gt), k2 * volume

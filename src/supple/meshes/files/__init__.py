@@ -1,0 +1,1 @@
+"""Mesh files: Medit, VTU, legacy VTK, Gmsh, TetGen and surfaces."""

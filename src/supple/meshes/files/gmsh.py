@@ -1,0 +1,54 @@
+"""Gmsh files through meshio, which allocates as many nodes and elements as a file claims, and a table as long
+as the largest number of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import meshio
+import numpy as np
+from meshio.gmsh import common, main
+from meshio.gmsh.common import _fast_forward_to_end_block
+from meshio.gmsh.main import _read_header, _readers
+
+from supple.meshes.files.bounded_readers import bounded
+
+write = meshio.gmsh.write
+
+MOST_NUMBER, SPARSITY = 10**7, 100
+"""Nodes may have numbers up to this one, or up to so many times their count."""
+
+
+def read(name: str) -> meshio.Mesh:
+    """The mesh of a Gmsh file; a ValueError where it claims more than it can have, or numbers of nodes are
+    far beyond their count."""
+    size = Path(name).stat().st_size
+    readers = {version: bounded(module, size, common) for version, module in _readers.items()}
+    numbers = _node_numbers(name, readers)
+    most = max(MOST_NUMBER, SPARSITY * len(numbers))
+    if len(numbers) and (numbers.max() > most or numbers.min() < 0):
+        raise ValueError(
+            f"nodes have numbers from {int(numbers.min())} to {int(numbers.max())}, and there are "
+            f"{len(numbers):,}; number them again"
+        )
+    reader: Any = bounded(main, size, _readers=readers)
+    return reader.read(name)
+
+
+def _node_numbers(name: str, readers: Mapping[str, Any]) -> np.ndarray:
+    """The numbers of the nodes of a file, as meshio reads them; none where it finds no nodes."""
+    with open(name, "rb") as file:
+        while (line := file.readline()) and line.strip() != b"$MeshFormat":
+            pass
+        version, data_size, is_ascii = _read_header(file)
+        reader = readers.get(version) or readers.get(version.split(".")[0])
+        while reader is not None and (line := file.readline()):
+            section = line.decode(errors="replace").strip()
+            if section == "$Nodes":
+                sizes = (data_size,) if reader.__name__.endswith("41") else ()
+                return np.asarray(reader._read_nodes(file, is_ascii, *sizes)[1])
+            if section.startswith("$"):
+                _fast_forward_to_end_block(file, section[1:])
+    return np.zeros(0)

@@ -1,0 +1,25 @@
+"""Legacy VTK files through meshio, which allocates as many points and cells as a file claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import meshio
+from meshio import _vtk_common
+from meshio.vtk import _main, _vtk_42, _vtk_51
+
+from supple.meshes.files.bounded_readers import bounded
+
+write = meshio.vtk.write
+
+TYPES = ["UNSTRUCTURED_GRID"]
+"""Types of data sets with triangles or tetrahedra. A line of text makes a structured grid of any size."""
+
+
+def read(name: str) -> meshio.Mesh:
+    """The mesh of a legacy VTK file; a ValueError where it claims more than it can have."""
+    size = Path(name).stat().st_size
+    old, new = (bounded(module, size, _vtk_common, vtk_dataset_types=TYPES) for module in (_vtk_42, _vtk_51))
+    reader: Any = bounded(_main, size, _vtk_42=old, _vtk_51=new)
+    return reader.read(name)

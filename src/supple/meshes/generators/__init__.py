@@ -1,0 +1,1 @@
+"""Meshes of simple shapes, and tetrahedralization of closed surfaces."""

@@ -1,0 +1,128 @@
+"""Extraction and merging of tetrahedral meshes with their data.
+
+Welding of surface pieces: vertices close to each other are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from supple.meshes.checks import MeshError, say_first
+from supple.meshes.files.mesh_data import merged, refuse_mixed
+from supple.meshes.tetmesh import TetMesh
+from supple.meshes.trimesh import TriMesh
+from supple.support.arguments import each, one_number, shown
+
+
+def select_tets(mesh: TetMesh, tets: ArrayLike) -> TetMesh:
+    """Extract tets of a mesh together with their vertices and data.
+
+    Args:
+        mesh: Tetrahedral mesh.
+        tets: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
+    """
+    if not isinstance(mesh, TetMesh):
+        raise TypeError(f"select_tets needs a TetMesh, got {shown(mesh)}")
+    chosen = np.asarray(tets)
+    if chosen.dtype == bool and chosen.shape == (mesh.n_tets,):
+        chosen = np.flatnonzero(chosen)
+    whole = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.size > 0
+    if not whole or chosen.min() < 0 or chosen.max() >= mesh.n_tets:
+        raise MeshError(
+            f"tets must be True or False for each of the {mesh.n_tets} tets, or numbers from 0 to "
+            f"{mesh.n_tets - 1}, at least one; got {shown(tets)}."
+        )
+    return TetMesh(
+        mesh.points,
+        mesh.tets[chosen],
+        repair=True,
+        cell_data={name: values[chosen] for name, values in mesh.cell_data.items()},
+        point_data=mesh.point_data,
+    )
+
+
+def merge_meshes(meshes: Iterable[TetMesh]) -> TetMesh:
+    """Concatenate meshes without connecting them.
+
+    Data missing in some meshes are NaN there, or -1 for integers.
+
+    Args:
+        meshes: Meshes to merge.
+    """
+    parts = list(each(meshes, "meshes are a list of TetMesh"))
+    if not parts or not all(isinstance(part, TetMesh) for part in parts):
+        raise TypeError(f"merge_meshes needs a list of at least one TetMesh, got {shown(parts)}")
+    for data in ([p.cell_data for p in parts], [p.point_data for p in parts]):
+        refuse_mixed(data)
+    first = np.cumsum([0, *(part.n_vertices for part in parts)])
+    return TetMesh(
+        np.concatenate([part.points for part in parts]),
+        np.concatenate([part.tets + start for part, start in zip(parts, first[:-1], strict=True)]),
+        cell_data=merged([p.cell_data for p in parts], [p.n_tets for p in parts]),
+        point_data=merged([p.point_data for p in parts], [p.n_vertices for p in parts]),
+    )
+
+
+def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
+    """Merge vertices of cloth pieces into seams that neither open nor stretch.
+
+    Chains of vertices within the distance of each other become one vertex at their mean position. Corners
+    keep their texture coordinates, a possible rest shape, if all pieces have them; merged vertices keep the
+    point data of the first. For elastic seams, see `Scene.attach`.
+
+    Args:
+        surfaces: One surface or several pieces.
+        within: Largest distance of merged vertices [m].
+
+    Raises:
+        MeshError: The distance is larger than an edge, so that triangles would collapse.
+    """
+    pieces = [surfaces] if isinstance(surfaces, TriMesh) else list(each(surfaces, "pieces are TriMesh"))
+    if not pieces or not all(isinstance(piece, TriMesh) for piece in pieces):
+        raise TypeError(f"weld needs one TriMesh or a list of them, got {shown(surfaces)}")
+    distance = one_number("within", within, at_least=0)
+    whole = _together(pieces)
+    group = _groups(whole.points, distance)
+    triangles = group[whole.triangles]
+    a, b, c = triangles.T
+    lost = np.flatnonzero((a == b) | (b == c) | (c == a))
+    if len(lost):
+        shortest = np.linalg.norm(np.diff(whole.points[whole.triangles[:, [0, 1, 2, 0]]], axis=1), axis=2)
+        raise MeshError(
+            f"welding within {distance:g} m collapses edges of {len(lost)} of "
+            f"{len(triangles)} triangles: {say_first(lost)}. The shortest edge is {shortest.min():.3g} m "
+            "long; weld within less than that."
+        )
+    count = np.bincount(group)
+    points = np.stack([np.bincount(group, x) / count for x in whole.points.T], axis=1)
+    _, first = np.unique(group, return_index=True)
+    data = {name: values[first] for name, values in whole.point_data.items()}
+    return TriMesh(points, triangles, whole.uv, cell_data=whole.cell_data, point_data=data)
+
+
+def _together(pieces: list[TriMesh]) -> TriMesh:
+    """Concatenate all pieces into one surface."""
+    for data in ([p.cell_data for p in pieces], [p.point_data for p in pieces]):
+        refuse_mixed(data)
+    start = np.cumsum([0, *(piece.n_vertices for piece in pieces)])
+    uv = [piece.uv for piece in pieces if piece.uv is not None]
+    return TriMesh(
+        np.concatenate([piece.points for piece in pieces]),
+        np.concatenate([piece.triangles + at for piece, at in zip(pieces, start[:-1], strict=True)]),
+        np.concatenate(uv) if len(uv) == len(pieces) else None,
+        cell_data=merged([p.cell_data for p in pieces], [p.n_triangles for p in pieces]),
+        point_data=merged([p.point_data for p in pieces], [p.n_vertices for p in pieces]),
+    )
+
+
+def _groups(points: np.ndarray, distance: float) -> np.ndarray:
+    """(n,) merged vertex of each vertex, numbered by first appearance."""
+    pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
+    graph = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(len(points),) * 2)
+    return connected_components(graph, directed=False)[1]

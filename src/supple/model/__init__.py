@@ -1,0 +1,1 @@
+"""The discrete model: rest geometry, terms, Dirichlet conditions, and states."""

@@ -1,0 +1,191 @@
+"""Greedy graph coloring: vertices of one color share no stencil and can be updated in parallel.
+
+Loops over colors: the batches of a color are consecutive, or listed if vertices may change color.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from supple.kernels import chosen_by_type, do, kernel, leave, number, passage, renumbered, take_part
+
+
+def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Incidences of vertices and stencils in CSR format, (start, element, slot), ordered by element.
+
+    Entries start[v] to start[v + 1] - 1 are the stencils that contain vertex v and its corner in them.
+    Negative ids are skipped.
+
+    Args:
+        stencils: (m, k) vertex ids.
+        vertices: Number of vertices.
+    """
+    corner = stencils.astype(np.int32).ravel()
+    start, order = np.zeros(vertices + 1, np.int64), np.empty(int((corner >= 0).sum()), np.int64)
+    sort_corners(corner, start, order)
+    element, slot = np.divmod(order, stencils.shape[1])
+    return start, element, slot
+
+
+@kernel
+def sort_corners(corner, start, incident):
+    """Counting sort of corners: incident[start[i]:start[i + 1]] are the positions of row i in `corner`."""
+    for c in range(len(corner)):
+        if corner[c] >= 0:
+            start[corner[c] + 1] += 1
+    for i in range(1, len(start)):
+        start[i] += start[i - 1]
+    for c in range(len(corner)):
+        if corner[c] >= 0:
+            incident[start[corner[c]]] = c
+            start[corner[c]] += 1
+    for i in range(len(start) - 1, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0
+
+
+def merge_stencils(stencils: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate stencil arrays (m, k) of different widths, padded with -1."""
+    width = max((s.shape[1] for s in stencils), default=1)
+    filled = [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1) for s in stencils]
+    return np.concatenate([np.empty((0, width), np.int32), *filled]).astype(np.int32)
+
+
+@kernel
+def forbid(stencils, first, last, element, v, colour, forbidden):
+    """Mark with v the colors of all vertices in its stencils, entries first to last - 1 of `element`."""
+    for i in range(first, last):
+        for w in stencils[element[i]]:
+            if w >= 0 and colour[w] >= 0:
+                forbidden[colour[w]] = v
+
+
+@kernel
+def _greedy(stencils, start, element, active, colour, forbidden):
+    for v in active:
+        forbid(stencils, start[v], start[v + 1], element, v, colour, forbidden)
+        c = 0
+        while forbidden[c] == v:
+            c += 1
+        colour[v] = c
+
+
+def colour_vertices(stencils: Sequence[np.ndarray], active: np.ndarray, vertices: int) -> np.ndarray:
+    """Color vertices greedily in the order of `active` [PBNG section 10].
+
+    Args:
+        stencils: One array (m, k) of vertex ids per term.
+        active: Vertices to color.
+        vertices: Number of vertices n.
+
+    Returns:
+        (n,) smallest color not used by any vertex with a common stencil; -1 for inactive vertices.
+    """
+    merged = merge_stencils(stencils)
+    start, element, _ = incidence(merged, vertices)
+    colour = np.full(vertices, -1, np.int32)
+    most = int(np.diff(start).max(initial=0)) * merged.shape[1] + 1
+    _greedy(merged, start, element, np.asarray(active, np.int64), colour, np.full(most + 1, -1, np.int64))
+    return colour
+
+
+class ListedColours(NamedTuple):
+    """Listed batches of each color: order[start[c]:start[c + 1]].
+
+    Static orderings use a single array `start` (count + 1,) with the first batch of each color.
+
+    Attributes:
+        count: Number of colors.
+        start: First list entry of each color; may have unused entries at the end.
+        order: Batch ids sorted by color.
+    """
+
+    count: Any
+    start: Any
+    order: Any
+
+
+Colours = np.ndarray | ListedColours
+
+
+def colour_count(colours: Any) -> int:
+    """Number of colors."""
+    return colours.count if isinstance(colours, ListedColours) else len(colours) - 1
+
+
+@chosen_by_type(colour_count)
+def _colour_count(colours):
+    if isinstance(colours, types.BaseTuple):
+        return lambda colours: colours.count
+    return lambda colours: len(colours) - 1
+
+
+def colour_bounds(colours: Any, colour: int) -> tuple[int, int]:
+    """Item range (first, last) of a color, last excluded; empty for the color after the last one."""
+    start = colours.start if isinstance(colours, ListedColours) else colours
+    return start[colour], start[min(colour + 1, colour_count(colours))]
+
+
+@chosen_by_type(colour_bounds)
+def _colour_bounds(colours, colour):
+    if isinstance(colours, types.BaseTuple):
+        return lambda colours, colour: (
+            colours.start[colour],
+            colours.start[min(colour + 1, colour_count(colours))],
+        )
+    return lambda colours, colour: (colours[colour], colours[min(colour + 1, colour_count(colours))])
+
+
+class Listed(NamedTuple):
+    """Work on the batches of a list."""
+
+    order: Any
+    work: Any
+
+
+@do.of(Listed)
+def _do_listed(listed, place):
+    do(listed.work, renumbered(place, listed.order[number(place)]))
+
+
+def at_batches(colours: Any, work: Any) -> Any:
+    """Work on the batches to which the items of `colours` refer."""
+    return Listed(colours.order, work) if isinstance(colours, ListedColours) else work
+
+
+@chosen_by_type(at_batches)
+def _at_batches(colours, work):
+    if isinstance(colours, types.BaseTuple):
+        return lambda colours, work: Listed(colours.order, work)
+    return lambda colours, work: work
+
+
+@passage
+def each_colour(team, phase, colours, bounds, work):
+    """Run work on all batches, one phase per color; returns the next phase.
+
+    Args:
+        team: Thread team.
+        phase: First phase.
+        colours: Colors.
+        bounds: `colour_bounds` of the first color; a kernel of many sweeps reads it once.
+        work: Work for each batch.
+    """
+    first, last = bounds
+    count = colour_count(colours)
+    for colour in range(count):
+        take_part(team, phase + colour, first, last, at_batches(colours, work))
+        following = colour_bounds(colours, colour + 1)  # overlaps with the work of other threads
+        leave(team, phase + colour, first, last)
+        first, last = following
+    return phase + count
+
+
+def widest_colour(colours: Colours) -> int:
+    """Number of batches of the largest color."""
+    start = colours.start[: colours.count + 1] if isinstance(colours, ListedColours) else colours
+    return int(np.diff(start).max(initial=0))

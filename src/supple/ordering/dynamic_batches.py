@@ -1,0 +1,461 @@
+"""Dynamic vertex batches for terms with changing stencils.
+
+Vertices are batched by the static stencils. If a new stencil connects a vertex to another of the same color,
+the vertex takes a new color: it leaves its default slot, which becomes empty, and moves with all its
+incidences to an overflow batch at the end. On a GPU, a vertex with many incidences of dynamic stencils also
+moves there, because all other vertices of its batch would wait for it; several lanes share each vertex of an
+overflow batch. Rows for terms with a capacity are allocated in advance and rewritten when stencils change. If
+the new stencils do not fit, the caller must build the batches again with more room.
+
+Recoloring of vertices for dynamic stencils [PBNG section 10.1].
+
+A vertex keeps its color from the static stencils, unless a new stencil connects it to a vertex of the same
+color; then it takes the smallest available color. Colors therefore depend on the current stencils only, not
+on earlier ones. Vertices are processed in an order given by a hash of their numbers.
+
+Packed elements of a dynamic term, whose stencils change during a solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.kernels import HOST, Runner, kernel
+from supple.ordering.batch_moves import Fill, fill_rows, put_lanes, swap_visits, tables_of
+from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
+from supple.ordering.coloring import ListedColours, incidence, merge_stencils
+from supple.ordering.row_trees import empty_rows, map_rows, row_arrays
+from supple.ordering.slot_table import Whereabouts, as_ids, list_by_colour, visit_moves
+from supple.terms import Term
+
+MIXING = 2654435761
+"""Multiplier of the hash: 2³² times the golden section [Knuth's multiplicative hashing]."""
+
+
+@dataclass(frozen=True)
+class LastingColours:
+    """Colors by the static stencils, and work arrays of `recolour`.
+
+    Attributes:
+        colour: (n,) color of each vertex, -1 for pinned vertices.
+        start, near: Free neighbors of vertex v by static stencils: near[start[v]:start[v + 1]].
+        now: (n,) work array, equal to `colour` between calls.
+        number: (n,) work array, -1 between calls.
+    """
+
+    colour: np.ndarray
+    start: np.ndarray
+    near: np.ndarray
+    now: np.ndarray
+    number: np.ndarray
+
+
+def lasting_colours(colour: np.ndarray, stencils: Sequence[np.ndarray]) -> LastingColours:
+    """Prepare recoloring from the static colors (n,) and the static stencils (m, k) of each term."""
+    merged, n = merge_stencils(stencils), len(colour)
+    first, element, _ = incidence(merged, n)
+    start, near = np.zeros(n + 1, np.int64), np.empty(len(element) * (merged.shape[1] - 1), np.int32)
+    count = _find_near(merged, first, element, colour, np.full(n, -1, np.int32), start, near)
+    return LastingColours(colour, start, near[:count].copy(), colour.copy(), np.full(n, -1, np.int32))
+
+
+def recolour(lasting: LastingColours, stencils: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Recolor vertices so that no two vertices of a new stencil have the same color.
+
+    Args:
+        lasting: Static colors.
+        stencils: New stencils, one array (m, k) per term.
+
+    Returns:
+        Vertices that change color, and their new colors.
+    """
+    new, colour, now = merge_stencils(stencils), lasting.colour, lasting.now
+    touched, numbered = np.empty(new.size, np.int32), np.empty(new.shape, np.int32)
+    count = _number_touched(new, colour, lasting.number, touched, numbered)
+    touched, first, element = touched[:count], np.zeros(count + 2, np.int32), np.empty(new.size, np.int32)
+    _list_stencils(numbered, first, element)
+    forbidden = np.full(int(colour.max(initial=-1)) + count + 2, -1, np.int32)
+    work = numbered, first, element, lasting.start, lasting.near, now, forbidden
+    found = colour[touched]
+    _take_colours(_mixed_up(touched), touched, found, *work)
+    moved = np.flatnonzero(found != colour[touched])
+    now[touched], lasting.number[touched] = colour[touched], -1
+    return touched[moved], found[moved]
+
+
+def _mixed_up(vertices: np.ndarray) -> np.ndarray:
+    """Order in which vertices are recolored: sorted by hash."""
+    low = np.uint64(0xFFFFFFFF)
+    hashed = (vertices.astype(np.uint64) * np.uint64(MIXING)) & low
+    both = np.sort((hashed << np.uint64(32)) | np.arange(len(vertices), dtype=np.uint64))
+    return (both & low).astype(np.int64)
+
+
+@kernel
+def _find_near(stencils, first, element, colour, seen, start, near):
+    """List the free neighbors of each free vertex v through stencils element[first[v]:first[v + 1]].
+
+    `seen` (n,) is work memory. Returns the number of entries.
+    """
+    count = 0
+    for v in range(len(colour)):
+        start[v] = count
+        if colour[v] >= 0:
+            for i in range(first[v], first[v + 1]):
+                for slot in range(stencils.shape[1]):
+                    w = stencils[element[i], slot]
+                    if w >= 0 and w != v and colour[w] >= 0 and seen[w] != v:
+                        seen[w] = v
+                        near[count] = w
+                        count += 1
+    start[len(colour)] = count
+    return count
+
+
+@kernel
+def _number_touched(stencils, colour, number, touched, numbered):
+    """Number the free vertices in order of first appearance and write the number of each corner, or -1."""
+    count = 0
+    for e in range(len(stencils)):
+        for slot in range(stencils.shape[1]):
+            v, numbered[e, slot] = stencils[e, slot], -1
+            if v >= 0 and colour[v] >= 0:  # pinned vertices cause no conflict
+                if number[v] < 0:
+                    number[v] = count
+                    touched[count] = v
+                    count += 1
+                numbered[e, slot] = number[v]
+    return count
+
+
+@kernel
+def _list_stencils(numbered, first, element):
+    """List the stencils of vertex i as element[first[i]:first[i + 1]], once per corner; `first` has one spare
+    entry."""
+    for e in range(len(numbered)):
+        for slot in range(numbered.shape[1]):
+            if numbered[e, slot] >= 0:
+                first[numbered[e, slot] + 2] += 1
+    for i in range(2, len(first)):
+        first[i] += first[i - 1]
+    for e in range(len(numbered)):
+        for slot in range(numbered.shape[1]):
+            i = numbered[e, slot]
+            if i >= 0:
+                element[first[i + 1]] = e
+                first[i + 1] += 1
+
+
+@kernel
+def _take_colours(order, touched, found, numbered, first, element, start, near, now, forbidden):
+    """Assign each vertex its previous color or the smallest available one, stored in `found` (k,) and `now`
+    (n,)."""
+    for i in order:
+        v = touched[i]
+        for k in range(first[i], first[i + 1]):
+            for slot in range(numbered.shape[1]):
+                j = numbered[element[k], slot]
+                if j >= 0 and j != i:
+                    forbidden[found[j]] = i
+        for k in range(start[v], start[v + 1]):
+            forbidden[now[near[k]]] = i
+        if forbidden[found[i]] == i:
+            least = 0
+            while forbidden[least] == i:
+                least += 1
+            found[i] = now[v] = least
+
+
+MORE_COLOURS = 16
+"""Number of additional colors beyond those of the static stencils."""
+
+BUSY = 6
+"""Number of incidences with dynamic stencils above which GPU lanes share a vertex. One contact incidence
+takes about 1 μs on an H200, and every color of a sweep takes as long as its slowest vertex."""
+
+SHARERS = 8
+"""Minimum number of GPU lanes per vertex of an overflow batch."""
+
+ROWS_AT_LEAST = 4096
+"""Minimum number of incidence rows, if the capacity is large enough to fill them."""
+
+
+_NOWHERE = np.empty((0, 7), np.int32)
+"""Empty list of moves."""
+
+
+def changes(term: Term) -> bool:
+    """True if the stencils of a term may change during a solve."""
+    return term.capacity is not None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """New colors and incidence rows for changed stencils.
+
+    Attributes:
+        colours: Color of each overflow batch.
+        count: Number of colors.
+        starts: First rows of the batches for each term; overflow batches only for static terms.
+        visits: Location of each incidence of the dynamic terms, by term index.
+    """
+
+    colours: np.ndarray
+    count: int
+    starts: list[np.ndarray]
+    visits: dict[int, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Updates of the batches in device memory.
+
+    Attributes:
+        moves: Moves of incidences, (arrays, moves, back) as in `swap_visits`.
+        written: Arrays written by the host, with the number of rows to upload.
+        own: (batches, 1, lanes) vertex ids.
+        places: (k, 3) batch, lane and vertex of each changed entry of `own`.
+        fills: Rows to write.
+    """
+
+    moves: list[tuple[tuple, np.ndarray, int]]
+    written: list[tuple[np.ndarray, int]]
+    own: np.ndarray
+    places: np.ndarray
+    fills: list[Fill]
+
+    def carry_out(self, device: Runner) -> None:
+        """Apply the updates to the arrays in device memory."""
+        for arrays, moves, back in self.moves:
+            device.run(swap_visits, 2, arrays, moves, back)
+        for array, rows in self.written:
+            device.push(array, rows)
+        if len(self.places):
+            vertex = np.ascontiguousarray(self.places[:, 2:])
+            device.run(put_lanes, 1, (self.own,), (vertex,), self.places)
+        for fill in self.fills:
+            if len(fill.batches):
+                device.run(fill_rows, 1, fill)
+
+
+class ChangingBatches:
+    """Vertex batches that adapt to changing stencils.
+
+    Attributes:
+        batches: Batches with overflow slots and spare rows.
+        colours: Current colors.
+        moved: Vertices outside their default slots.
+        growth: Factor on the estimated room.
+    """
+
+    def __init__(
+        self,
+        terms: Sequence[Term],
+        free: np.ndarray,
+        dtype: np.dtype,
+        lanes: int,
+        at_once: float | None = None,
+        growth: int = 1,
+    ) -> None:
+        self.growth = growth
+        self._dtype, self._lanes, self._n = np.dtype(dtype), lanes, len(free)
+        lasting = tuple(term for term in terms if not changes(term))
+        changing = [term for term in terms if changes(term)]
+        home = batch_vertices(lasting, free, dtype, lanes, at_once)
+        self._first, self._first_colours = len(home.own), home.colours
+        narrow = lanes if at_once is None else int(home.width.min(initial=max(1, lanes // SHARERS)))
+        self._busy = None if at_once is None else BUSY
+        expected = min(int(free.sum()), sum(_visits(term) for term in changing) // 4)
+        spare = growth * (1 + home.colours + -(-expected // narrow))
+        self.own = np.concatenate([home.own, np.full((spare, 1, lanes), self._n, np.int32)])
+        width = np.concatenate([home.width, np.full(spare, narrow, np.int64)])
+        self._where = Whereabouts(home, width, self._n)
+        self._batch_colour = np.repeat(np.arange(home.colours), np.diff(home.colour_start))
+        colour = np.append(self._batch_colour, -1)[self._where.home[:, 0]].astype(np.int32)
+        self.lasting = lasting_colours(colour, [term.vertices for term in lasting])
+        self._valences = {
+            k: np.bincount(term.vertices.ravel(), minlength=self._n)[: self._n]
+            for k, term in enumerate(terms)
+            if not changes(term)
+        }
+        self._ranked = np.lexsort([-valence for valence in self._valences.values()] or [np.zeros(self._n)])
+        self._rank = np.empty(self._n, np.int64)
+        self._rank[self._ranked] = np.arange(self._n)
+        room = home.colours + growth * MORE_COLOURS + 1
+        self.colours = ListedColours(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
+        known = zip(home.terms, home.element, strict=True)
+        pairs = [self._empty(t, spare) if changes(t) else self._roomy(t, *next(known), spare) for t in terms]
+        self.batches = VertexBatches(self.own, width, home.colour_start, *zip(*pairs, strict=True))
+        numbered = zip(terms, self.batches.element, strict=True)
+        self._slots = {k: np.zeros(e.shape, np.int8) for k, (t, e) in enumerate(numbered) if changes(t)}
+        self._moves = {k: _NOWHERE for k in range(len(terms)) if k not in self._slots}
+        self._arranged = dict(self._moves)
+        self._taken: Sequence[Term] = ()
+
+    @property
+    def moved(self) -> np.ndarray:
+        """Vertices outside their default slots."""
+        return self._where.away[:, 6]
+
+    def _roomy(self, term: Term, rows: Any, element: np.ndarray, spare: int) -> tuple[Any, np.ndarray]:
+        """Rows and element ids of a static term, extended by rows for moved vertices."""
+        parts = self._lanes // int(self._where.width[-1])
+        most = int(np.bincount(term.vertices.ravel()).max(initial=0))
+        more = empty_rows(term, spare * -(-most // parts), self._lanes, self._n, self._dtype)
+        start = np.concatenate([rows.start, np.full(spare, rows.start[-1])])
+        roomy = map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
+        nothing = np.full((len(row_arrays(more)[0]), self._lanes), -1, np.int32)
+        return roomy, np.concatenate([element, nothing])
+
+    def _empty(self, term: Term, spare: int) -> tuple[Any, np.ndarray]:
+        """Empty rows and element ids of a dynamic term."""
+        visits = _visits(term)
+        count = min(visits, self.growth * max(ROWS_AT_LEAST, visits // 4))
+        rows = empty_rows(term, count, self._lanes, self._n, self._dtype)
+        rows = rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
+        return rows, np.full((count, self._lanes), -1, np.int32)
+
+    def take(self, terms: Sequence[Term]) -> Changes | None:
+        """Adopt terms with new stencils.
+
+        Returns:
+            Updates to apply in device memory, or None if the room is insufficient; then nothing has changed.
+        """
+        stencils = {k: as_ids(terms[k].vertices) for k in self._slots}
+        before, known = self._where.away, self._taken
+        if known and all(np.array_equal(known[k].vertices, ids) for k, ids in stencils.items()):
+            self._taken = terms
+            fills = [self._fill(terms, k) for k in self._slots if terms[k] is not known[k]]
+            return Changes([], [], self.own, np.empty((0, 3), np.int32), fills)
+        plan = self._plan(stencils)
+        if plan is None:
+            self._where.go(before)
+            return None
+        self._taken = terms
+        places = self._where.exchange_own(self.own, before, self._n)
+        moves, written = [], self._put_colours(plan)
+        for k, rows in enumerate(self.batches.terms):
+            start, element, slot = plan.starts[k], self.batches.element[k], self._slots.get(k)
+            rows.start[len(rows.start) - len(start) :] = start
+            written.append((rows.start, len(rows.start)))
+            if slot is None:
+                moves += self._moves_of(k, rows)
+            else:
+                self._where.list_visits(stencils[k], start, plan.visits[k], element, slot)
+                written += [(element, int(start[-1])), (slot, int(start[-1]))]
+        return Changes(moves, written, self.own, places, [self._fill(terms, k) for k in stencils])
+
+    def _plan(self, stencils: dict[int, np.ndarray]) -> Plan | None:
+        """Plan new colors and slots for the stencils of the dynamic terms and update the slot table.
+
+        Returns None if the room is insufficient.
+        """
+        moved, colour = recolour(self.lasting, list(stencils.values()))
+        if self._busy is not None:
+            others = self._where.with_visits(list(stencils.values()), self._busy, moved)
+            moved = np.concatenate([moved, others])
+            colour = np.concatenate([colour, self.lasting.colour[others]])
+        both = np.sort((colour.astype(np.int64) << 32) | self._rank[moved])
+        moved, colour = self._ranked[both & 0xFFFFFFFF], both >> 32
+        batch, lane, colours = self._spread(colour)
+        count = max(int(colour.max(initial=-1)) + 1, self._first_colours)
+        if len(colours) > len(self.own) - self._first or count >= len(self.colours.start):
+            return None
+        self._where.go(self._where.moves(moved, batch, lane))
+        visits = {k: self._where.visits(ids) for k, ids in stencils.items()}
+        starts = [
+            visits[k][0] if k in visits else self._starts(k, rows.start)
+            for k, rows in enumerate(self.batches.terms)
+        ]
+        room = [len(row_arrays(rows)[0]) for rows in self.batches.terms]
+        if any(start[-1] > rows for start, rows in zip(starts, room, strict=True)):
+            return None
+        return Plan(colours, count, starts, {k: places for k, (_, places) in visits.items()})
+
+    def _spread(self, colour: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Assign overflow batches and lanes to vertices sorted by color; also returns the color of each
+        batch."""
+        narrow = int(self._where.width[-1])
+        used, begin, size = np.unique(colour, return_index=True, return_counts=True)
+        batches = -(-size // narrow)
+        rank = np.arange(len(colour)) - np.repeat(begin, size)
+        at = np.repeat(self._first + np.cumsum(batches) - batches, size)
+        return at + rank // narrow, rank % narrow, np.repeat(used, batches)
+
+    def _starts(self, k: int, start: np.ndarray) -> np.ndarray:
+        """First rows of the overflow batches of a static term."""
+        away, rows = self._where.away, np.zeros(len(start) - self._first, np.int64)
+        rows[0] = start[self._first]
+        parts = self._lanes // away[:, 5]
+        np.maximum.at(rows, 1 + away[:, 3] - self._first, -(-self._valences[k][away[:, 6]] // parts))
+        return np.cumsum(rows)
+
+    def _put_colours(self, plan: Plan) -> list[tuple[np.ndarray, int]]:
+        _, start, listed = self.colours
+        list_by_colour(np.concatenate([self._batch_colour, plan.colours]), start, listed)
+        self.colours = ListedColours(plan.count, start, listed)
+        return [(start, len(start)), (listed, len(listed))]
+
+    def _moves_of(self, k: int, rows: Any) -> list[tuple[tuple, np.ndarray, int]]:
+        """Moves of a static term's incidences: first back to default slots, then to new overflow slots."""
+        back, away = self._moves[k], visit_moves(self._where.away, rows.start, self._valences[k])
+        if np.array_equal(back, away):
+            return []
+        self._moves[k] = away
+        return [(row_arrays(rows), np.concatenate([back, away]), len(back))]
+
+    def _fill(self, terms: Sequence[Term], k: int) -> Fill:
+        """Rows to write for a dynamic term."""
+        rows, element = self.batches.terms[k], self.batches.element[k]
+        batches = np.flatnonzero(np.diff(rows.start)).astype(np.int32)
+        tables = tables_of(terms[k], self._dtype)
+        return Fill(row_arrays(rows), tables, rows.start, self.own, element, self._slots[k], batches)
+
+    def arrange_elements(self) -> None:
+        """Update the element ids of `batches` to the current incidences of static terms."""
+        for k, away in self._moves.items():
+            back = self._arranged[k]
+            if back is not away:
+                element = self.batches.element[k][:, None]
+                HOST.run(swap_visits, 2, (element,), np.concatenate([back, away]), len(back))
+                self._arranged[k] = away
+
+
+def _visits(term: Any) -> int:
+    """Largest number of incidences of a dynamic term."""
+    return int(term.capacity * term.vertices.shape[1])
+
+
+class ChangingElements:
+    """Packed elements of a dynamic term, as in `batch_elements`, with room for its capacity.
+
+    Attributes:
+        elements: Packed elements; empty lanes refer to the vertex `padding`.
+    """
+
+    def __init__(self, term: Term, dtype: np.dtype, padding: int, lanes: int) -> None:
+        self.elements = batch_elements(term, dtype, padding, lanes)
+        self._taken, self._dtype, self._padding = term, dtype, padding
+        element = self.elements.element
+        self._start, self._slot = np.arange(len(element) + 1), np.zeros(element.shape, np.int8)
+
+    def take(self, term: Term, device: Runner) -> None:
+        """Adopt the stencils of a new term; no effect for the current term."""
+        if term is self._taken:
+            return
+        own, element, rows = self.elements.own, self.elements.element, self.elements.rows
+        now, before = len(term.vertices), len(self._taken.vertices)
+        self._taken = term
+        own.ravel()[:now], own.ravel()[now:before] = term.vertices[:, 0], self._padding
+        element.ravel()[:now], element.ravel()[now:before] = np.arange(now), -1
+        batches = np.arange(-(-max(now, before) // element.shape[1]), dtype=np.int32)
+        if len(batches):
+            device.push(own, len(batches))
+            device.push(element, len(batches))
+            tables = tables_of(term, self._dtype)
+            work = Fill(row_arrays(rows), tables, self._start, own, element, self._slot, batches)
+            device.run(fill_rows, 1, work)

@@ -1,9 +1,0 @@
-"""Reproduction of the five papers, figure by figure: claim, measurement and verdict.
-
-papers.toml lists all figures and tables. Each module named after a paper contains its experiments; `account`
-stores their measurements, `page` writes the results page.
-"""
-
-from supple.papers.registry import Row, experiment, find_rows, rows
-
-__all__ = ["Row", "experiment", "find_rows", "rows"]

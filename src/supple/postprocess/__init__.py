@@ -1,0 +1,1 @@
+"""Quantities computed from solutions: stresses, energies, forces and lowest modes."""

@@ -1,0 +1,137 @@
+"""Directional Dirichlet conditions: rollers, symmetry planes, rails.
+
+A vertex constrained along some directions remains a free vertex. Its net force, Hessian bound and steps are
+projected orthogonally to the constrained directions n, with N = Σ n nᵀ. At the beginning of a time step and
+after every vertex update, x ← x - N x + N target restores the prescribed coordinates to rounding. Models
+without such conditions pass () to the kernels, which removes the code at compile time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from supple.algebra.matrix3 import add
+from supple.algebra.projector import free_part
+from supple.kernels import RECORD, chosen_by_type, gather, load, physics
+from supple.model.model import Model
+
+SYMMETRIC = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
+"""Row and column indices of the numbers xx yy zz xy xz yz of a symmetric matrix."""
+
+
+class HeldRows(NamedTuple):
+    """Constraint data of the free vertices.
+
+    Attributes:
+        normal: (batches, 6, lanes) N of the vertices of each batch.
+        at: (batch size (n + 1), 4) padded vectors of N times the prescribed displacements [m].
+    """
+
+    normal: Any
+    at: Any
+
+
+class Normals(NamedTuple):
+    """N of every vertex as padded vectors (n + 1, 4).
+
+    Attributes:
+        diagonal: xx yy zz.
+        across: xy xz yz.
+    """
+
+    diagonal: Any
+    across: Any
+
+
+def normals_of(model: Model) -> np.ndarray:
+    """(n + 1, 6) float64 N of all vertices: 0 for unconstrained ones and padding, I for pinned ones."""
+    table = np.zeros((model.vertices + 1, 6))
+    table[model.pinned] = np.eye(3)[SYMMETRIC] if model.held is None else model.held[:, *SYMMETRIC]
+    return table
+
+
+def normal_records(model: Model, dtype: np.dtype) -> Normals | tuple[()]:
+    if model.held is None:
+        return ()
+    table = normals_of(model)
+    records = np.zeros((2, len(table), RECORD), dtype)
+    records[0, :, :3], records[1, :, :3] = table[:, :3], table[:, 3:]
+    return Normals(records[0].copy(), records[1].copy())
+
+
+def batch_normals(model: Model, own: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """(batches, 6, lanes) N of vertices own (batches, 1, lanes)."""
+    return np.ascontiguousarray(np.swapaxes(normals_of(model)[own[:, 0]], 1, 2), dtype)
+
+
+def corner_normals(model: Model, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
+    """(rows, 6 k, lanes) N of vertices ids (rows, k, lanes), corner after corner."""
+    if model.held is None:
+        return ()
+    rows, corners, lanes = ids.shape
+    normals = np.moveaxis(normals_of(model)[ids], 3, 2)
+    return np.ascontiguousarray(normals.reshape(rows, 6 * corners, lanes), dtype)
+
+
+def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
+    """Projections of groups of tied vertices, which move as one.
+
+    Args:
+        model: Model with the conditions.
+        members: (batches, k, lanes) vertices of each group.
+        dtype: Working precision.
+
+    Returns:
+        (batches, 6, lanes) projection onto all directions along which any member is constrained; () without
+        directional conditions.
+    """
+    if model.held is None:
+        return ()
+    full = np.zeros((members.shape[0], members.shape[2], 3, 3))
+    full[..., *SYMMETRIC] = normals_of(model)[members].sum(axis=1)
+    full[..., *SYMMETRIC[::-1]] = full[..., *SYMMETRIC]
+    values, vectors = np.linalg.eigh(full)
+    held = np.einsum("blik,blk,bljk->blij", vectors, values > 1e-9, vectors)
+    return np.ascontiguousarray(np.swapaxes(held[..., *SYMMETRIC], 1, 2), dtype)
+
+
+def held_at(held: Any, row: Any) -> Any:
+    """N in a packed row; `held` is `HeldRows`, an array (rows, 6, lanes), or () for ()."""
+
+
+@chosen_by_type(held_at)
+def _held_at(held, row):
+    if isinstance(held, types.Array):
+        return lambda held, row: six(held, row, 0)
+    if len(held) == 0:
+        return lambda held, row: ()
+    return lambda held, row: six(held.normal, row, 0)
+
+
+@physics
+def six(data, row, first):
+    """Load six numbers of a row, starting at field `first`."""
+    return (
+        load(data, row, first),
+        load(data, row, first + 1),
+        load(data, row, first + 2),
+        load(data, row, first + 3),
+        load(data, row, first + 4),
+        load(data, row, first + 5),
+    )
+
+
+def put_back(held: Any, own: Any, batch: Any, x: Any) -> Any:
+    """x - N x + N target: displacements of a vertex batch with the prescribed coordinates restored."""
+
+
+@chosen_by_type(put_back)
+def _put_back(held, own, batch, x):
+    if len(held) == 0:
+        return lambda held, own, batch, x: x
+    return lambda held, own, batch, x: add(
+        free_part(six(held.normal, batch, 0), x), gather(held.at, own, batch, 0)
+    )

@@ -1,0 +1,245 @@
+"""Diagnostics of the states of a problem: residuals, energies, inversions.
+
+Cache of residuals and energies of an unchanged state, which solvers and monitors request repeatedly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.kernels import RECORD
+from supple.problem.force_kernels import (
+    Energy,
+    Inversion,
+    deform_elements,
+    evaluate_balance,
+    evaluate_elements,
+    evaluate_potential,
+)
+from supple.problem.reductions import cut
+from supple.problem.residual import Balances
+from supple.problem.rest_compliance import AtRest, figure_memory
+from supple.problem.state_totals import Totals
+from supple.terms import inversion
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+
+@dataclass
+class Memo:
+    """Results at one state.
+
+    Attributes:
+        u: Displacements of the state.
+        terms: Packed terms at the evaluation.
+        changes: `Loads.changes` at the evaluation.
+        balances: Residuals of the batch.
+        energies: Energies, and the sums of the magnitudes of their summands.
+    """
+
+    u: np.ndarray
+    terms: tuple[Any, ...]
+    changes: int
+    balances: Balances | None = None
+    energies: tuple[np.ndarray, np.ndarray] | None = None
+
+
+def memo_here(problem: Problem, known: Memo | None) -> tuple[Memo, bool]:
+    """Return the cached results of the present state, or an empty entry.
+
+    Returns:
+        The entry, and True if it may be kept. Entries are kept only on the CPU, for states without contact,
+        directional Dirichlet conditions and inertia, which are easy to compare.
+    """
+    p, u, loads = problem, problem.u, problem.loads
+    plain = p.device.name == "cpu" and not (p.contacts or p.room or p.model.followers)
+    if not plain or p.model.held is not None or loads.inertia.any():
+        return Memo(u, (), 0), False
+    same = known is not None and known.terms is p.layout.terms and known.changes == loads.changes
+    if known is None or not same or not np.array_equal(known.u, u):
+        known = Memo(u.copy(), p.layout.terms, loads.changes)
+    return known, True
+
+
+def norm(values: np.ndarray) -> float:
+    """|values|, summed in a fixed order.
+
+    BLAS would use its own threads, which stall on a busy machine.
+    """
+    return math.sqrt(float(np.square(values).sum()))
+
+
+ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
+"""Bounds on the rounding error of energies, measured on all materials.
+
+They are relative to the magnitudes of the summands, and to the energy that elements store when stretched by
+one rounding of their edges.
+"""
+
+
+class Measures:
+    """Diagnostics of the active batch members, summed in float64."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
+        self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
+        self.forget()
+
+    def forget(self) -> None:
+        """Discard results after changes of batch size or materials."""
+        for name in ("_sizes", "_figures"):
+            self.__dict__.pop(name, None)
+        self.at_rest = AtRest(self.problem, self._cuts, self._measure)
+        self._totals = Totals(self.problem)
+        self._energy_scale = np.zeros(self.problem.copies)
+        self._energies: np.ndarray | None = None
+        self._memo: Memo | None = None
+
+    def forget_stiffness(self) -> None:
+        """Discard results after a change of stencils or of vertex batches."""
+        self.at_rest.forget()
+        self._energies = self._memo = None
+
+    def balances(self) -> Balances:
+        """Evaluate the residuals of the active batch members.
+
+        Net forces are written to the vectors `States.net`, unless those of the present state are known.
+        """
+        memo, kept = memo_here(self.problem, self._memo)
+        self._memo = memo if kept else None
+        if memo.balances is not None:
+            return memo.balances
+        self._energies = None
+        self.problem.gases.sync()
+        acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
+        softness = self.at_rest.softness(not acts.all())  # loaded bodies are never at rest
+        self._measure(self.problem.u, self._sizes, softness, *self._figures)
+        self.problem.device.pull(figures)
+        memo.balances = Balances(figures, acts, self.edge, self._eps, active)
+        return memo.balances
+
+    @property
+    def figures(self) -> np.ndarray:
+        """(batch, bodies, 5) statistics of the last evaluated forces, see `measure`."""
+        return self._figures[1]
+
+    def _measure(
+        self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
+    ) -> None:
+        """Evaluate forces at displacements u, and their statistics (batch, bodies, 5), see `measure`."""
+        p = self.problem
+        memory = p.states.net, sizes, softness, self._cuts, parts, figures
+        if works := p.layout.deforms(u):
+            p.device.run(deform_elements, len(works), works)
+        p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """Padded vectors of s and tr A."""
+        p = self.problem
+        return p.zeros((p.copies * (p.model.vertices + 1), RECORD))
+
+    @cached_property
+    def _figures(self) -> tuple[np.ndarray, np.ndarray]:
+        return figure_memory(self.problem, self._cuts, self.problem.copies)
+
+    def energies_seen(self) -> np.ndarray:
+        """(batch,) E(u) at the last evaluated residual [J]."""
+        if self._energies is None:
+            self._energies = self.energies()
+        return self._energies
+
+    def energy_of(self, copy: int) -> float:
+        """E(u) of one batch member at the last evaluated residual [J]."""
+        return float(self.energies_seen()[copy])
+
+    def energies(self) -> np.ndarray:
+        """(batch,) E(u) [J]."""
+        p = self.problem
+        memo, kept = memo_here(p, self._memo)
+        self._memo = memo if kept else None
+        if memo.energies is not None:
+            energies, self._energy_scale = memo.energies
+            return energies.copy()
+        stored, outer = self.stored_energies(), np.zeros((p.copies, 2))
+        if p.loads.any:
+            outer = self._totals.total(
+                evaluate_potential, 2, p.loads.rows.own, p.loads.rows, p.u, p.states.anchor
+            )
+        self._energy_scale = np.abs(stored).sum(axis=1) + np.abs(outer).sum(axis=1)
+        energies = stored.sum(axis=1) + outer[:, 0]
+        memo.energies = energies.copy(), self._energy_scale
+        return energies
+
+    def stored_energies(self) -> np.ndarray:
+        """(batch, terms) energy of every term [J]."""
+        stored = [self._totals.of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
+        for k, energy in self.problem.gases.energies().items():
+            stored[k][:] = energy
+        return np.concatenate(stored, axis=1) if stored else np.zeros((self.problem.copies, 0))
+
+    def element_energies(self, term: int) -> np.ndarray:
+        """(m,) energy of every element of a term [J]."""
+        p = self.problem
+        elements, count = p.layout.elements[term], len(p.model.terms[term].vertices)
+        values = self._totals.evaluate(
+            evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u
+        )
+        p.device.pull(values[0])
+        found = values[0][0].ravel()[:count].astype(float)
+        if term not in p.gases.indices:
+            return found
+        return np.full(count, p.gases.energies()[term] / count)
+
+    def energy_rounding(self, copy: int = 0) -> float:
+        """Estimated rounding error of the last E(u) [J].
+
+        It is relative to the magnitudes of the summands of E, and to the stiffness of the elements, since
+        large parts of ψ cancel near the rest state.
+        """
+        return float(self.energy_roundings()[copy])
+
+    def energy_roundings(self) -> np.ndarray:
+        """(batch,) estimated rounding errors of the last E(u) [J]."""
+        return rounding_of(self, self._energy_scale)
+
+    def inversions(self) -> np.ndarray:
+        """(batch,) number of elements with negative volume."""
+        solid = [
+            elements for elements in self.problem.layout.elements if inversion.known(type(elements.rows))
+        ]
+        found = [self._totals.of(Inversion(e.rows), e.own) for e in solid]
+        return (
+            np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
+        )
+
+
+def rounding_of(measures: Measures, scale: np.ndarray, part: float = 1.0) -> np.ndarray:
+    """Estimated rounding error of energies.
+
+    Args:
+        measures: Diagnostics of the problem.
+        scale: Sums of the magnitudes of the summands [J].
+        part: Fraction of the stiffness of all elements that contributes.
+    """
+    stiffness = part * STIFFNESS_ROUNDING * measures.edge**2 * measures.at_rest.norms
+    return np.asarray(measures._eps * (ENERGY_ROUNDING * scale + stiffness))
+
+
+def stiffness_of(measures: Measures) -> np.ndarray:
+    """⅓ tr A (n,) [N/m] of the first batch member at the last evaluated forces."""
+    problem, sizes = measures.problem, measures._sizes
+    problem.device.pull(sizes)
+    return sizes[: problem.model.vertices, 1].astype(float) / 3
+
+
+def rest_stiffness_of(measures: Measures) -> np.ndarray:
+    """tr A (n,) [N/m] of the first batch member at rest without inertia; 0 for pinned vertices."""
+    return measures.at_rest.stiffness[0]

@@ -1,0 +1,237 @@
+"""History variables: evolving material parameters, such as plastic strain, and friction states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.contact.friction_state import (
+    CONTACTS,
+    check_contacts,
+    contacts_from_state,
+    contacts_to_state,
+    rows_from,
+    rubbing_terms,
+)
+from supple.materials import evolving
+from supple.model.model import Model
+from supple.support.arguments import floats, shown
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+
+RIGID = "rigid"
+"""Name of the history of rigid bodies: (k, 18) center, axes, velocity and spin of each."""
+
+ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
+"""Names of the history of integrators and of grids.
+
+ACCELERATION (n, 3) [m/s²] for second-order rules; EARLIER (n, 7) displacements [m] and velocities [m/s] of
+the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
+"""
+
+PINS = "pins"
+"""Name of the motion time [s] at which late pinned vertices are under intersection-free contact, (1, 1)."""
+
+UNSOLVED = "unsolved"
+"""Name of the time [s] of the first unconverged frame of a second-order rule, (1, 1).
+
+Later frames continue from accelerations that do not balance the forces.
+"""
+
+MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
+"""Number of values per vertex of each."""
+
+
+def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
+    """Enumerate the evolving material parameters of a model.
+
+    Yields:
+        Name in a `State`, with the term index appended if several terms have the same parameter; index of the
+        term; index of the material among those of all terms; and name of the parameter.
+    """
+    made_of = [(k, term) for k, term in enumerate(model.terms) if term.material is not None]
+    found = [
+        (p.name, k, number) for number, (k, term) in enumerate(made_of) for p in evolving(type(term.material))
+    ]
+    names = [name for name, _, _ in found]
+    for name, k, number in found:
+        yield (name if names.count(name) == 1 else f"{name} {k}"), k, number, name
+
+
+def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Validate history variables for a model; missing ones keep their values of the scene.
+
+    Returns:
+        Float64 arrays by name.
+
+    Raises:
+        ValueError: A name or a shape does not fit the model, or values are not finite.
+    """
+    known = {name: (k, parameter) for name, k, _, parameter in evolving_parameters(model)}
+    rubs = bool(rubbing_terms(model))
+    for name, values in remembered.items():
+        if name in MOTION:
+            _check_rows(name, (model.vertices, MOTION[name]), values)
+            continue
+        if name == UNSOLVED:
+            _check_rows(UNSOLVED, (1, 1), values)
+            continue
+        if rubs and name == CONTACTS:
+            check_contacts(model, values)
+            continue
+        if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
+            _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
+            continue
+        if name == PINS and any(term.confines for term in model.terms):
+            _check_rows(PINS, (1, 1), values)
+            continue
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise ValueError(f"the state remembers {name!r} of elements; this scene has {there}")
+        k, parameter = known[name]
+        shape = np.shape(getattr(model.terms[k].material, parameter))
+        found = floats(values)
+        if found.shape != shape or not np.isfinite(found).all():
+            raise ValueError(
+                f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}"
+            )
+    return {name: floats(values) for name, values in remembered.items()}
+
+
+def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
+    found = floats(values)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
+
+
+class Remembered:
+    """History variables of the batch.
+
+    Evolving parameters are held by the problem's materials in float64; kernels have rounded copies.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._known = list(evolving_parameters(problem.model))
+        self._rubs = rubbing_terms(problem.model)
+        self._motions: list[dict[str, np.ndarray]] = []
+
+    @property
+    def _materials(self) -> list[tuple]:
+        """Materials of each batch member, one per elastic term."""
+        used, copies = self._problem.layout.materials, self._problem.copies
+        return used if len(used) == copies else used * copies
+
+    def take(self) -> list[dict[str, np.ndarray]]:
+        """History variables of each batch member, by name."""
+        terms: Any = self._problem.model.terms
+        p, given = self._problem, self._problem.following.given
+        x = (
+            p.positions if any(terms[k].confines for k in self._rubs) else p.model.rest
+        )  # barriers need positions
+        rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
+        if self._problem.room and self._problem.room.pins.late is not None:
+            rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
+        if self._problem.contacts.rigid:
+            rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
+        return [
+            {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
+            | rubs[0]
+            | motion
+            for materials, motion in zip(self._materials, self.motions(), strict=True)
+        ]
+
+    def motions(self) -> list[dict[str, np.ndarray]]:
+        """Integrator history of each batch member, by name; empty at the start of a motion."""
+        copies = self._problem.copies
+        return self._motions if len(self._motions) == copies else [{}] * copies
+
+    def move_on(self, motions: list[dict[str, np.ndarray]]) -> None:
+        """Set the integrator history, one per batch member."""
+        self._motions = motions
+
+    def forget_motions(self, name: str | None = None) -> None:
+        """Discard the integrator history, except for one name.
+
+        A different integrator would use it as if no time had passed. Second-order rules keep the mark of an
+        unconverged step.
+        """
+        kept = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
+        self.move_on([{k: v for k, v in motion.items() if k in kept} for motion in self.motions()])
+
+    def unsolved(self) -> list[float | None]:
+        """Time [s] of the first unconverged frame of a second-order rule, per batch member, or None."""
+        return [float(m[UNSOLVED][0, 0]) if UNSOLVED in m else None for m in self.motions()]
+
+    def leave_unsolved(self, copies: Sequence[int], time: float) -> None:
+        """Mark batch members whose frame at a time [s] did not converge; earlier marks stay."""
+        mark = {UNSOLVED: np.array([[time]])}
+        self.move_on([mark | m if k in copies else m for k, m in enumerate(self.motions())])
+
+    def put(self, copies: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Restore history variables of each batch member; missing ones keep scene values."""
+        self.move_on(
+            [{name: known[name] for name in (*MOTION, UNSOLVED) if name in known} for known in copies]
+        )
+        if self._problem.contacts.rigid and RIGID in copies[0]:
+            self._problem.contacts.moved_by_bodies = copies[0][RIGID]
+        self._problem.room.pins.late = float(copies[0][PINS][0, 0]) if PINS in copies[0] else None
+        self._touch(copies[0])
+        if self._known:
+            begun = self._problem.layout.begun
+            self._use([self._with(begun, known) for known in copies])
+
+    def forget(self) -> None:
+        """Discard history before equilibria; their conditions define the materials."""
+        self.move_on([])
+        self._touch({})
+
+    def _touch(self, known: Mapping[str, np.ndarray]) -> None:
+        for k in self._rubs:
+            if self._problem.model.terms[k].confines:
+                self._problem.following.given[k] = rows_from(known)
+            else:
+                self._problem.refresh(k, contacts_from_state(known))
+
+    def evolve(self, dt: float) -> None:
+        """Update the internal variables of materials over a time dt [s] at the present displacements."""
+        if self._known:
+            u = self._problem.states.vectors(self._problem.u).astype(float)
+            pairs = zip(self._materials, u, strict=True)
+            self._use([self._evolved(materials, of_copy, dt) for materials, of_copy in pairs])
+
+    def flow(self) -> None:
+        """Update the internal variables of rate-independent materials; no time passes."""
+        self.evolve(0.0)
+
+    def keep(self, materials: list[tuple]) -> list[tuple]:
+        """Insert the present internal variables into materials of the batch."""
+        return [self._with(*both) for both in zip(materials, self.take(), strict=True)]
+
+    def _evolved(self, materials: tuple, u: np.ndarray, dt: float) -> tuple:
+        if not np.isfinite(u).all():
+            return materials
+        changed = list(materials)
+        for k, number in dict.fromkeys((k, number) for _, k, number, _ in self._known):
+            if dt == 0 and not getattr(changed[number], "rate_independent", False):
+                continue
+            term: Any = self._problem.model.terms[k]
+            new = changed[number].evolve(term.deformations(u), dt)
+            changed[number] = changed[number]._replace(**new) if new else changed[number]
+        return tuple(changed)
+
+    def _with(self, materials: tuple, known: Mapping[str, np.ndarray]) -> tuple:
+        changed = list(materials)
+        for name, _, number, parameter in self._known:
+            if name in known:
+                changed[number] = changed[number]._replace(**{parameter: known[name]})
+        return tuple(changed)
+
+    def _use(self, materials: list[tuple]) -> None:
+        pairs = zip(materials, self._materials, strict=True)
+        if any(new is not old for both in pairs for new, old in zip(*both, strict=True)):
+            self._problem.use_materials(materials)

@@ -1,0 +1,149 @@
+"""Stiffness of the vertices of a problem at rest, evaluated by the force kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.kernels import RECORD, copy_of, kernel, number_at, offset_of
+from supple.problem.reductions import FIGURES, Cuts
+from supple.problem.vertex_kernels import act, for_each
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+LEAST = 1e-30
+"""Lower bound of tr A [N/m] in divisions; unconnected vertices have tr A = 0."""
+
+
+class Soften(NamedTuple):
+    """Compliance 1/(tr A + 3 k) of the vertices.
+
+    Attributes:
+        sizes: Padded vectors with tr A + 3 k₀ at rest as second number.
+        free: (n,) 0 for vertices whose tr A counts as zero.
+        before: (n,) inertia k₀ contained in `sizes` [N/m].
+        now: (n,) present inertia k [N/m].
+        softness: (material sets, n) result [m/N].
+    """
+
+    sizes: Any
+    free: Any
+    before: Any
+    now: Any
+    softness: Any
+
+
+@act.of(Soften)
+def _soften(work, place, i):
+    trace = 1.0 * number_at(work.sizes, RECORD * (i + offset_of(place)) + 1)  # 1.0 makes it float64
+    rest = trace - 3.0 * work.before[i] if work.free[i] != 0 else 0.0
+    work.softness[copy_of(place), i] = 1.0 / max(rest + 3.0 * work.now[i], LEAST)
+
+
+@kernel
+def soften(team, work):
+    for_each(team, 0, (len(work.now),), (work,))
+
+
+def figure_memory(problem: Problem, cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Allocate the reduction arrays per block and per body for `measure`."""
+    parts, bodies, number = len(cuts.vertex) - 1, len(cuts.part) - 1, np.dtype(float)
+    zeros = problem.device.zeros
+    return zeros((copies, FIGURES, parts), number), zeros((copies, bodies, FIGURES), number)
+
+
+@contextmanager
+def _keeping_forces(problem: Problem) -> Iterator[None]:
+    """Restore the net forces and obstacle reactions on exit."""
+    device, planes = problem.device, problem.contacts.planes
+    forces = [problem.states.net, *([planes.reaction] if planes else [])]
+    kept = [device.zeros(array.shape, array.dtype) for array in forces]
+    for array, copy in zip(forces, kept, strict=True):
+        device.assign(copy, array)
+    yield
+    for array, copy in zip(forces, kept, strict=True):
+        device.assign(array, copy)
+
+
+class AtRest:
+    """Stiffness and compliance at rest of every material set in the batch.
+
+    Results that are needed at every convergence check stay in device memory.
+
+    Args:
+        problem: Problem to evaluate.
+        cuts: Blocks of the reductions.
+        evaluate: Called as evaluate(u, sizes, softness, *figures), see `Measures`.
+    """
+
+    def __init__(self, problem: Problem, cuts: Cuts, evaluate: Callable[..., None]) -> None:
+        self._problem, self._cuts, self._evaluate = problem, cuts, evaluate
+        self._softened_for: np.ndarray | None = None
+
+    def forget(self) -> None:
+        """Discard the results after a change of stencils."""
+        for name in ("_sizes", "stiffness", "norms"):
+            self.__dict__.pop(name, None)
+        self._softened_for = None
+
+    @contextmanager
+    def _of_kinds(self) -> Iterator[None]:
+        """Activate one batch member of each material set."""
+        device = self._problem.device
+        device.wait()  # pending kernels are for the present active set
+        active, device.active = device.active, np.arange(self._problem.kinds, dtype=np.int32)
+        try:
+            yield
+        finally:
+            device.active = active
+
+    @cached_property
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Padded vectors of s and tr A, and the inertia (n,) [N/m] contained in tr A."""
+        p, (softness, _) = self._problem, self._softness
+        u, sizes = (p.zeros((p.kinds * (p.model.vertices + 1), RECORD)) for _ in range(2))
+        with self._of_kinds(), _keeping_forces(p):
+            self._evaluate(u, sizes, softness, *figure_memory(p, self._cuts, p.kinds))
+        return sizes, p.loads.inertia
+
+    @cached_property
+    def stiffness(self) -> np.ndarray:
+        """(material sets, n) tr A of every vertex without inertia [N/m]; 0 for pinned vertices."""
+        p, (sizes, inertia) = self._problem, self._sizes
+        p.device.pull(sizes)
+        found = sizes.reshape(p.kinds, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
+        return np.where(p.model.free, found - 3 * inertia, 0)
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """(material sets,) |tr A| [N/m]."""
+        found: np.ndarray = np.sqrt(np.square(self.stiffness).sum(axis=1))
+        return found
+
+    @cached_property
+    def _softness(self) -> tuple[np.ndarray, np.ndarray]:
+        """Memory for 1 / tr A (material sets, n), and a mask of the free vertices (n,)."""
+        p = self._problem
+        return p.zeros((p.kinds, p.model.vertices)), p.model.free.astype(np.int32)
+
+    def softness(self, wanted: bool) -> np.ndarray:
+        """Compliance 1 / tr A with the present inertia.
+
+        Args:
+            wanted: False to return the array without an update.
+
+        Returns:
+            (material sets, n) compliance [m/N].
+        """
+        inertia, (softness, free) = self._problem.loads.inertia, self._softness
+        if wanted and self._softened_for is not inertia:
+            sizes, before = self._sizes
+            with self._of_kinds():
+                self._problem.device.run(soften, 1, Soften(sizes, free, before, inertia, softness))
+            self._softened_for = inertia
+        return softness

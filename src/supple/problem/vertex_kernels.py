@@ -1,0 +1,255 @@
+"""Operations on the padded vectors of all vertices, each vertex independent of the others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from supple.algebra.matrix3 import add, scale, sub
+from supple.algebra.projector import free_part
+from supple.kernels import (
+    RECORD,
+    chosen_by_type,
+    copy_of,
+    do,
+    each_item,
+    generic,
+    kernel,
+    number,
+    number_at,
+    offset_of,
+    ordered,
+    pack_like,
+    physics,
+    put_record,
+    record_at,
+    records_at_once,
+    strides,
+)
+
+
+@generic
+def act(operation, place, i):
+    """Apply an operation to the i-th vector of the batch member of a work item."""
+
+
+def act_on(operations: tuple, counts: tuple, place: Any, i: int) -> None:
+    """Apply operations in order to the i-th vector; operations with fewer vectors are skipped."""
+
+
+@chosen_by_type(act_on)
+def _act_on(operations, counts, place, i):
+    if len(operations) == 0:
+        return lambda operations, counts, place, i: None
+
+    def first_then_rest(operations, counts, place, i):
+        if i < counts[0]:
+            act(operations[0], place, i)
+        act_on(operations[1:], counts[1:], place, i)
+
+    return first_then_rest
+
+
+class Acts(NamedTuple):
+    """Operations on blocks of vectors.
+
+    Attributes:
+        operations: Operations to apply.
+        counts: Number of vectors of each.
+        size: Vectors per block.
+    """
+
+    operations: Any
+    counts: Any
+    size: Any
+
+
+@do.of(Acts)
+def _act_on_block(acts, block):
+    first, step = strides(block)
+    start = number(block) * acts.size
+    i, end = start + first, min(max(acts.counts), start + acts.size)
+    while i < end:
+        act_on(acts.operations, acts.counts, block, i)
+        i += step
+
+
+@physics
+def for_each(team, phase, counts, operations):
+    """Apply operations to all vectors in one phase; `counts` are their vector numbers."""
+    size = records_at_once(team)
+    each_item(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
+
+
+@kernel
+def on_records(team, counts, operations):
+    for_each(team, 0, counts, operations)
+
+
+class Steps(NamedTuple):
+    """Repeated steps of a kernel: operations on vectors, then its own work.
+
+    Attributes:
+        times: Number of repetitions.
+        counts: Number of vectors of each operation.
+        operations: Operations at the beginning of each step.
+    """
+
+    times: Any
+    counts: Any
+    operations: Any
+
+
+ONCE = Steps(1, (), ())
+
+
+def begin_step(steps: Steps, team: Any, phase: int) -> int:
+    """Apply the operations of a step; return the next phase."""
+    return phase
+
+
+@chosen_by_type(begin_step)
+def _begin_step(steps, team, phase):
+    if len(steps[2]) == 0:
+        return lambda steps, team, phase: phase
+
+    def operate(steps, team, phase):
+        for_each(team, phase, steps.counts, steps.operations)
+        return phase + 1
+
+    return operate
+
+
+class Coast(NamedTuple):
+    """Inertial prediction: v = keep (u - last)/Δt, last = u, û = u + Δt v, u = û.
+
+    With keep < 0, v is the given `velocity`.
+    """
+
+    u: Any
+    last: Any
+    velocity: Any
+    anchor: Any
+    dt: Any
+    keep: Any
+
+
+@act.of(Coast)
+def _coast(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    x, before, v = record_at(o.u, k), record_at(o.last, k), record_at(o.velocity, k)
+    if o.keep >= 0.0:
+        v = scale(o.keep / o.dt, sub(x, before))
+    y = add(x, scale(o.dt, v))
+    put_record(o.velocity, k, v)
+    put_record(o.last, k, x)
+    put_record(o.anchor, k, y)
+    put_record(o.u, k, y)
+
+
+class Settle(NamedTuple):
+    """Update velocity = keep (u - last)/Δt, in float64 and rounded once."""
+
+    u: Any
+    last: Any
+    velocity: Any
+    dt: Any
+    keep: Any
+
+
+@ordered
+def _pace(o, k):
+    return o.keep * (1.0 * number_at(o.u, k) - 1.0 * number_at(o.last, k)) / o.dt
+
+
+@act.of(Settle)
+def _settle(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    like, first = record_at(o.u, k)[0], RECORD * k
+    v = _pace(o, first), _pace(o, first + 1), _pace(o, first + 2)
+    put_record(o.velocity, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+
+
+class Displace(NamedTuple):
+    """Displacement u += drift; `several` is true for a separate drift per batch member."""
+
+    u: Any
+    drift: Any
+    several: Any
+
+
+@act.of(Displace)
+def _displace(operation, place, i):
+    k = i + offset_of(place)
+    drift = record_at(operation.drift, k if operation.several else i)
+    put_record(operation.u, k, add(record_at(operation.u, k), drift))
+
+
+class Clear(NamedTuple):
+    """Set memory = 0, four numbers at a time; for arrays of batch size 1."""
+
+    memory: Any
+
+
+@act.of(Clear)
+def _clear(operation, place, i):
+    zero = pack_like(0.0, record_at(operation.memory, i)[0])
+    put_record(operation.memory, i, (zero, zero, zero))
+
+
+class Put(NamedTuple):
+    """Prescribe vertices: u = targets[slot] if slot ≥ 0.
+
+    With `normals`, u = u - N u + targets[slot], and targets have no component orthogonal to N.
+
+    Attributes:
+        u: Displacements.
+        slot: (n + 1,) target of each vertex, negative for none.
+        targets: (batch count, 4) prescribed displacements.
+        count: Targets per batch member.
+        normals: () or `Normals`.
+    """
+
+    u: Any
+    slot: Any
+    targets: Any
+    count: Any
+    normals: Any = ()
+
+
+@act.of(Put)
+def _put(operation, place, i):
+    slot = operation.slot[i]
+    if slot >= 0:
+        target = record_at(operation.targets, slot + copy_of(place) * operation.count)
+        k = i + offset_of(place)
+        put_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
+
+
+def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
+    """x - N x + target for the i-th vertex; the target without directional conditions."""
+
+
+@chosen_by_type(held_record)
+def _held_record(normals, i, x, target):
+    if len(normals) == 0:
+        return lambda normals, i, x, target: target
+    return lambda normals, i, x, target: add(
+        free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x), target
+    )
+
+
+class Follow(NamedTuple):
+    """Set u = start + t d + y."""
+
+    u: Any
+    start: Any
+    d: Any
+    t: Any
+    y: Any
+
+
+@act.of(Follow)
+def _follow(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    line = add(record_at(o.start, k), scale(o.t, record_at(o.d, k)))
+    put_record(o.u, k, add(line, record_at(o.y, k)))

@@ -1,0 +1,132 @@
+"""Validation of user input: values become numbers, or an error that states the accepted values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from supple.scene.errors import SceneError
+from supple.support.arguments import (
+    LARGEST,
+    LONGEST,
+    SMALLEST,
+    closest,
+    floats,
+    listed,
+    one_of,
+    shown,
+    whole_number,
+)
+
+__all__ = [
+    "Vector",
+    "array",
+    "chosen",
+    "closest",
+    "count",
+    "direction",
+    "listed",
+    "number",
+    "part",
+    "shown",
+    "sound_name",
+    "vector",
+]
+
+Vector = tuple[float, float, float]
+
+LONGEST_NAME = 100
+"""Largest number of characters of a body name, so that files can be named after it."""
+
+
+def array(value: Any, what: str) -> np.ndarray:
+    """Convert input to finite float64 numbers of any shape within the supported magnitude.
+
+    Args:
+        value: Input of the user.
+        what: Argument name with its unit, for the message; "[m]" selects the limit for lengths.
+
+    Raises:
+        SceneError: A number is missing, not finite or too large.
+    """
+    numbers = floats(value)
+    if not np.all(np.isfinite(numbers)):
+        raise SceneError(f"{what} must be finite numbers, got {shown(value)}.")
+    limit = LONGEST if "[m]" in what else LARGEST
+    if np.abs(numbers).max(initial=0) > limit:
+        raise SceneError(f"{what} must not exceed {limit:g} in magnitude, got {shown(value)}.")
+    return numbers
+
+
+def vector(value: Any, what: str) -> Vector:
+    """Convert input to three finite numbers."""
+    numbers = array(value, what)
+    if numbers.shape != (3,):
+        raise SceneError(f"{what} must be three numbers (x, y, z), got {shown(value)}.")
+    x, y, z = numbers.tolist()
+    return x, y, z
+
+
+def direction(value: Any, what: str) -> Vector:
+    """Convert input to a unit vector; the zero vector is refused."""
+    numbers = np.array(vector(value, what))
+    length = float(np.linalg.norm(numbers))
+    if length == 0:
+        raise SceneError(f"{what} must not be the zero vector, got {shown(value)}.")
+    x, y, z = (numbers / length).tolist()
+    return x, y, z
+
+
+def number(value: Any, what: str, *, above: float | None = None, at_least: float | None = None) -> float:
+    """Convert input to one finite number within bounds."""
+    numbers = array(value, what)
+    if numbers.ndim:
+        raise SceneError(f"{what} must be one number, got {shown(value)}.")
+    result = float(numbers)
+    if above is not None and not result > above:
+        raise SceneError(f"{what} must be greater than {above:g}, got {shown(value)}.")
+    if above == 0 and result < SMALLEST:
+        raise SceneError(f"{what} must be at least {SMALLEST:g}, got {shown(value)}.")
+    if at_least is not None and not result >= at_least:
+        raise SceneError(f"{what} must be at least {at_least:g}, got {shown(value)}.")
+    return result
+
+
+def count(value: Any, what: str) -> int:
+    """Convert input to a positive integer."""
+    try:
+        return whole_number(what, value)
+    except ValueError as error:
+        raise SceneError(f"{error}.") from None
+
+
+def chosen(value: Any, what: str, known: Iterable[str]) -> str:
+    """Check a value against known choices."""
+    try:
+        return one_of(what, value, known)
+    except ValueError as error:
+        raise SceneError(f"{error}.") from None
+
+
+def sound_name(name: Any, what: str = "body") -> str:
+    """Check for printable text usable as a file name."""
+    if not isinstance(name, str) or not name.strip(" .") or not name.isprintable() or set(name) & set("/\\"):
+        raise SceneError(
+            f"The name of a {what} must be text that can also be the name of a file, without slashes, for "
+            f"example 'left_arm'; got {shown(name)}."
+        )
+    if len(name) > LONGEST_NAME:
+        raise SceneError(
+            f"The name of a {what} may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
+        )
+    return name
+
+
+def part(value: Any, what: str) -> float:
+    """Convert input to a number in [0, 1)."""
+    result = number(value, what, at_least=0)
+    if not result < 1:
+        raise SceneError(f"{what} must be less than 1, got {shown(value)}.")
+    return result

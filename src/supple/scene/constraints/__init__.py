@@ -1,0 +1,1 @@
+"""Pins, their motions, and connectors: attachments, springs and cables."""

@@ -1,0 +1,116 @@
+"""Springs between body vertices, or between vertices and fixed points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.scene.arguments import array, shown
+from supple.scene.bodies import VertexSet
+from supple.scene.errors import SceneError
+from supple.support.arguments import SMALLEST
+from supple.terms import PointSprings, Springs, Term
+
+
+@dataclass(frozen=True, eq=False)
+class SpringSet:
+    """Springs with energy ½ k (l - L)².
+
+    Attributes:
+        vertices: (m, 2) scene vertices, or (m, 1) for springs to fixed points.
+        points: (m, 3) fixed points [m], None for springs between vertices.
+        stiffness: (m,) k [N/m].
+        rest_length: (m,) L [m].
+        depends_on_rest: True if the rest lengths are distances at rest.
+    """
+
+    vertices: np.ndarray
+    points: np.ndarray | None
+    stiffness: np.ndarray
+    rest_length: np.ndarray
+    depends_on_rest: bool = False
+
+
+def spring_set(
+    a: VertexSet, b: VertexSet | ArrayLike, stiffness: ArrayLike, rest_length: ArrayLike | None
+) -> SpringSet:
+    """Build the springs that `Scene.add_springs` describes."""
+    if isinstance(b, VertexSet):
+        vertices, points, ends = _paired(a, b), None, b.points
+    else:
+        points = ends = _points(a, b)
+        vertices = a.vertices[:, None]
+    apart = np.linalg.norm(ends - a.points, axis=1)
+    length = apart if rest_length is None else _for_each("rest_length [m]", rest_length, len(a), 0.0)
+    pushed = np.flatnonzero((apart == 0) & (length > 0))
+    if len(pushed):
+        raise SceneError(
+            f"The ends of a spring at vertex {a.indices[pushed[0]]} of {a.body.name!r} are in one place, "
+            f"so that with a rest_length of {length[pushed[0]]:g} m it would push them apart nowhere; "
+            "move one of them, or give it no length."
+        )
+    stiff = _for_each("stiffness [N/m]", stiffness, len(a), SMALLEST)
+    return SpringSet(vertices, points, stiff, length, rest_length is None)
+
+
+def _paired(a: VertexSet, b: VertexSet) -> np.ndarray:
+    if len(a) != len(b):
+        raise SceneError(
+            f"Springs lead from each vertex to one other, in order, but there are {len(a)} of "
+            f"{a.body.name!r} and {len(b)} of {b.body.name!r}."
+        )
+    same = a.vertices[a.vertices == b.vertices]
+    if len(same):
+        raise SceneError(
+            f"Both ends of a spring are vertex {same[0] - a.body.first} of {a.body.name!r}; they must differ."
+        )
+    return np.column_stack([a.vertices, b.vertices])
+
+
+def _points(a: VertexSet, points: ArrayLike) -> np.ndarray:
+    given = array(points, "the points [m] that springs lead to")
+    if given.shape not in [(3,), (1, 3), (len(a), 3)]:
+        raise SceneError(
+            f"Springs lead to as many vertices, to one point (3,), or to one for each of the {len(a)} "
+            f"vertices, ({len(a)}, 3); got {shown(points)}."
+        )
+    return np.broadcast_to(given, (len(a), 3)).copy()
+
+
+def _for_each(what: str, values: ArrayLike, count: int, least: float) -> np.ndarray:
+    """Return one number per spring."""
+    what = f"{what} of springs"
+    numbers = array(values, what)
+    if numbers.shape not in [(), (count,)]:
+        raise SceneError(f"{what} must be a number, or one for each of the {count}; got {shown(values)}.")
+    if np.any(numbers < least):
+        raise SceneError(f"{what} must be at least {least:g}, got {shown(values)}.")
+    return np.broadcast_to(numbers, count).astype(float)
+
+
+def spring_terms(springs: list[SpringSet], rest: np.ndarray) -> tuple[Term, ...]:
+    """Merge springs between vertices into one term, and springs to fixed points into another.
+
+    Args:
+        springs: Springs of the scene.
+        rest: (n, 3) rest positions [m].
+    """
+    between = [each for each in springs if each.points is None]
+    to_points = [each for each in springs if each.points is not None]
+    points = np.concatenate([np.empty((0, 3)), *(each.points for each in to_points)])
+    first, second = (any(each.depends_on_rest for each in sets) for sets in (between, to_points))
+    made: list[Term] = [Springs(*_joined(between), rest, depends_on_rest=first)] if between else []
+    if to_points:
+        made.append(PointSprings(*_joined(to_points), rest, points=points, depends_on_rest=second))
+    return tuple(made)
+
+
+def _joined(springs: list[SpringSet]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return vertices (m, k), stiffness (m,) and rest lengths (m, 1) of all springs."""
+    return (
+        np.concatenate([each.vertices for each in springs]).astype(np.int32),
+        np.concatenate([each.stiffness for each in springs]),
+        np.concatenate([each.rest_length for each in springs])[:, None],
+    )

@@ -1,0 +1,326 @@
+"""Contact between scene bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from supple.collision.ccd.intersections import crossings
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.contact.barrier import already_crossing, with_barrier_contact
+from supple.contact.weak import EVERY, with_weak_contact
+from supple.materials import evolving
+from supple.model.model import Grid, Model
+from supple.scene.arguments import listed, number, shown
+from supple.scene.errors import SceneError, about
+from supple.support.arguments import flag, items, whole_number
+
+if TYPE_CHECKING:
+    from supple.scene.scene import Scene
+
+
+Method = Literal["weak", "barrier", "grid", "none"]
+
+METHODS: dict[str, str] = {
+    "weak": "Weak constraints push apart what is nearer than a thickness; bodies may go into each other.",
+    "barrier": "Nothing ever passes anything.",
+    "grid": "A regular grid carries all solids, which stick to each other; for motions.",
+    "none": "Bodies do not see each other.",
+}
+"""Contact methods with their descriptions."""
+
+OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
+    ("barrier",): ("push_apart",),
+    ("grid",): ("spacing", "cfl"),
+    ("weak",): ("refresh",),
+    ("weak", "barrier"): ("thickness", "stiffness"),
+}
+"""Options that apply to some contact methods only."""
+
+OPEN = 1.5
+"""Largest edge of a surface, in grid cells; other bodies may pass between vertices farther apart."""
+
+
+@dataclass(frozen=True)
+class Rub:
+    """Friction coefficients of two bodies, or of self-contact.
+
+    Args:
+        bodies: Names of both bodies.
+        friction: Coulomb coefficient μ of sticking contacts.
+        kinetic: μ of sliding contacts. Default: `friction`.
+
+    Raises:
+        SceneError: A value is invalid, or `kinetic` is larger than `friction`.
+    """
+
+    bodies: tuple[str, str]
+    friction: float
+    kinetic: float | None = None
+
+    def __post_init__(self) -> None:
+        names = (self.bodies,) if isinstance(self.bodies, str) else items(self.bodies)
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            raise SceneError(f"bodies of Rub must be two names, got {shown(self.bodies)}.")
+        object.__setattr__(self, "bodies", names)
+        mu, kinetic = coefficients(self.friction, self.kinetic, f"between {names[0]!r} and {names[1]!r}")
+        object.__setattr__(self, "friction", mu)
+        object.__setattr__(self, "kinetic", kinetic)
+
+
+def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]:
+    """Return friction coefficients μ for sticking and sliding."""
+    static = number(friction, f"friction {where}", at_least=0)
+    if kinetic is None:
+        return static, static
+    sliding = number(kinetic, f"kinetic friction {where}", at_least=0)
+    if sliding > static:
+        raise SceneError(
+            f"kinetic friction {where}, {sliding:g}, must not be larger than friction, {static:g}: what "
+            "slides would stick at once."
+        )
+    return static, sliding
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Contact between bodies, including self-contact.
+
+    The methods are:
+
+    - "weak": penalty constraints separate surfaces that are closer than the thickness [PBNG section 4.1].
+      They are compliant; reports state the penetration depth.
+    - "barrier": intersection-free contact. Forces act below the thickness and tend to infinity at contact.
+      Bodies that start closer use their gap as thickness, but at least a tenth of the thickness.
+    - "grid": motions are interpolated from a regular grid that carries all bodies, which stick to each other
+      [PXPBD section 5.5]. Only for solids.
+
+    Args:
+        method: "none", "weak", "barrier" or "grid".
+        thickness: Distance below which surfaces repel each other [m]. Default: 1 % of the mean edge of all
+            surfaces ("weak") or 5 % ("barrier").
+        stiffness: Stiffness of each contact [N/m]. Default: 10 E h ("weak") with the mean edge h and the
+            largest Young's modulus E, or 30 E h ("barrier") with Young's modulus E of the softer body.
+        refresh: Sweeps after which weak contacts are detected again within a step. They are also detected at
+            the start of a step and before a state counts as converged.
+        friction: Coulomb coefficient μ between all bodies, 0 for none. Sticking contacts hold indefinitely.
+        kinetic: μ of sliding contacts. Default: `friction`.
+        pairs: `Rub` objects of bodies with other coefficients.
+        push_apart: For a barrier, which must start without intersections: separate initial intersections
+            first, by the elasticity of the bodies and without loads.
+        spacing: Edge of the grid cells [m]. Default: mean edge of all tetrahedra.
+        cfl: Largest motion in one step on a grid, as a fraction of a cell; a frame takes as many steps as
+            this requires.
+
+    Raises:
+        SceneError: A value is invalid, or an option does not apply to the method.
+    """
+
+    method: Method = "weak"
+    thickness: float | None = None
+    stiffness: float | None = None
+    refresh: int = EVERY
+    friction: float = 0.0
+    kinetic: float | None = None
+    pairs: tuple[Rub, ...] = ()
+    push_apart: bool = False
+    spacing: float | None = None
+    cfl: float = 0.4
+
+    def __post_init__(self) -> None:
+        flag("push_apart", self.push_apart)
+        if not isinstance(self.method, str) or self.method not in get_args(Method):
+            raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
+        self._refuse_idle()
+        for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
+            if getattr(self, name) is not None:
+                value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
+                object.__setattr__(self, name, value)
+        object.__setattr__(self, "refresh", whole_number("refresh of contact", self.refresh, at_least=1))
+        object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
+        if self.cfl > 1:
+            raise SceneError(f"cfl of contact must be at most 1, the whole of a cell, got {self.cfl:g}.")
+        mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
+        object.__setattr__(self, "friction", mu)
+        object.__setattr__(self, "kinetic", kinetic)
+        object.__setattr__(self, "pairs", items(self.pairs))
+        if not all(isinstance(pair, Rub) for pair in self.pairs):
+            raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Method options; `pairs` counts body pairs."""
+        looked = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
+        found = {name: getattr(self, name) for name in looked}
+        if self.method not in ("weak", "barrier"):
+            return found
+        return found | {"friction": self.friction, "kinetic": self.kinetic, "pairs": len(self.pairs)}
+
+    def _refuse_idle(self) -> None:
+        """Refuse non-default options unused by the method."""
+        for methods, names in OPTIONS.items():
+            for name in names if self.method not in methods else ():
+                if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                    ways = " or ".join(f'"{method}"' for method in methods)
+                    raise SceneError(f"{name} is for contact by a {ways}, and this is {self.method!r}.")
+
+    def table(self, names: list[str]) -> np.ndarray | None:
+        """Friction coefficients of body pairs.
+
+        Args:
+            names: Names of all bodies.
+
+        Returns:
+            (2, bodies, bodies) coefficients μ of sticking and of sliding contacts; None without friction.
+
+        Raises:
+            SceneError: A pair names an unknown body.
+        """
+        found = np.zeros((2, len(names), len(names)))
+        found[0], found[1] = self.friction, self.kinetic
+        for pair in self.pairs:
+            for name in pair.bodies:
+                if name not in names:
+                    sentence = f"There is no body {name!r} for friction; there are {listed(names)}."
+                    raise SceneError(sentence, at="contact.pair")
+            a, b = map(names.index, pair.bodies)
+            found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic
+        return found if found.any() else None
+
+
+def contact_of(given: Any) -> Contact:
+    """Return a `Contact`, built from a method name if necessary."""
+    return given if isinstance(given, Contact) else Contact(given)
+
+
+def with_contact(scene: Scene, model: Model) -> Model:
+    """Add scene contact to a model."""
+    contact = contact_of(scene.contact)
+    if contact.method == "none":
+        return model
+    if contact.method == "grid":
+        return replace(model, grid=_grid(contact, model))
+    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
+    flat = np.array([body.kind != "solid" for body in scene.bodies])
+    _refuse_thick(scene, contact)
+    rubs = contact.table([body.name for body in scene.bodies])
+    options = contact.thickness, contact.stiffness, rubs
+    if contact.method == "barrier":
+        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options, contact.push_apart)
+    return with_weak_contact(model, triangles, flat, _young(scene), *options, contact.refresh)
+
+
+def _grid(contact: Contact, model: Model) -> Grid:
+    """Build the background grid of a model, or refuse unsupported models."""
+    obstacles = model.obstacles
+    beside = [term.name for term in model.terms if not term.fills]
+    evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
+    rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
+    wrong = {
+        f"{listed(beside)} beside solids": beside,
+        f"{listed(evolves)}, which remembers what happened to it": evolves,
+        "pins along some directions only": model.held is not None,
+        "damping in proportion to the mass": model.drag is not None,
+        f"{listed(rigid)}, which has a mass": rigid,
+        "friction between bodies, which stick to each other on it": contact.friction or contact.pairs,
+    }
+    for what, found in wrong.items():
+        if found:
+            sentence = f'A grid carries solids, and the scene has {what}: contact="weak" knows that.'
+            raise SceneError(sentence, at="contact")
+    return Grid(contact.spacing or model.mean_edge, contact.cfl)
+
+
+def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
+    """Warn of bodies that other bodies may pass through on a grid.
+
+    Args:
+        bodies: Bodies of the scene.
+        spacing: Edge of the grid cells [m].
+
+    Returns:
+        One sentence per body whose edges are too long for the grid.
+    """
+    found = []
+    for body in bodies if len(bodies) > 1 else []:
+        edge = float(edges_of(body).mean())
+        if edge > OPEN * spacing:
+            found.append(
+                f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m "
+                "wide: a grid knows bodies by their vertices, and others may pass between these. A finer "
+                f"mesh of it, or spacing = {edge:.2g} of contact, would stop them"
+            )
+    return found
+
+
+def intersections(scene: Scene) -> list[str]:
+    """Describe initial intersections of body pairs and self-intersections, one sentence each.
+
+    Pinned vertices are at their positions at time 0.
+    """
+    x = np.concatenate([body.points for body in scene.bodies])
+    for pin in scene.pins:
+        if pin.motion is not None:
+            x[pin.on.vertices] = pin.motion(pin.on.points, 0.0)
+    found = crossings(_surfaces(scene, x), x)
+    return [each.sentence([body.name for body in scene.bodies]) for each in found]
+
+
+def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
+    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
+    body = np.repeat(np.arange(len(scene.bodies)), [len(body.points) for body in scene.bodies])
+    return Surfaces(triangles, body, x, 0.0, np.array([body.kind != "solid" for body in scene.bodies]))
+
+
+def check_contact(scene: Scene) -> None:
+    """Check the contact of a scene.
+
+    Raises:
+        SceneError: The thickness is too large, friction names an unknown body, or bodies intersect at the
+            start of a scene with a barrier.
+    """
+    contact = contact_of(scene.contact)
+    if contact.method in ("weak", "barrier"):
+        with about("contact"):
+            _refuse_thick(scene, contact)
+        contact.table([body.name for body in scene.bodies])
+    if contact.method == "barrier" and not contact.push_apart and (found := intersections(scene)):
+        raise SceneError(already_crossing(found), at="contact")
+
+
+def _moduli(scene: Scene) -> np.ndarray:
+    """Largest Young's modulus [Pa] per body, (bodies,).
+
+    Bodies without a modulus have that of the softest other body; 1 if no body has one.
+    """
+    found = [[getattr(part.material, "young", None) for part in body.parts] for body in scene.bodies]
+    of_bodies = ([float(np.max(young)) for young in moduli if young is not None] for moduli in found)
+    known = [max(moduli, default=np.nan) for moduli in of_bodies]
+    least = np.nanmin(known) if np.isfinite(known).any() else 1.0
+    return np.where(np.isnan(known), least, known)
+
+
+def _young(scene: Scene) -> float:
+    """Largest Young's modulus [Pa] over all bodies; 1 if undefined."""
+    moduli = [getattr(part.material, "young", None) for body in scene.bodies for part in body.parts]
+    return max((float(np.max(young)) for young in moduli if young is not None), default=1.0)
+
+
+def _refuse_thick(scene: Scene, contact: Contact) -> None:
+    """Refuse thicknesses above the shortest edge, since neighboring triangles would repel each other."""
+    for body in scene.bodies:
+        shortest = edges_of(body).min()
+        if contact.thickness is not None and contact.thickness > shortest:
+            raise SceneError(
+                f"thickness [m] of contact, {contact.thickness:g}, must be smaller than the edges of "
+                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long."
+            )
+
+
+def edges_of(body: Any) -> np.ndarray:
+    """(t, 3) side lengths [m] of the surface triangles of a body."""
+    corners = body.mesh.points[np.asarray(body.mesh.surface)]
+    return np.asarray(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2))

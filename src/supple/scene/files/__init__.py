@@ -1,0 +1,1 @@
+"""Scene files: loading, validation and the JSON schema."""

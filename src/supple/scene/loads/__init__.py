@@ -1,0 +1,1 @@
+"""Loads: gravity, wind, tractions, cavities, ramps and values that vary in time."""

@@ -1,0 +1,157 @@
+"""Follower loads: tractions that rotate with a surface and scale with its area.
+
+On an open surface these forces have no energy: their work depends on the path. During a solve they are
+constant, like dead loads, with an energy of their own. Whenever all forces balance, they are updated to the
+current surface, until an update changes nothing. The next forces follow from the last few by Anderson
+acceleration [1965], so that slender bodies, which rotate far under a small change of load, converge as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from supple.meshes.measures import area_vectors
+from supple.scene.bodies import Body
+from supple.scene.loads.ramps import AnyRamp, fraction_at
+from supple.scene.pickling import picklable
+from supple.terms import Pull, Term
+
+LOOKS = 200
+"""Iterations after which forces are updated, if the solver has not balanced them before."""
+
+CLOSE = 1e-6
+"""Tolerance of the forces relative to those on the current surface."""
+
+WINDOW = 5
+"""Largest number of previous forces in Anderson acceleration."""
+
+
+@dataclass(frozen=True, eq=False)
+class FollowingTraction:
+    """Tractions that rotate with triangles and act on current areas.
+
+    Attributes:
+        body: Loaded body.
+        triangles: (k, 3) triangles of the body.
+        traction: (k, 3) forces per area at rest [Pa].
+        ramp: Fraction of the tractions over time.
+    """
+
+    body: Body
+    triangles: np.ndarray
+    traction: np.ndarray
+    ramp: AnyRamp | None = None
+
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """(m,) triangle vertices, numbered within the body."""
+        return np.unique(self.triangles)
+
+    def forces(self, x: np.ndarray) -> np.ndarray:
+        """Return forces (m, 3) [N] on `vertices` for positions x (n, 3) [m] of all vertices of the body."""
+        local = np.einsum("kji,kj->ki", frames(self.body.points, self.triangles), self.traction)
+        turned = np.einsum("kij,kj->ki", frames(x, self.triangles, like=self.body.points), local)
+        third = np.linalg.norm(area_vectors(x, self.triangles), axis=1, keepdims=True) / 3
+        total = np.zeros_like(x)
+        for corner in self.triangles.T:
+            np.add.at(total, corner, third * turned)
+        return total[self.vertices]
+
+    def term(self, positions: np.ndarray) -> Pull:
+        """Build a constant force term from rest tractions."""
+        ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
+        return Pull(ids, self.forces(self.body.points), len(ids))
+
+    def follower(self, index: int) -> tuple[int, Turning]:
+        """Return (index, updater) of the term."""
+        return index, Turning(index, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"a traction on {self.body.name!r}", "ramp")}
+
+
+@dataclass(frozen=True, eq=False)
+class Turning:
+    """Updates follower loads to the current surface."""
+
+    index: int
+    load: FollowingTraction
+    every: int | None = LOOKS
+    caveat: ClassVar[str] = (
+        "the distance to the equilibrium takes tractions that follow their surface as fixed: it may be far "
+        "too small where the load is large or the tolerance loose; compare with a tighter tolerance"
+    )
+
+    def follow(self, problem: Any, time: float) -> Term | None:
+        load, term = self.load, problem.model.terms[self.index]
+        x = problem.positions[load.body.vertices]
+        wanted = fraction_at(load.ramp, time) * load.forces(x)
+        tried = problem.following.noted.setdefault(self.index, [])
+        if tried and np.linalg.norm(wanted - term.force) <= CLOSE * np.linalg.norm(wanted):
+            return None
+        if tried:
+            tried[-1][1][:] = wanted - term.force
+        now = next_forces(tried, wanted) if tried else wanted
+        del tried[: max(0, len(tried) + 1 - WINDOW)]
+        tried.append((now, np.zeros_like(now)))
+        return None if (now == term.force).all() else replace(term, force=now)
+
+
+def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) -> np.ndarray:
+    """Extrapolate the next forces by Anderson acceleration.
+
+    Args:
+        tried: Previous forces (m, 3) [N] with their residuals (m, 3) [N].
+        wanted: (m, 3) forces on the current surface [N].
+
+    Returns:
+        Forces (m, 3) [N] with the smallest residual of a linear model.
+    """
+    forces, lacks = (np.array([each[k].ravel() for each in tried]) for k in (0, 1))
+    if len(tried) < 2:
+        return wanted
+    moved, changed = np.diff(forces, axis=0), np.diff(lacks, axis=0)
+    weights = np.linalg.lstsq(changed.T, lacks[-1], rcond=1e-10)[0]
+    return (forces[-1] + lacks[-1] - weights @ (moved + changed)).reshape(wanted.shape)
+
+
+def frames(x: np.ndarray, triangles: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
+    """Return triangle frames (k, 3, 3): columns are two tangents and the normal.
+
+    Args:
+        x: Positions of the points [m].
+        triangles: (k, 3) triangles.
+        like: Reference positions [m], at which the first direction is along the first edge. From there the
+            directions rotate by the rotation nearest to the deformation of the triangle, so that shear does
+            not favor an edge. Default: the first direction is along the first edge at x.
+    """
+    a, b, c = np.moveaxis(x[triangles], 1, 0)
+    normal = _unit(np.cross(b - a, c - a))
+    first = _unit(b - a)
+    own = np.stack([first, np.cross(normal, first), normal], axis=2)
+    if like is None:
+        return own
+    rest = frames(like, triangles)
+    p, q = (_in_plane(points, triangles, axes) for points, axes in ((like, rest), (x, own)))
+    F = q @ np.linalg.inv(p)
+    angle = np.arctan2(F[:, 1, 0] - F[:, 0, 1], F[:, 0, 0] + F[:, 1, 1])
+    turn = np.zeros((len(F), 3, 3))
+    turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
+    turn[:, 1, 0] = np.sin(angle)
+    turn[:, 0, 1] = -np.sin(angle)
+    turn[:, 2, 2] = 1
+    return own @ turn
+
+
+def _in_plane(x: np.ndarray, triangles: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Return the two edges from the first corner in the first two axes, as columns (k, 2, 2)."""
+    a, b, c = np.moveaxis(x[triangles], 1, 0)
+    return np.einsum("kij,kim->kjm", axes[:, :, :2], np.stack([b - a, c - a], axis=2))
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)

@@ -1,0 +1,103 @@
+"""Building blocks of scene tables: numbers within limits, and choices between variants."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from supple.support.arguments import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST, shown
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[Number, Field(ge=SMALLEST)]
+NotNegative = Annotated[Number, Field(ge=0)]
+Coordinate = Annotated[Number, Field(ge=-LONGEST, le=LONGEST)]
+Length = Annotated[Number, Field(ge=SHORTEST, le=LONGEST)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Index = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Bound = Annotated[float, Field(strict=True)]
+Numbers = Annotated[list[Number], Field(min_length=1)]
+Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
+Point = Annotated[list[Coordinate], Field(min_length=3, max_length=3)]
+
+
+FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
+"""Remark on file paths, appended to field descriptions."""
+
+
+def _factors(value: Any) -> Any:
+    factors = value if isinstance(value, list) else [value] * 3
+    numbers = all(isinstance(f, int | float) and not isinstance(f, bool) for f in factors)
+    if not numbers or len(factors) != 3 or not all(SMALLEST <= f <= LARGEST for f in factors):
+        raise ValueError(f"must be one positive number, or three for x, y, z; got {shown(value)}.")
+    return factors
+
+
+Factors = Annotated[
+    list[float],
+    BeforeValidator(_factors),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {
+                    "type": "array",
+                    "items": {"type": "number", "exclusiveMinimum": 0},
+                    "minItems": 3,
+                    "maxItems": 3,
+                },
+            ]
+        }
+    ),
+]
+
+
+def _pull(value: Any) -> Any:
+    numbers = value if isinstance(value, list) else [value] * 3
+    real = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+    if not real or len(numbers) != 3 or not all(abs(n) <= LARGEST for n in numbers):
+        raise ValueError(f"must be one number, or three for x, y, z; got {shown(value)}.")
+    return value
+
+
+NumberOrVector = Annotated[Vector | Number, BeforeValidator(_pull)]
+"""Three numbers, or one."""
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    others_call: ClassVar[dict[str, str]] = {}
+    """Keys of other programs, mapped to the corresponding key of this table."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the keys present in the file, as constructor arguments."""
+        return {name: value for name, value in self if name in self.model_fields_set}
+
+
+def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
+    schema["oneOf"] = [{"required": [name]} for name in table.kinds()]
+
+
+class Choice(Table):
+    """A table with exactly one of several variants, `{ variant = ... }`, plus optional further keys."""
+
+    model_config = ConfigDict(json_schema_extra=_require_one)
+    further: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def kinds(cls) -> list[str]:
+        return [name for name in cls.model_fields if name not in cls.further]
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        named = [name for name in self.kinds() if name in self.model_fields_set]
+        if len(named) != 1:
+            raise ValueError(
+                f"must name exactly one of {', '.join(self.kinds())}; it names {', '.join(named) or 'none'}."
+            )
+        return self
+
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The named variant and its value."""
+        return next((name, getattr(self, name)) for name in self.kinds() if name in self.model_fields_set)

@@ -1,0 +1,102 @@
+"""Tables of motions and ramps."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from supple.scene.constraints import motions
+from supple.scene.loads import ramps
+from supple.scene.schema.base import (
+    Choice,
+    Factors,
+    NotNegative,
+    Number,
+    Numbers,
+    Point,
+    Table,
+    Vector,
+)
+
+
+class Timed(Table):
+    duration: NotNegative = Field(1.0, description="How long the motion takes [s], at least 0.")
+    start: Number = Field(0.0, description="When the motion starts [s].")
+
+
+class Translate(Timed):
+    offset: Point = Field(description="By how much [m].")
+
+
+class Rotate(Timed):
+    axis: Vector = Field(description="Direction of the axis, not zero.")
+    centre: Point = Field(description="A point of the axis [m].")
+    angle: Number = Field(description="Angle [rad], right-handed about the axis.")
+
+
+class Twist(Timed):
+    axis: Vector = Field(description="Direction of the axis, not zero.")
+    centre: Point = Field(description="A point of the axis [m]; the plane through it stays.")
+    angle: Number = Field(description="Angle per length along the axis [rad/m].")
+
+
+class Scale(Timed):
+    factor: Factors = Field(description="One positive factor, or one per axis.")
+    centre: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+
+
+class Keyframes(Table):
+    """Motion fractions or offsets at given times, linear in between."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["motion", "fractions"]}, {"required": ["offsets"]}]}
+    )
+    times: Numbers = Field(description="Times [s], increasing.")
+    offsets: list[Point] | None = Field(None, description="A translation [m] for each time.")
+    motion: list[Motion] | None = Field(None, description="Motions, the first one first.")
+    fractions: Numbers | None = Field(None, description="For each time, the fraction of the motion done.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.model_fields_set not in ({"times", "offsets"}, {"times", "motion", "fractions"}):
+            raise ValueError("must have times and either offsets, or motion and fractions.")
+        return self
+
+    def make(self) -> motions.Motion:
+        if self.offsets is not None:
+            return motions.Keyframes.path(self.times, self.offsets)
+        return motions.Keyframes(composed(self.motion or []), self.times, self.fractions or [])
+
+
+class Motion(Choice):
+    """Motion of pinned vertices or an obstacle."""
+
+    translate: Translate | None = Field(None, description="Move by an offset.")
+    rotate: Rotate | None = Field(None, description="Turn about an axis.")
+    twist: Twist | None = Field(None, description="Turn about an axis, more the further along it.")
+    scale: Scale | None = Field(None, description="Stretch about a point.")
+    keyframes: Keyframes | None = Field(None, description="Go back and forth.")
+
+    def make(self) -> motions.Motion:
+        kind, value = self.chosen
+        if kind == "keyframes":
+            return value.make()
+        return getattr(motions, kind.capitalize())(**value.given())
+
+
+def composed(tables: list[Motion]) -> motions.Motion:
+    """Compose motions in list order."""
+    return motions.Compose(tuple(table.make() for table in tables))
+
+
+class Ramp(Table):
+    """Fraction of a load or parameter over time, piecewise linear."""
+
+    times: Numbers = Field(description="Times [s], increasing.")
+    fractions: Numbers = Field(
+        description="For each time, the fraction of it; before and after, the first and last."
+    )
+
+    def make(self) -> ramps.Ramp:
+        return ramps.Ramp(self.times, self.fractions)

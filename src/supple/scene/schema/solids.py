@@ -1,0 +1,80 @@
+"""Tables of scene files for solids only: regions, viscosity and rest deformation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, StrictStr
+
+from supple import meshes
+from supple.materials import Material, grown
+from supple.scene import regions, viscosity
+from supple.scene.errors import SceneError
+from supple.scene.schema.base import Choice, NotNegative, Number, Positive, Table
+from supple.scene.schema.materials import FromField, MaterialChoice, OrField, Row
+from supple.scene.schema.selections import Cells
+
+
+class RegionTable(Table):
+    """Tetrahedra of a solid with a different material."""
+
+    name: StrictStr = Field(description="How [[vary]] refers to it.")
+    where: Cells = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
+    material: MaterialChoice = Field(description="What they are made of, as that of a solid.")
+    density: Positive | None = Field(
+        None, description="Mass density [kg/m³]; that of the measured material or of the solid unless given."
+    )
+
+    def make(self, mesh: meshes.TetMesh) -> regions.Region:
+        density = self.density or self.material.density
+        return regions.Region(self.name, self.where.make(), self.material.make(mesh), density)
+
+
+class KelvinVoigt(Table):
+    shear: NotNegative = Field(description="Shear viscosity η [Pa s].")
+    bulk: NotNegative = Field(0.0, description="Bulk viscosity ζ [Pa s].")
+
+
+class Maxwell(Table):
+    young: Positive = Field(description="Young's modulus E [Pa] of the spring.")
+    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] = Field(description="Its Poisson's ratio ν.")
+    time: Positive = Field(description="In which its stress relaxes, τ [s].")
+
+
+class Rayleigh(Table):
+    stiffness: NotNegative = Field(0.0, description="β [s]: damping in proportion to the stiffness at rest.")
+    mass: NotNegative = Field(0.0, description="α [1/s]: damping in proportion to the mass.")
+
+
+class ViscosityChoice(Choice):
+    """Viscosity or damping in dynamic scenes."""
+
+    kelvin_voigt: KelvinVoigt | None = Field(None, description="A dashpot beside the material.")
+    maxwell: Maxwell | None = Field(None, description="A spring with a dashpot behind it.")
+    rayleigh: Rayleigh | None = Field(None, description="In proportion to stiffness at rest and mass.")
+
+    def make(self) -> viscosity.Viscosity:
+        kind, value = self.chosen
+        kinds = {
+            "kelvin_voigt": viscosity.KelvinVoigt,
+            "maxwell": viscosity.Maxwell,
+            "rayleigh": viscosity.Rayleigh,
+        }
+        return kinds[kind](**value.given())
+
+
+Swelling = Annotated[Number, Field(gt=-1), OrField()]
+RestShape = Annotated[list[Row], Field(min_length=3, max_length=3), OrField()]
+
+
+def as_grown(material: Material, swelling: Any, rest_shape: Any, mesh: meshes.TetMesh) -> Material:
+    """Apply optional swelling and rest shape to a material."""
+    if swelling is None and rest_shape is None:
+        return material
+
+    def on(value: Any) -> Any:
+        if isinstance(value, Table) and not isinstance(value, FromField):
+            raise SceneError("must be numbers, or a field of the mesh, { field = ... }.")
+        return mesh.field(value.field) if isinstance(value, FromField) else value
+
+    return grown(material, 0.0 if swelling is None else on(swelling), on(rest_shape))

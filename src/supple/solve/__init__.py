@@ -1,0 +1,1 @@
+"""Solution procedures: iteration to a tolerance, load stepping, time stepping and reports."""

@@ -1,0 +1,109 @@
+"""Newton refinement of unconverged batch members: several at once, then one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+
+from supple.config.stop import Stop
+from supple.kernels import compilation
+from supple.problem import Problem
+from supple.solve.error_control import Certifying
+from supple.solve.report import History, Outcome, Report
+from supple.solvers import Run
+from supple.solvers.newton_methods.block_diagonal import room_for
+from supple.solvers.newton_methods.float64_problem import bring_back, exact_twin
+from supple.support.text import counted
+
+Ended = dict[int, tuple[Outcome, int, float]]
+"""Outcome, iterations and seconds of each batch member."""
+
+UNFINISHED = {Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS, Outcome.FAILED}
+
+
+def finish_together(
+    problem: Problem, run: Run, ended: Ended, stop: Stop, certifying: Certifying, followed: bool
+) -> dict[int, str]:
+    """Refine unconverged batch members by batched Newton steps, if there are several.
+
+    Args:
+        problem: Problem that was solved.
+        run: Method that was run; it provides the Newton solver, if any.
+        ended: Outcomes so far; those of converged members are updated.
+        stop: Termination criteria.
+        certifying: Error estimates.
+        followed: True to skip the first batch member, because it is monitored.
+
+    Returns:
+        Note on each converged batch member.
+    """
+    copies = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
+    copies = [copy for copy in copies if copy or not followed]
+    room, notes, ways = room_for(problem), {}, {}
+    for first in range(0, len(copies), room) if len(copies) > 1 else ():
+        group = copies[first : first + room]
+        with compilation() as compiled:
+            began = perf_counter()
+            newton = run.newton_together(group, stop.distance)
+            if newton is None:
+                return {}
+            newton.run()
+            each = (perf_counter() - began - compiled.seconds) / len(group)
+        for copy in newton.arrived:
+            ways[copy] = ended[copy][1] + newton.steps, ended[copy][2] + each
+            notes[copy] = f"then {counted(newton.steps, 'Newton step')} with others"
+    balances = problem.measures.balances()
+    near = certifying.near({copy: balances[copy] for copy in ways})
+    for copy in near:
+        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].imbalance, stop.tolerance)
+        ended[copy] = outcome, *ways[copy]
+    return {copy: notes[copy] for copy in near}
+
+
+def finish_alone(
+    problem: Problem,
+    ended: Ended,
+    solve: Callable[..., Report],
+    watch: Callable[[int, float, float], None] | None,
+    history: History | None,
+) -> dict[int, Report]:
+    """Solve every unconverged batch member alone, in float64 from its present state.
+
+    Args:
+        problem: Problem that was solved.
+        ended: Outcomes so far, updated.
+        solve: Function that solves a problem with batch size 1.
+        watch: Callback for the first batch member, continued.
+        history: Residual history of the first batch member, continued.
+
+    Returns:
+        Reports of these solves.
+    """
+    alone = {}
+    for copy, (outcome, iterations, seconds) in ended.items():
+        if outcome in UNFINISHED:
+            twin = exact_twin(problem, copy)
+            followed = {"watch": _later(watch, iterations, seconds), "history": history is not None}
+            alone[copy] = report = solve(twin, **followed if copy == 0 else {})
+            bring_back(twin, problem, copy)
+            ended[copy] = report.outcome, iterations + report.iterations, seconds + report.seconds
+            if history is not None and report.history is not None:
+                history.go_on(report.history)
+    return alone
+
+
+def _later(
+    watch: Callable[[int, float, float], None] | None, iterations: int, seconds: float
+) -> Callable[[int, float, float], None] | None:
+    """Offset callback arguments by iterations and seconds already spent."""
+    if watch is None:
+        return None
+    return lambda iteration, imbalance, clock: watch(iterations + iteration, imbalance, seconds + clock)
+
+
+def rounded(problem: Problem, outcome: Outcome, imbalance: float, tolerance: float | None) -> Outcome:
+    """Outcome of a float64 solve after rounding to the problem's precision."""
+    lost = problem.dtype == np.float32 and tolerance is not None and imbalance > tolerance
+    return Outcome.PRECISION if lost and outcome is Outcome.CONVERGED else outcome

@@ -1,0 +1,251 @@
+"""Time integrators: inertial target, inertial time scale and end velocity of a time step Δt.
+
+Every integrator solves m/τ² (x - x̂) = f(x), with all forces but inertia in f. Integrators differ in τ, x̂
+and v:
+
+    backward Euler   τ = Δt     x̂ = xₙ + Δt vₙ                              v = (x - xₙ)/Δt
+    BDF2             τ = ⅔ Δt   x̂ = (4 xₙ - xₙ₋₁)/3 + 2/9 Δt (4 vₙ - vₙ₋₁)  v = (3 x - 4 xₙ + xₙ₋₁)/(2 Δt)
+    trapezoidal      τ = ½ Δt   x̂ = xₙ + Δt vₙ + ¼ Δt² aₙ                   v = 2 (x - xₙ)/Δt - vₙ
+
+Backward Euler is first-order accurate and damps all fast motions. BDF2 is second-order accurate and damps
+them less. The trapezoidal rule is second-order accurate and damps nothing, so that motions that the step does
+not resolve ring. The second-order rules need history variables: the previous state, or the acceleration aₙ =
+f(xₙ)/m. At the start of a motion both follow from the initial forces, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ =
+vₙ - Δt aₙ; later aₙ is (x - x̂)/τ², which equals f/m if the step converged.
+
+Velocities are computed from accelerations, v = vₙ + ½ Δt (aₙ + a) and v = (4 vₙ - vₙ₋₁ + 2 Δt a)/3, which is
+mathematically the same. The solve provides x - x̂ directly; rounding of x̂ by some ε |x| therefore does not
+accumulate as a velocity of ε |x|/Δt. [GPBD section 3 names both rules besides backward Euler.]
+
+The first step of BDF2 ends with v = 2 (x - x₀)/Δt - v₀ = v₀ + (v₀ - v₋₁)/9 + 8/9 Δt a, which is exact in free
+fall and also second-order accurate. The standard formula assumes constant accelerations before the start. If
+Δt is longer than a period, that previous state is far off, and a body that hardly moves would get a velocity
+of Δt a₀/4.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from supple.model.model import Model
+from supple.problem import Problem
+from supple.problem.history import ACCELERATION, EARLIER, evolving_parameters
+from supple.problem.initial_guess import predict_fall
+from supple.problem.material_update import change_materials
+
+if TYPE_CHECKING:
+    from supple.solvers import Solver
+
+
+class Rule(ABC):
+    """Second-order time integrator.
+
+    It works on displacements u, velocities v and accelerations a, (..., n, 3) each, and on history variables
+    `past`, (..., n, k).
+    """
+
+    past: ClassVar[str]
+    """Name of the history variables in a `State`."""
+    inertia: ClassVar[float]
+    """Inertial time scale τ/Δt."""
+
+    def knows(self, past: np.ndarray, dt: float) -> bool:
+        """True if history variables (n, k) belong to steps of length Δt [s]."""
+        return True
+
+    @abstractmethod
+    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+        """History variables at the start of a motion."""
+
+    @abstractmethod
+    def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
+        """Inertial target û, as a displacement."""
+
+    @abstractmethod
+    def arrive(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities and history variables at the end of a step.
+
+        Args:
+            a: Accelerations at the end of the step.
+            before: u, v and history variables at the start of the step.
+            dt: Time step Δt [s].
+        """
+
+    def begin(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> np.ndarray:
+        """Velocities after a motion's first step, from the arguments of `arrive`."""
+        return self.arrive(a, before, dt)[0]
+
+
+class BDF2(Rule):
+    """BDF2, with previous displacements, velocities and step length as history variables."""
+
+    past, inertia = EARLIER, 2 / 3
+
+    def knows(self, past: np.ndarray, dt: float) -> bool:
+        return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())
+
+    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+        return _with_step(u - dt * v + 0.5 * dt * dt * a, v - dt * a, dt)
+
+    def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
+        return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:6])
+
+    def arrive(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        u, v, past = before
+        return (4 * v - past[..., 3:6] + 2 * dt * a) / 3, _with_step(u, v, dt)
+
+    def begin(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> np.ndarray:
+        _, v, past = before
+        return v + (v - past[..., 3:6]) / 9 + 8 * dt / 9 * a
+
+
+def _with_step(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+    """Join displacements, velocities and step length to history variables (..., n, 7)."""
+    return np.concatenate([u, v, np.full((*u.shape[:-1], 1), dt)], axis=-1)
+
+
+class Trapezoidal(Rule):
+    """Trapezoidal rule, with accelerations as history variables."""
+
+    past, inertia = ACCELERATION, 1 / 2
+
+    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+        return a
+
+    def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
+        return u + dt * v + 0.25 * dt * dt * past
+
+    def arrive(
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        _, v, last = before
+        return v + 0.5 * dt * (last + a), a
+
+
+RULES: dict[str, Rule] = {"bdf2": BDF2(), "trapezoidal": Trapezoidal()}
+"""Second-order integrators by name."""
+
+INTEGRATORS = ("backward_euler", *RULES)
+"""Names of all integrators."""
+
+
+class Integrating:
+    """Second-order time integration of a problem, all batch members at once.
+
+    Its arithmetic is done in float64 on the host; solves run on the problem's device.
+    """
+
+    def __init__(self, problem: Problem, rule: Rule, dt: float) -> None:
+        self._problem, self._rule, self._dt = problem, rule, dt
+        problem.loads.set_time_step(rule.inertia * dt)
+
+    def look_back(self, time: float, forces: np.ndarray | None) -> None:
+        """Prepare history variables for a step, after velocities are set and before the problem begins it.
+
+        Args:
+            time: End of the step [s].
+            forces: (n, 3) forces in addition to the model's [N], or None.
+        """
+        p, dt = self._problem, self._dt
+        u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
+        motions = p.remembered.motions()
+        name, first = self._rule.past, u
+        known = [name in motion and self._rule.knows(motion[name], dt) for motion in motions]
+        if not all(known):
+            first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
+        past = [motions[k][name] if knows else first[k] for k, knows in enumerate(known)]
+        self._before = u, v, np.stack(past)
+        self._begins = ~np.array(known)
+
+    def pull(self, guess: str, time: float) -> None:
+        """Set the inertial target x̂ of a step ending at `time` [s], after the problem has begun it."""
+        self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
+        predict_fall(self._problem, guess, time)
+
+    def arrive(self, damping: float) -> np.ndarray:
+        """Finish a step: compute velocities and store history variables for the next step.
+
+        Prescribed vertices move at the constant velocity of their prescribed motion.
+
+        Args:
+            damping: Fraction of every velocity that is removed.
+
+        Returns:
+            (copies, n, 3) velocities [m/s].
+        """
+        p, dt = self._problem, self._dt
+        u, anchor = (p.states.vectors(records).astype(float) for records in (p.u, p.states.anchor))
+        a = (u - anchor) / (self._rule.inertia * dt) ** 2
+        v, past = self._rule.arrive(a, self._before, dt)
+        v = np.where(self._begins[:, None, None], self._rule.begin(a, self._before, dt), v)
+        pinned, held = p.model.pinned, p.model.held
+        excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
+        v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
+        known = zip(p.remembered.motions(), past, strict=True)
+        p.remembered.move_on([motion | {self._rule.past: of_copy} for motion, of_copy in known])
+        return (1 - damping) * v
+
+    def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
+        """(copies, n, 3) accelerations [m/s²] by all forces but inertia at a time [s].
+
+        They are 0 where forces are infinite.
+        """
+        p = self._problem
+        change_materials(p, p.model.materials_at(time))
+        p.loads.act_at(time, forces)
+        p.device.assign(p.states.anchor, p.u)
+        p.measures.balances()
+        mass = np.where(p.model.mass > 0, p.model.mass, np.inf)[:, None]
+        found = p.states.vectors(p.states.net).astype(float) / mass
+        return np.where(np.isfinite(found), found, 0.0)
+
+
+def refuse_rule(name: str, model: Model, solver: Solver) -> None:
+    """Check model and solver support for an integrator.
+
+    Second-order rules need smooth forces, and history variables that describe the forces.
+
+    Raises:
+        ValueError: The integrator is of second order, and not supported.
+    """
+    if name not in RULES:
+        return
+    back = "take integrator='backward_euler'"
+    if not solver.balances_forces:
+        raise ValueError(
+            f"{solver.name} makes constraints vanish, whatever forces there are, and integrator={name!r} "
+            f"looks back to these; {back}, or xpbd or pbng"
+        )
+    if model.grid is not None:
+        raise ValueError(f"bodies that a grid carries move by backward Euler, not by {name}; {back}")
+    if any(model.terms[k].loads for k, _ in model.followers):
+        raise ValueError(
+            f"integrator={name!r} does not know tractions that follow their surface, nor gas that stays in a "
+            f"chamber, which change while a step is solved; {back}"
+        )
+    if model.obstacles is not None or model.followers:
+        raise ValueError(
+            f"integrator={name!r} looks back to smooth forces, and those of contact are not; {back}"
+        )
+    if model.drag is not None:
+        raise ValueError(
+            f"integrator={name!r} does not know forces in proportion to mass and velocity; {back}, or take "
+            "damping that follows from strains"
+        )
+    flowing = [name for name, *_ in evolving_parameters(model)]
+    if flowing:
+        raise ValueError(
+            f"integrator={name!r} is not for materials that flow or are viscous, whose {flowing[0]} goes on "
+            f"by steps of first order; {back}"
+        )

@@ -1,0 +1,256 @@
+"""Incremental loads and motions with step cutback.
+
+The load path selects among several equilibria. Full loads in one step could also invert elements, or fail to
+converge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from supple.config.stop import Stop
+from supple.model.model import Conditions, Model
+from supple.model.state import State
+from supple.problem import Problem
+from supple.solve.loop import Watcher, solve
+from supple.solve.report import Outcome, Report
+from supple.solvers import Solver
+from supple.support.text import counted
+
+LEAST = Fraction(1, 1024)
+"""Smallest step as a fraction of the path, if forces are infinite at the start of longer steps."""
+
+SMALLEST_CUTBACK = Fraction(1, 64)
+"""Smallest step after solves that did not converge, relative to the requested step."""
+
+CUT_BACK = {Outcome.STAGNATED, Outcome.FAILED}
+"""Outcomes after which the step is halved and repeated."""
+
+LEAST_SECONDS = 1e-3
+"""Time budget of a solve if previous solves have spent the whole budget [s]."""
+
+
+class Continuation:
+    """Sequence of solves under increasing loads and motions, with step cutback.
+
+    Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
+    whose solve stagnates or fails is halved and repeated from the last converged step, down to
+    `SMALLEST_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
+    The time budget applies to all of them: the remaining time is allotted in proportion to step lengths.
+
+    Args:
+        problem: Problem.
+        solver, stop: As for `solve`.
+        steps: Number of steps.
+        watch: Called after each measurement of the imbalance.
+        history: Keep the residual history of the last step.
+        began: Start of the set-up [s], for the first report.
+        act: Function that sets up the problem at a fraction of loads and motions; `act_in_part` by default.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        steps: int,
+        watch: Watcher | None = None,
+        history: bool = False,
+        began: float | None = None,
+        act: Callable[[Problem, float], None] | None = None,
+    ) -> None:
+        self._act = act or act_in_part
+        self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
+        self._watch, self._history, self._began = watch, history, began
+        self._reached, self._stride = Fraction(0), Fraction(1, steps)
+        self._longest, self._smallest = self._stride, self._stride * SMALLEST_CUTBACK
+        self._state, self._left = problem.state, stop.time_budget
+        self._lost: tuple[Fraction, Report, State] | None = None
+        self._cuts_back, self._inverted = True, False
+        self._solves: list[Report] = []
+        self._accepted, self._notes = 0, list[str]()
+
+    def run(self) -> Iterator[tuple[float, Report]]:
+        """Solve all steps.
+
+        Yields:
+            The fraction of loads and motions, and the report, of each accepted step. The last fraction is 1;
+            its report has the iterations and seconds of all solves.
+        """
+        while self._reached < 1:
+            aim = self._begin()
+            report = self._solve(aim)
+            if self._cut_back(aim, report):
+                continue
+            if self._lost is not None and not report.outcome.ok:
+                aim, report = self._give_up(self._lost)
+            self._accept(aim)
+            yield float(aim), self._summary(report) if aim == 1 else report
+
+    def _begin(self) -> Fraction:
+        """Set up the next step, halved until its forces are finite, and return its end."""
+        while True:
+            aim = min(self._reached + self._stride, Fraction(1))
+            if self._reached > 0:
+                self._problem.remembered.flow()
+            self._act(self._problem, float(aim))
+            if self._solver.recovers or self._problem.balance().finite:
+                return aim
+            self._go_back()
+            self._stride /= 2
+            self._inverted = True
+            if self._stride < LEAST:
+                self._cuts_back = False
+                self._act(self._problem, 1)
+                return Fraction(1)
+
+    def _solve(self, aim: Fraction) -> Report:
+        """Solve one step within its share of the remaining time budget."""
+        share = self._left
+        if share is not None:
+            share *= float((aim - self._reached) / (1 - self._reached))
+        stop = replace(self._stop, time_budget=share)
+        history, began = self._history and aim == 1, self._began
+        report = solve(self._problem, self._solver, stop, history, self._watch, began)
+        self._began = None
+        self._solves.append(report)
+        if self._left is not None:
+            self._left = max(self._left - report.seconds, LEAST_SECONDS)
+        return report
+
+    def _cut_back(self, aim: Fraction, report: Report) -> bool:
+        """Halve a step whose solve failed; False if it converged or no shorter step is allowed."""
+        if not self._cuts_back or report.outcome not in CUT_BACK:
+            return False
+        if self._act is act_in_part and not _grows(self._problem.model):
+            return False
+        if self._lost is None:
+            self._lost = aim, report, self._problem.state
+        in_time = self._left is None or self._left > LEAST_SECONDS
+        if self._stride / 2 < self._smallest or not in_time:
+            return False
+        self._go_back()
+        self._stride /= 2
+        self._longest = self._stride
+        return True
+
+    def _go_back(self) -> None:
+        """Return to the last accepted step, with obstacles and pins at its time."""
+        time = float(self._reached) * self._problem.model.duration
+        self._problem.contacts.stand_at(time)
+        self._problem.room.stand_at(time)
+        self._problem.state = self._state
+
+    def _give_up(self, lost: tuple[Fraction, Report, State]) -> tuple[Fraction, Report]:
+        """Return to the first failed solve, and disable further cutback."""
+        aim, report, state = lost
+        shortest = counted(int(1 / self._stride), "step")
+        self._notes.append(
+            f"loads and motions in up to {shortest} did not converge either, beyond "
+            f"{float(self._reached):.0%} of them"
+        )
+        self._lost, self._cuts_back = None, False
+        self._stride = self._longest = Fraction(1, self._steps)
+        self._act(self._problem, float(aim))
+        self._problem.state = state
+        return aim, report
+
+    def _accept(self, aim: Fraction) -> None:
+        """Accept a step; double the step length up to the longest allowed one."""
+        if self._lost is not None and aim >= self._lost[0]:
+            self._lost = None
+        self._reached, self._stride = aim, min(2 * self._stride, self._longest)
+        self._accepted += 1
+        if aim < 1:
+            self._state = self._problem.state
+
+    def _summary(self, last: Report) -> Report:
+        """Last step's report with summed iterations and seconds of all solves."""
+        solves = self._solves
+        if len(solves) == 1:
+            return last
+        notes = [*last.notes, *self._notes]
+        if self._accepted > 1:
+            why = ""
+            if self._accepted > self._steps:
+                cut = self._longest < Fraction(1, self._steps)
+                reason = "did not converge" if cut else "would turn elements inside out at once"
+                why = f": longer ones {reason}"
+            notes.append(f"loads and motions grew in {counted(self._accepted, 'step')}{why}")
+        return replace(
+            last,
+            iterations=sum(report.iterations for report in solves),
+            seconds=sum(report.seconds for report in solves),
+            compile_seconds=sum(report.compile_seconds for report in solves),
+            setup_seconds=sum(report.setup_seconds for report in solves),
+            notes=notes,
+        )
+
+
+def solve_along(
+    path: Callable[[float], Conditions],
+    c: Conditions,
+    problem: Problem,
+    solver: Solver,
+    stop: Stop,
+    lost: Report,
+) -> Report | None:
+    """Repeat a failed solve stepwise along a path to its conditions.
+
+    Args:
+        path: Conditions at a fraction of all loads and motions.
+        c: Target conditions, with the start.
+        problem: Compatible problem; its state is the result, unless the steps fail.
+        solver, stop: As for `Continuation`.
+        lost: Report of the failed solve.
+
+    Returns:
+        The report with the iterations and seconds of all solves; None if shorter steps did not converge
+        either.
+    """
+
+    def act(problem: Problem, fraction: float) -> None:
+        there = c if fraction == 1 else path(fraction)
+        problem.take([replace(there, start=problem.positions)])
+
+    if stop.time_budget is not None:
+        stop = replace(stop, time_budget=max(stop.time_budget - lost.seconds, LEAST_SECONDS))
+    problem.take([c])
+    if c.start is None:
+        problem.positions = problem.model.rest
+    *before, (_, last) = Continuation(problem, solver, stop, 2, act=act).run()
+    if not last.ok:
+        return None
+    steps = counted(len(before) + 1, "step")
+    return replace(
+        last,
+        iterations=last.iterations + lost.iterations,
+        seconds=last.seconds + lost.seconds,
+        notes=[*last.notes[:-1], f"loads and motions grew in {steps}: longer ones did not converge"],
+    )
+
+
+def act_in_part(problem: Problem, fraction: float) -> None:
+    """Set motions, ramps and constant loads to a fraction of the path.
+
+    Motions and ramps are taken at this fraction of their duration, and constant loads are scaled by it. At
+    fraction 1, everything is taken at its end.
+    """
+    if fraction == 1:
+        problem.begin_step(np.inf)
+        return
+    model = problem.model
+    time = fraction * model.duration
+    problem.begin_step(time)
+    problem.loads.set(model.force_at(time) - (1 - fraction) * model.force)
+
+
+def _grows(model: Model) -> bool:
+    """True if loads or motions vary along the continuation path."""
+    changes = model.varying or model.changing or model.followers or model.obstacles is not None
+    moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf))
+    return bool(changes) or moves or bool(np.any(model.force))

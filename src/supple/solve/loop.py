@@ -1,0 +1,349 @@
+"""Main loop of every solve: iterations, convergence checks, termination and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from supple.config.compute import Compute
+from supple.config.stop import Stop
+from supple.contact.barrier_report import kept_apart
+from supple.contact.obstacle_contact import rigid_imbalance
+from supple.contact.weak import met
+from supple.kernels import compilation
+from supple.model.model import Model
+from supple.problem import Balances, Device, Problem
+from supple.scene import Scene, build_model
+from supple.solve.batch_refinement import Ended, finish_alone, finish_together, rounded
+from supple.solve.error_control import Certifying
+from supple.solve.float_range import refuse_beyond
+from supple.solve.report import History, Outcome, Report
+from supple.solve.termination import (
+    Progress,
+    advice,
+    contact_here,
+    exact_of,
+    keep_sound,
+    next_look,
+    outcome_here,
+    unless_passed,
+    without_progress,
+)
+from supple.solvers import Solver
+from supple.support.memory import refuse_large_problem
+
+if TYPE_CHECKING:
+    from supple.kernels.compile.notices import _Compilations as Compilations
+
+DEFAULT_ITERATIONS = 20_000
+"""Iteration limit of a solve with a tolerance and no other limit."""
+
+NO_LIMIT = 2**62
+"""Iteration limit of a solve with only a time budget."""
+
+Watcher = Callable[[int, float, float], None]
+"""Callback watch(iteration, imbalance, seconds), called after every evaluation of the residual."""
+
+
+def solve(
+    problem: Problem,
+    solver: Solver,
+    stop: Stop,
+    history: bool = False,
+    watch: Watcher | None = None,
+    began: float | None = None,
+) -> Report:
+    """Run a solver on a problem until a termination criterion is met.
+
+    Args:
+        problem: Problem with batch size 1.
+        solver: Solver to run.
+        stop: Termination criteria.
+        history: True to record the residual history.
+        watch: Callback for the first batch member.
+        began: Start of the setup by `perf_counter` [s], for the setup time in the report.
+
+    Returns:
+        The report. Its time excludes compilation and the recording of the history.
+    """
+    return solve_copies(problem, solver, stop, history, watch, began)[0]
+
+
+def solve_copies(
+    problem: Problem,
+    solver: Solver,
+    stop: Stop,
+    history: bool = False,
+    watch: Watcher | None = None,
+    began: float | None = None,
+) -> list[Report]:
+    """Run a solver on a batch, each member until a termination criterion is met.
+
+    Only the first batch member is monitored and records a residual history.
+
+    Args:
+        problem: Problem with its batch.
+        solver: Solver to run.
+        stop: Termination criteria.
+        history: True to record the residual history.
+        watch: Callback for the first batch member.
+        began: Start of the setup by `perf_counter` [s], for the setup time in the report.
+
+    Returns:
+        One report per batch member.
+    """
+    with compilation() as compiled:
+        solving = _Solving(problem, solver, stop, history, watch, began, compiled)
+        solving.run()
+        return solving.reports()
+
+
+class _Solving:
+    """Solve of a batch: results so far, and a clock [s] that excludes compilation and history."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        history: bool,
+        watch: Watcher | None,
+        began: float | None,
+        compiled: Compilations,
+    ) -> None:
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.watch, self.compiled, self.device = watch, compiled, problem.device
+        self.measures, self.copies = problem.measures, range(problem.copies)
+        self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
+        self._move_all()  # an interrupted solve may have left some inactive
+        self.history = History() if history else None
+        self.first = self.measures.balances()
+        self.latest, self.progress = self.first, Progress(problem.copies)
+        self.ended: Ended = {}
+        self.alone: dict[int, Report] = {}
+        self.together: dict[int, str] = {}
+        self.clock, self.iteration, self.looked = 0.0, 0, False
+        self.good = problem.zeros(problem.u.shape)
+        self.device.assign(self.good, problem.u)
+        self._look()
+        self.method = solver.begin(problem)  # may already change u
+        self.method.start_at(self.first)
+        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
+        self._look_inside()
+        self.certifying = Certifying(problem, stop, self.method)
+        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
+        self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
+
+    def run(self) -> None:
+        """Iterate until every batch member has terminated."""
+        following = self.problem.following
+        while not self._end_some():
+            count = next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
+            count = following.until_look(count)
+            self.limit += count if self.problem.room.leading else 0
+            target = self.iteration + count
+            while self.iteration < target:  # single steps for a history, with identical results
+                self._advance(1 if self.history is not None else target - self.iteration, target)
+                self._look()
+                self._look_inside()
+            balanced = self._balanced
+            goes_on = following.looks and (balanced or self.iteration < self.limit)
+            if not goes_on:
+                following.count(count)
+            elif following.iterated(count, balanced, self.latest[0].residual):
+                self._begin_again()
+            self.progress.see(exact_of(self.latest, self.method), self.device.active, self.iteration)
+        self._move_all()
+        if following.settle():
+            self.latest = self.measures.balances()
+        if self.method.finished_alone:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Refine unconverged batch members from their last finite state, first batched, then one by one."""
+        self._go_back()
+        followed = self.watch is not None or self.history is not None
+        how = self.problem, self.method, self.ended, self.stop, self.certifying, followed
+        self.together = finish_together(*how)
+        go_on = partial(solve, solver=self.solver, stop=self.stop)
+        self.alone = finish_alone(self.problem, self.ended, go_on, self.watch, self.history)
+        self.latest = self.measures.balances()
+        for copy, report in self.alone.items():
+            outcome = rounded(self.problem, report.outcome, self.latest[copy].imbalance, self.stop.tolerance)
+            self.ended[copy] = outcome, *self.ended[copy][1:]
+
+    @property
+    def _balanced(self) -> bool:
+        """True if an active batch member has reached the tolerance with the present stencils."""
+        tolerance = self.stop.tolerance
+        return tolerance is not None and bool((self.latest.imbalance[self.device.active] <= tolerance).any())
+
+    def _begin_again(self) -> None:
+        """Restart convergence records after a change of stencils and therefore energy."""
+        self.latest = self.measures.balances()
+        self.method.start_at(self.latest)
+        self.progress = Progress(self.problem.copies, self.iteration)
+        self.certifying = Certifying(self.problem, self.stop, self.method, prepared=False)
+
+    def _move_all(self) -> None:
+        """Activate all batch members."""
+        self.device.active = np.arange(self.problem.copies, dtype=np.int32)
+
+    def _look(self) -> None:
+        """Record and report the residual of the first batch member."""
+        balance = self.latest[0]
+        if self.history is not None:
+            self.history.add(self.iteration, self.clock, balance, self.problem.energy())
+        if self.watch is not None:
+            self.watch(self.iteration, balance.imbalance, self.clock)
+
+    def _look_inside(self) -> None:
+        """Record the multiplier residuals of the method."""
+        if self.history is not None:
+            self.history.add_multipliers(self.method.residuals())
+
+    def _end_some(self) -> bool:
+        """Deactivate terminated batch members; return True if all have terminated."""
+        problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
+        self.certifying.see(self.latest, self.device.active)
+        for copy in self._near_an_end():
+            latest = self.latest[copy]
+            outcome = outcome_here(
+                latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying, copy
+            )
+            if outcome is None and stop.tolerance is not None:
+                outcome = without_progress(
+                    self.progress, latest, stop, iteration, problem, run, self.certifying, copy
+                )
+            if outcome is None and run.leaving()[copy]:
+                outcome = Outcome.STAGNATED
+            if outcome is not None:
+                self.ended[copy] = outcome, iteration, self.clock
+        left = self.problem.copies - len(self.ended)
+        if 0 < left < len(self.device.active):
+            self.device.active = np.array([c for c in self.copies if c not in self.ended], np.int32)
+        return left == 0
+
+    def _near_an_end(self) -> list[int]:
+        """Active batch members that may have terminated, usually few of thousands."""
+        active, stop, latest = self.device.active, self.stop, self.latest
+        timed = stop.time_budget is not None and self.clock >= stop.time_budget
+        if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
+            return active.tolist()
+        near = ~latest.finite | self.method.leaving()
+        if stop.tolerance is not None:
+            near |= (latest.imbalance <= stop.tolerance) | self.progress.lacking(self.method, self.iteration)
+        return active[near[active]].tolist()
+
+    def _advance(self, count: int, target: int) -> None:
+        """Run iterations, then evaluate residuals if needed."""
+        compiling, tick = self.compiled.seconds, perf_counter()
+        for some in self.problem.gases.each(count):
+            self.method.advance(some)
+        if self.history is not None:
+            self.device.wait()
+        self.iteration += count
+        if self.history is not None:
+            self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
+        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_budget is not None
+        if self.looked:
+            self.latest = self.measures.balances()
+            if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
+                self.latest = self.measures.balances()
+            if not self.method.guarded:
+                keep_sound(self.problem, self.method, self.latest, self.good)
+        if self.history is None:
+            self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
+
+    def _go_back(self) -> Balances:
+        """Restore the last finite state of failed batch members; return the present residuals."""
+        undone = [copy for copy, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0]
+        for copy in undone:
+            self.device.assign(self.problem.u, self.good, copy)
+        return self.measures.balances() if undone else self.latest
+
+    def reports(self) -> list[Report]:
+        """Reports of all batch members; failed ones are reset to their last finite state."""
+        ended, latest, problem, run = self.ended, self._go_back(), self.problem, self.method
+        together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
+        certificates = self.certifying.final(together, latest)
+        certificates |= {copy: report.certificate for copy, report in self.alone.items()}
+        energies, inverted = self.measures.energies(), self.measures.inversions()
+        contact, rejected = contact_here(problem, self.stop, self.looked), run.rejected()
+        between = met(problem) or kept_apart(problem)
+        figures = self.first.residual, latest.residual, latest.imbalance
+        first, residual, imbalance = (values.tolist() for values in figures)
+        rigid = min(rigid_imbalance(problem.contacts), 1.0)
+        return [
+            Report(
+                outcome=unless_passed(outcome, between, contact[copy]),
+                solver=self.solver.name,
+                iterations=iterations,
+                imbalance=max(imbalance[copy], rigid),
+                reduction=residual[copy] / first[copy] if first[copy] != 0 else 0.0,
+                residual=residual[copy],
+                energy=float(energies[copy]),
+                seconds=seconds,
+                tolerance=self.stop.tolerance,
+                max_iterations=None if self.limit == NO_LIMIT else self.limit,
+                compile_seconds=self.compiled.seconds if copy == 0 else 0.0,
+                setup_seconds=self.setup if copy == 0 else 0.0,
+                precision=str(problem.dtype),
+                threads=self.device.threads,
+                vertices=problem.model.vertices,
+                elements=problem.model.elements,
+                colours=run.colours,
+                inverted=int(inverted[copy]),
+                rejected=rejected[copy],
+                certificate=certificates[copy],
+                contact=contact[copy],
+                met=between if copy == 0 else None,
+                notes=run.notes(copy) + advice(outcome, problem, contact[copy]) + self._notes(copy),
+                history=self.history if copy == 0 else None,
+            )
+            for copy, (outcome, iterations, seconds) in sorted(ended.items())
+        ]
+
+    def _notes(self, copy: int) -> list[str]:
+        if copy in self.alone:
+            return ["then alone", *self.alone[copy].notes]
+        others = [self.together[copy]] if copy in self.together else []
+        return (
+            others
+            + self.certifying.notes(copy)
+            + self.problem.room.notes(bool(self.problem.loads.inertia.any()))
+        )
+
+
+def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
+    """Create a device for a model; None for the CPU."""
+    if device == "cpu":
+        return None
+    from supple.problem.cuda import Cuda
+
+    return Cuda(model.vertices + 1, copies)
+
+
+def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
+    """Validate and discretize a scene or model.
+
+    Args:
+        scene: Scene or model.
+        quasistatic: True to build the scene for equilibria.
+        compute: Precision, device and threads.
+
+    Returns:
+        The problem on the device of `compute`.
+
+    Raises:
+        ValueError: Values exceed the range of the precision, or memory does not suffice.
+    """
+    compute.refuse_absent()
+    model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
+    refuse_beyond(model, compute.precision)
+    refuse_large_problem(model.elements, 4 if compute.precision == "float32" else 8)
+    return Problem(model, compute.precision, compute.threads, on_device(compute.device, model))

@@ -1,0 +1,273 @@
+"""Options of public calls: scene, solver, termination criteria, compute settings and initial positions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
+
+import numpy as np
+
+from supple.config.compute import Compute
+from supple.config.stop import DEFAULT_DISTANCE, DEFAULT_TOLERANCE, Stop
+from supple.model.model import Model
+from supple.scene import Scene, SceneFile
+from supple.scene.scene import scene_of
+from supple.solvers import SOLVERS, Solver, default_solver
+from supple.support.arguments import LARGEST, closest, finite_rows, flag, listed, shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Circumstances(TypedDict, total=False):
+    """Keywords of computing functions: `compute` or its single fields."""
+
+    compute: Compute | None
+    device: str
+    precision: str
+    threads: int | None
+
+
+class Options(Circumstances, total=False):
+    """Keywords of solving functions: those of `Circumstances`, plus `stop` or its single fields.
+
+    Omitted keywords take the value of the scene file, or else the default.
+    """
+
+    stop: Stop | None
+    tolerance: float | None
+    max_iterations: int | None
+    time_budget: float | None
+    distance: float | None
+
+
+LIMITS = tuple(option.name for option in fields(Stop))
+"""Names of the limits in a `Stop`."""
+COMPUTE = {option.name: option.default for option in fields(Compute)}
+"""Default values of the fields of `Compute`, by name."""
+
+
+def takes_options(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorator: check option keywords and list them in the function's signature.
+
+    Unknown keywords raise a `TypeError` with a suggestion. Editors read the keywords from the type, but
+    `help` and notebooks read them from the signature only.
+
+    Args:
+        function: Function with `**options: Unpack[Options]` or `Unpack[Circumstances]`.
+
+    Returns:
+        The decorated function.
+    """
+    signature = inspect.signature(function)
+    *named, rest = signature.parameters.values()
+    hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else Circumstances)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter(n, keyword, default=COMPUTE.get(n), annotation=h) for n, h in hints.items()]
+    title = function.__qualname__.removesuffix(".__init__")
+    known = [parameter.name for parameter in (*named, *own)]
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs.keys() - known:
+            raise TypeError(f"{title}() has no keyword {name!r}; {closest(name, known)}")
+        return function(*args, **kwargs)
+
+    call.__signature__ = signature.replace(parameters=[*named, *own])  # type: ignore[attr-defined]
+    return call
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Resolved options of one call.
+
+    Attributes:
+        scene: Scene with its bodies, or its model.
+        file: Scene file, which provides the values that the call omits; None without one.
+        solver: Solver.
+        stop: Termination criteria.
+        compute: Device, precision and threads.
+    """
+
+    scene: Scene | Model
+    file: SceneFile | None
+    solver: Solver
+    stop: Stop
+    compute: Compute
+
+    def start(self, given: Any, model: Model) -> np.ndarray | None:
+        """Initial positions (n, 3) [m] of the call, or else of the scene file; None means rest positions."""
+        if given is None and self.file is not None:
+            return self.file.start_positions(model)
+        return given
+
+    def velocities(self, start: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
+        """Initial velocities of a motion.
+
+        Args:
+            start: The `start` argument of the call. If None, a scene file with initial positions also
+                provides their velocities.
+            model: Model.
+            first_frame: Number of the first frame. The scene's own velocities apply to frame 1 only.
+
+        Returns:
+            (n, 3) velocities [m/s], or None.
+        """
+        saved = self.file.start_velocities(model) if start is None and self.file is not None else None
+        if saved is not None:
+            return finite_rows("velocities", saved, model.vertices, limit=LARGEST)
+        return model.velocities if first_frame == 1 else None
+
+
+def request(
+    scene: Any, solver: Any, options: Options, always_tolerance: bool = False, models: bool = False
+) -> Request:
+    """Resolve the options of a call.
+
+    Args:
+        scene: Scene, scene file, or model.
+        solver: Solver, its name, or None.
+        options: Keywords of the call.
+        always_tolerance: Apply the default tolerance also if only the solver's own `iterations` limit a
+            solve; in motions these are a fixed number per step. The default distance is then added as well.
+        models: Accept a model in place of a scene.
+
+    Returns:
+        The resolved request.
+    """
+    file = scene if isinstance(scene, SceneFile) else None
+    chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
+    method = method_of(solver, file)
+    compute = compute_of(options)
+    method.refuse_unable(compute.device, compute.precision)
+    stop = resolved_stop(options, file, method, always_tolerance)
+    return Request(chosen, file, method, arriving(stop, options, file) if always_tolerance else stop, compute)
+
+
+def resolved_stop(
+    options: Options, file: SceneFile | None, solver: Solver, always_tolerance: bool = False
+) -> Stop:
+    """Resolve termination criteria: call, scene file, solver iterations, default tolerance.
+
+    Args:
+        options: Keywords of the call. A `stop` replaces all other limits; single limits are combined with
+            those of the file.
+        file: Scene file, or None.
+        solver: Solver, whose `iterations` are the limit if neither call nor file sets one.
+        always_tolerance: Apply the default tolerance also if only the solver's own iterations limit the
+            solve.
+
+    Returns:
+        The limits. The default tolerance applies in addition to a limit on iterations or time; only
+        `tolerance=None` in the call, or `tolerance = false` in the file, disables it.
+
+    Raises:
+        ValueError: The tolerance is disabled and nothing else ends the solve.
+    """
+    stop = stop_of(options, file)
+    if options.get("stop") is not None:
+        return stop.completed(solver)
+    if stop.tolerance is None and not _without_tolerance(options, file):
+        if always_tolerance or not stop.open:
+            stop = replace(stop, tolerance=DEFAULT_TOLERANCE)
+    elif stop.open and solver.iterations is None:
+        raise ValueError(
+            "nothing says when to stop: give a tolerance, max_iterations, a time_budget, "
+            "or iterations to the solver"
+        )
+    return stop.completed(solver)
+
+
+def stop_of(options: Options, file: SceneFile | None = None) -> Stop:
+    """Limits given by call and scene file, without defaults.
+
+    A `stop` replaces all other limits; single limits are combined with those of the file.
+    """
+    said = _said(options, LIMITS, unless=("max_iterations", "time_budget"))
+    stop = options.get("stop")
+    if stop is None:
+        of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
+        return Stop(**of_file | said)
+    if not isinstance(stop, Stop):
+        raise TypeError(f"stop is for example supple.Stop(tolerance=1e-4), got {shown(stop)}")
+    _refuse_both("stop", "supple.Stop", said)
+    return stop
+
+
+def _without_tolerance(options: Options, file: SceneFile | None) -> bool:
+    """True if the call, or else the scene file, disables the tolerance."""
+    if "tolerance" in options:
+        return options["tolerance"] is None
+    return file is not None and file.stop.tolerance is False
+
+
+def arriving(stop: Stop, options: Options, file: SceneFile | None = None) -> Stop:
+    """Add the default distance to the limits of an equilibrium solve.
+
+    Limits stay unchanged without a tolerance, or if the call or the file sets or disables the distance, or if
+    the call has a `stop`.
+    """
+    said = stop.distance is not None or "distance" in options or options.get("stop") is not None
+    said = said or (file is not None and file.stop.distance is False)
+    return stop if said or stop.tolerance is None else replace(stop, distance=DEFAULT_DISTANCE)
+
+
+def compute_of(options: Circumstances) -> Compute:
+    """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
+    said = _said(options, COMPUTE, unless=("threads",))
+    compute = options.get("compute")
+    if compute is None:
+        compute = Compute(**said)
+    elif not isinstance(compute, Compute):
+        raise TypeError(f"compute is for example supple.Compute(device='cuda'), got {shown(compute)}")
+    else:
+        _refuse_both("compute", "supple.Compute", said)
+    compute.refuse_absent()
+    return compute
+
+
+def _said(options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]) -> dict[str, Any]:
+    """Return given options with these names; None values of names in `unless` are dropped."""
+    given = {name: options[name] for name in names if name in options}
+    return {name: value for name, value in given.items() if value is not None or name not in unless}
+
+
+def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
+    """Raise an error if single options accompany the object that contains them."""
+    if said:
+        raise ValueError(
+            f"give either {name}={kind}(...) or {', '.join(said)}, not both: put all of it into the {name}"
+        )
+
+
+def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
+    """Return a solver given as object or name; None means the scene file's solver, or the default."""
+    if solver is None:
+        return default_solver() if file is None else SOLVERS[file.solver.method](**file.solver.options)
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(f"there is no solver {solver!r}; {closest(solver, SOLVERS)}")
+        return SOLVERS[solver]()
+    if isinstance(solver, type) and issubclass(solver, Solver):
+        raise TypeError(f"a solver has its options in brackets: supple.{solver.__name__}()")
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            "a solver is for example supple.PBNG() or 'pbng', or of a class of your own derived from "
+            f"supple.solvers.Solver; got {shown(solver)}. There are {listed(SOLVERS)}"
+        )
+    return solver
+
+
+def check_watching(
+    history: bool = False,
+    watch: Callable[..., None] | None = None,
+    progress: Callable[..., None] | None = None,
+) -> None:
+    """Validate history flag and callbacks before any set-up."""
+    flag("history", history)
+    for name, function in (("watch", watch), ("progress", progress)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} must be a function to call, got {shown(function)}")

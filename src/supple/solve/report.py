@@ -1,0 +1,296 @@
+"""Report of a solve: outcome, residuals, energy, timing and contact."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from supple.contact.barrier_report import ApartReport
+from supple.contact.obstacle_report import ContactReport
+from supple.contact.weak import MetReport
+from supple.problem import Balance
+from supple.solvers.newton_methods.error_estimate import Certificate
+from supple.support.text import counted
+
+
+class Outcome(Enum):
+    """Solve outcome; its value is the sentence shown to users."""
+
+    CONVERGED = "Converged: the imbalance is below the tolerance."
+    BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
+    BUDGET_TIME = "Stopped when the time budget ran out, before the tolerance was reached."
+    COMPLETED = "Ran as long as was asked for; no tolerance was set."
+    STAGNATED = (
+        "Stagnated: further iterations reduce neither the imbalance nor the energy. "
+        "More steps (`steps` of an equilibrium, `substeps` or more frames of a motion), another solver or "
+        "acceleration may get further."
+    )
+    PASSED = (
+        "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
+        "a face. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
+        "feels obstacles."
+    )
+    UNSOLVED_BEFORE = (
+        "Not converged: forces balance in this step, but not in one before it, from whose accelerations it "
+        "goes on. Smaller steps, more iterations or integrator = 'backward_euler' may solve that one."
+    )
+    UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
+    PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
+    FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
+
+    @property
+    def ok(self) -> bool:
+        """True if the solve reached its tolerance, or ran to completion without one."""
+        return self in (Outcome.CONVERGED, Outcome.COMPLETED)
+
+    def sentence(self, inverted: str = "", far: bool = False) -> str:
+        """Return the sentence shown to the user.
+
+        Args:
+            inverted: Number of inverted elements in words, such as "15 inverted elements".
+            far: True if a fixed number of iterations ended far from equilibrium.
+        """
+        told = ["far from balance"] if far else []
+        told += [inverted] if inverted else []
+        if not told:
+            return self.value
+        head, mark, rest = self.value.partition(":")
+        if mark:
+            return f"{head}, {', '.join(told)}:{rest}"
+        head, mark, rest = self.value.partition(";")
+        return f"{head.removesuffix('.')}, {', '.join(told)}{mark or '.'}{rest}"
+
+
+FAR_IMBALANCE = 1e-2
+"""Imbalance above which a fixed number of iterations, without a tolerance, has ended far from equilibrium:
+the residual forces are a hundredth of the acting forces."""
+
+
+def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
+    """Notes about a time step that ended far from equilibrium: visible effect and remedies.
+
+    Args:
+        report: Report of the step.
+        guesses: Values of initial_guess that may help.
+    """
+    if not report.far:
+        return []
+    remedies = ["more iterations", *(f"initial_guess='{guess}'" for guess in guesses), "a tolerance"]
+    return [
+        f"the step ended far from balance (imbalance {report.imbalance:.2g}): bodies move slower, or are "
+        f"softer, than they should; {', '.join(remedies[:-1])} or {remedies[-1]} would help"
+    ]
+
+
+@dataclass
+class History:
+    """Convergence history: one entry per recorded iteration, where iteration 0 is the start.
+
+    Attributes:
+        iterations: Numbers of iterations.
+        seconds: Times since the start [s].
+        residual: Norms |r| [N].
+        imbalance: Imbalances.
+        energy: Energies [J].
+        primary: Residuals of positions [N] of methods with multipliers [PXPBD eq. 11]; otherwise empty.
+        secondary: Residuals of multipliers of these methods [PXPBD eq. 12]; otherwise empty.
+    """
+
+    iterations: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    residual: list[float] = field(default_factory=list)
+    imbalance: list[float] = field(default_factory=list)
+    energy: list[float] = field(default_factory=list)
+    primary: list[float] = field(default_factory=list)
+    secondary: list[float] = field(default_factory=list)
+
+    def add(self, iteration: int, seconds: float, balance: Balance, energy: float) -> None:
+        """Append an entry.
+
+        Args:
+            iteration: Number of iterations.
+            seconds: Time since the start [s].
+            balance: Residual norms.
+            energy: Energy [J].
+        """
+        self.iterations.append(iteration)
+        self.seconds.append(seconds)
+        self.residual.append(balance.residual)
+        self.imbalance.append(balance.imbalance)
+        self.energy.append(energy)
+
+    def go_on(self, further: History) -> None:
+        """Append a continued solve's history without its first entry.
+
+        Args:
+            further: History of the continued solve.
+        """
+        done, clock = self.iterations[-1], self.seconds[-1]
+        self.iterations += [done + k for k in further.iterations[1:]]
+        self.seconds += [clock + s for s in further.seconds[1:]]
+        self.residual += further.residual[1:]
+        self.imbalance += further.imbalance[1:]
+        self.energy += further.energy[1:]
+
+    def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
+        """Append primary and secondary residuals.
+
+        Args:
+            residuals: (|g| [N], |h|), or None for methods without multipliers.
+        """
+        if residuals is not None:
+            self.primary.append(residuals[0])
+            self.secondary.append(residuals[1])
+
+
+@dataclass
+class Report:
+    """Report of one solve.
+
+    Attributes:
+        outcome: Convergence, limit or failure that ended the solve.
+        solver: Name of the solver.
+        iterations: Number of iterations.
+        imbalance: |r| / |s|, scale-free and between 0 and 1. r is the gradient of the (incremental) potential
+            over free vertices [N], and s_i is the sum of the magnitudes of all forces at vertex i. If a rigid
+            body with mass deviates more from its equations of motion, relative to the forces on it, its value
+            is reported instead.
+        reduction: |r| relative to its value at the first iterate, as in plots of the papers.
+        residual: |r| [N].
+        energy: Total (incremental) potential [J].
+        seconds: Wall-clock time of the solve without compilation [s].
+        tolerance: Tolerance of the imbalance, or None.
+        max_iterations: Iteration limit, explicit or default, including iterations in which prescribed motions
+            were in progress; None for a time budget without tolerance.
+        compile_seconds: Time of kernel compilation [s].
+        setup_seconds: Time of the set-up before the solve [s].
+        precision: "float32" or "float64".
+        threads: Number of threads.
+        vertices: Number of vertices.
+        elements: Number of elements.
+        colours: Number of colors of the solver's ordering, 0 without one.
+        inverted: Number of elements with det F < 0.
+        inverted_before: Number at the start of the motion, or at its last frame if that had fewer; 0 for an
+            equilibrium, whatever its start.
+        rejected: Number of vertex steps rejected because they were not finite.
+        certificate: Error estimate: distance of each body from the equilibrium; None if not computed.
+        contact: Contact forces between bodies and obstacles; None without obstacles.
+        met: Contact between bodies; None without such contact.
+        notes: Sentences for the user.
+        history: Convergence history, if requested.
+    """
+
+    outcome: Outcome
+    solver: str
+    iterations: int
+    imbalance: float
+    reduction: float
+    residual: float
+    energy: float
+    seconds: float
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    compile_seconds: float = 0.0
+    setup_seconds: float = 0.0
+    precision: str = "float64"
+    threads: int = 1
+    vertices: int = 0
+    elements: int = 0
+    colours: int = 0
+    inverted: int = 0
+    inverted_before: int = 0
+    rejected: int = 0
+    certificate: Certificate | None = None
+    contact: ContactReport | None = None
+    met: MetReport | ApartReport | None = None
+    notes: list[str] = field(default_factory=list)
+    history: History | None = field(default=None, repr=False)
+
+    @property
+    def primary(self) -> float | None:
+        """Final residual of positions |g| [N] [PXPBD eq. 11].
+
+        None unless a method with multipliers recorded a history.
+        """
+        return self.history.primary[-1] if self.history is not None and self.history.primary else None
+
+    @property
+    def secondary(self) -> float | None:
+        """Final residual of multipliers |h| [PXPBD eq. 12].
+
+        None unless a method with multipliers recorded a history.
+        """
+        return self.history.secondary[-1] if self.history is not None and self.history.secondary else None
+
+    @property
+    def far(self) -> bool:
+        """True if a solve without tolerance ended with imbalance above 1e-2."""
+        return self.outcome is Outcome.COMPLETED and self.imbalance > FAR_IMBALANCE
+
+    @property
+    def ok(self) -> bool:
+        """True if the solve succeeded.
+
+        This requires three conditions: the tolerance was met, or a fixed number of iterations ended with an
+        imbalance of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces have
+        passed through each other.
+        """
+        passed = any(contact is not None and contact.passed for contact in (self.contact, self.met))
+        return self.outcome.ok and not self.far and not passed and self.inverted <= self.inverted_before
+
+    @property
+    def ending(self) -> str:
+        """Outcome in few words, such as: converged, 15 inverted elements."""
+        name = self.outcome.name.lower().replace("_", " ")
+        return ", ".join([name, *(["far from balance"] if self.far else []), *self._inversions()])
+
+    @property
+    def sentence(self) -> str:
+        """Outcome sentence, including the number of inverted elements."""
+        return self.outcome.sentence("".join(self._inversions()), self.far)
+
+    def _inversions(self) -> list[str]:
+        """Inverted element count in words; empty without inversions."""
+        return [counted(self.inverted, "inverted element")] if self.inverted else []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values for JSON.
+
+        Returns:
+            Values by name; the outcome is given as name and as sentence.
+        """
+        values = asdict(replace(self, certificate=None))
+        values["certificate"] = self.certificate.to_dict() if self.certificate else None
+        values["outcome"] = self.outcome.name.lower()
+        values["sentence"], values["ending"] = self.sentence, self.ending
+        values["ok"] = self.ok
+        values["primary"], values["secondary"] = self.primary, self.secondary
+        return values
+
+    def _limit(self) -> str:
+        """Iteration limit in words, if it ended the solve."""
+        return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.BUDGET_ITERATIONS else ""
+
+    def __str__(self) -> str:
+        lines = [
+            self.sentence,
+            f"  {self.solver}, {self.precision}, {counted(self.vertices, 'vertex', 'vertices')}, "
+            f"{counted(self.elements, 'element')}",
+            f"  iterations {self.iterations:,}{self._limit()}, {self.seconds:.3g} s"
+            + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
+            f"  imbalance {self.imbalance:.2e}, reduction {self.reduction:.2e}, energy {self.energy:.6g} J",
+        ]
+        if self.certificate is not None:
+            lines.append(f"  {self.certificate}")
+        if self.contact is not None:
+            lines.append(f"  {self.contact}")
+        if self.met is not None:
+            lines.append(f"  {self.met}")
+        if self.primary is not None:
+            lines.append(
+                f"  residuals of positions {self.primary:.2e} N, of multipliers {self.secondary:.2e}"
+            )
+        if self.rejected:
+            lines.append(f"  rejected, since not finite: {counted(self.rejected, 'vertex step')}")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])

@@ -1,0 +1,365 @@
+"""Time stepping from frame to frame: substeps, external forces and recovery from failed steps."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+
+import numpy as np
+
+from supple.config.stop import Stop
+from supple.kernels import compilation
+from supple.model.model import Model, Step, blown, latest, with_bodies_at
+from supple.problem import Problem
+from supple.problem.history import Remembered
+from supple.problem.material_update import changing_materials
+from supple.problem.states import exactly, placed
+from supple.solve.float_range import refuse_beyond
+from supple.solve.integrators import RULES, Integrating, refuse_rule
+from supple.solve.loop import Watcher, solve_copies
+from supple.solve.report import Outcome, Report, lag_notes
+from supple.solve.step_schedule import Pace
+from supple.solvers import Run, Solver
+
+
+class Stepping:
+    """Time stepping of a problem, all batch members at once.
+
+    Only the first batch member is monitored and records a history.
+
+    Args:
+        problem: Problem.
+        solver: Solver.
+        stop: Termination criteria of every step.
+        pace: Time stepping parameters.
+        history: Record the convergence history.
+        watch: Called after each measurement of the imbalance.
+        began: Start of the set-up [s], for the first report.
+
+    Attributes:
+        index: Number of completed frames.
+        origin: Time of frame 0 [s].
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        pace: Pace,
+        history: bool = False,
+        watch: Watcher | None = None,
+        began: float | None = None,
+    ) -> None:
+        self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
+        self._keeps_history, self._watch, self._began = history, watch, began
+        self.origin = 0.0
+        self._model = problem.model
+        self._before = problem.zeros(problem.u.shape)
+        limited = stop.tolerance is not None or stop.time_budget is not None
+        looks = limited or history or watch is not None
+        self._unseen = 0 if looks else pace.substeps - 1
+        self._inverted = np.zeros(problem.copies, int)
+        self._rule: Integrating | None = None
+        if not pace.quasistatic:
+            refuse_beyond(problem.model, str(problem.dtype), pace.step)
+            refuse_rule(pace.integrator, problem.model, solver)
+            problem.loads.set_time_step(pace.step)
+            if pace.integrator in RULES:
+                self._rule = Integrating(problem, RULES[pace.integrator], pace.step)
+        self.begin()
+
+    @property
+    def time(self) -> float:
+        """Time of the last frame [s]."""
+        return self.origin + self.index * self.pace.dt
+
+    @property
+    def model(self) -> Model:
+        """Model of the frames.
+
+        It is the same object for all frames, even if parameters vary, unless stencils, pressures or cables
+        change.
+        """
+        now = self.problem.model
+        self._model = latest(self._model, now)
+        return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
+
+    def stand(self) -> None:
+        """Move obstacles to their positions at the last frame's time.
+
+        Obstacles moved by bodies are placed with the state.
+        """
+        self.problem.contacts.stand_at(self.time)
+        self.problem.room.stand_at(self.time)
+
+    def count_inverted(self) -> None:
+        """Count inverted elements at the start of the motion, which reports tolerate."""
+        self._inverted = self.problem.measures.inversions().astype(int)
+
+    def begin(self) -> None:
+        """Continue from the problem's current positions and velocities."""
+        self._settled, self._interrupted = True, False
+        self.problem.remembered.forget_motions(self.past)
+
+    @property
+    def past(self) -> str | None:
+        """Name of the integrator's history variables, or None."""
+        rule = None if self.pace.quasistatic else RULES.get(self.pace.integrator)
+        return None if rule is None else rule.past
+
+    def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
+        """Advance to the next frame.
+
+        Args:
+            forces: (n, 3) or (copies, n, 3) forces [N] in addition to the model's during the frame, or None.
+            pins: (k, 3) or (copies, k, 3) target positions [m] of the pinned vertices at the end of the
+                frame, reached at constant velocity; None for the model's prescribed motion.
+
+        Returns:
+            One report per batch member.
+        """
+        self.refuse_interrupted()
+        problem, pace = self.problem, self.pace
+        self._interrupted = True
+        problem.device.assign(self._before, problem.u)
+        self._remembered = problem.remembered.take()
+        times = [self.time + k * pace.step for k in range(1, pace.substeps)]
+        times.append(
+            self.origin + (self.index + 1) * pace.dt
+        )  # bitwise equal to the start time of a continued motion
+        aims = [None] * pace.substeps if pins is None else self._ways(pins)
+        steps = list(zip(times, aims, strict=True))
+        reports = []
+        if self._unseen:
+            reports.append(self._iterate(steps[: self._unseen], forces))
+        for time, aim in steps[self._unseen :]:
+            self._begin_step(time, aim, forces)
+            limits = self._keeps_history, self._watch, self._take_began()
+            reports.append(solve_copies(problem, self.solver, self.stop, *limits))
+        self.index += 1
+        self._settled = self._interrupted = False
+        of_frame = [merged(list(of_copy)) for of_copy in zip(*reports, strict=True)]
+        if any(report.outcome is Outcome.FAILED for report in of_frame):
+            self._undo_lost()
+        if self._rule is not None:
+            mark_unsolved(problem.remembered, of_frame, pace.integrator, self.time)
+        for copy, report in enumerate(of_frame):
+            report.inverted_before = int(self._inverted[copy])
+            self._inverted[copy] = min(report.inverted, report.inverted_before)
+            report.notes += self._lag_notes(report)
+        return of_frame
+
+    def _lag_notes(self, report: Report) -> list[str]:
+        """Notes on a time step that ended far from equilibrium."""
+        if self.pace.quasistatic:
+            return []
+        helps = self.solver.takes_guess and self.pace.initial_guess != "inertial"
+        return lag_notes(report, ("inertial",) if helps else ())
+
+    def refuse_interrupted(self) -> None:
+        """Raise an error after an interrupted step, whose state is undefined."""
+        if self._interrupted:
+            raise ValueError(
+                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
+            )
+
+    def settle(self) -> np.ndarray:
+        """Finish the frame and return its velocities (copies, n, 3) [m/s].
+
+        They are rounded to the working precision, so that the state of a frame determines the next one
+        completely.
+        """
+        states = self.problem.states
+        if not self._settled:
+            self._set_velocities()
+            self._settled = True
+        return exactly(states, states.velocity)
+
+    def last_steps(self) -> list[Step | None]:
+        """Last step of each batch member; None if only the model's constant forces acted."""
+        p, pace = self.problem, self.pace
+        force, materials = (
+            (p.loads.force if p.loads.force is not p.model.force else None),
+            changing_materials(p.model),
+        )
+        remembered, still = p.remembered.take(), force is None and materials is None
+        if pace.quasistatic and still and not any(remembered) and p.model.obstacles is None:
+            return [None] * p.copies
+        anchors = placed(p.states, p.u if pace.quasistatic else p.states.anchor)
+        forces = force if force is not None and force.ndim == 3 else [force] * p.copies
+        dt = math.inf if pace.quasistatic else pace.inertia
+        together = zip(anchors, forces, remembered, strict=True)
+        return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
+
+    def _set_velocities(self) -> None:
+        """Compute velocities at the end of a step."""
+        states, pace = self.problem.states, self.pace
+        if pace.quasistatic:
+            states.settle(self._before, pace.dt)
+        elif self._rule is not None:
+            states.set_velocities(self._rule.arrive(pace.damping))
+        else:
+            states.settle(states.last, pace.step, pace.damping)
+
+    def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
+        """Begin a step that ends at a time [s], with prescribed positions `aim` and additional forces."""
+        dt = math.inf if self.pace.quasistatic else self.pace.step
+        self.problem.remembered.evolve(self.pace.step)
+        if self.problem.model.winds and not self.pace.quasistatic:
+            forces = self._winds(time) + (0.0 if forces is None else forces)
+        if self._rule is not None:
+            self.settle()
+            self._rule.look_back(time, forces)
+            self._settled = False
+        guess = self.pace.initial_guess if self.solver.takes_guess else "coast"
+        first = "coast" if self._rule is not None else guess
+        self.problem.begin_step(time, dt, self.pace.damping, forces, aim, first)
+        if self._rule is not None:
+            self._rule.pull(guess, time)
+
+    def _winds(self, time: float) -> np.ndarray:
+        """(n, 3) or (copies, n, 3) wind forces [N] at the start of the step that ends at a time [s]."""
+        velocities, positions = self.settle(), self.problem.states.positions
+        self._settled = self._rule is not None
+        states = zip(positions, velocities, strict=True)
+        forces = [blown(self.problem.model, x, v, time) for x, v in states]
+        return forces[0] if len(forces) == 1 else np.stack(forces)
+
+    def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
+        """Prescribed positions [m] after each substep, on a straight line to their targets."""
+        if self.pace.substeps == 1:
+            return [pins]
+        p = self.problem
+        held = p.states.positions[:, p.model.pinned]
+        parts = np.arange(1, self.pace.substeps) / self.pace.substeps
+        return [*(held + part * (pins - held) for part in parts), pins]
+
+    def _iterate(
+        self, steps: list[tuple[float, np.ndarray | None]], forces: np.ndarray | None
+    ) -> list[Report]:
+        """Take steps without convergence checks.
+
+        The residual is evaluated only for methods that need it for stability. Rejected vertex steps are
+        counted at the next check.
+        """
+        problem, solver, limit = self.problem, self.solver, self.stop.max_iterations
+        assert limit is not None
+        began = self._take_began()
+        with compilation() as compiled:
+            start, setup, done = perf_counter() if began is None else began, 0.0, 0
+            for time, aim in steps:
+                self._begin_step(time, aim, forces)
+                run = solver.begin(problem)
+                run.aim(None, limit, None)
+                if began is not None:
+                    setup, began = perf_counter() - began - compiled.seconds, None
+                done += self._sweep(run, limit)
+            problem.device.wait()
+        return [
+            Report(
+                outcome=Outcome.COMPLETED,
+                solver=solver.name,
+                iterations=done,
+                imbalance=np.nan,
+                reduction=np.nan,
+                residual=np.nan,
+                energy=np.nan,
+                seconds=perf_counter() - start - setup - compiled.seconds,
+                compile_seconds=compiled.seconds if copy == 0 else 0.0,
+                setup_seconds=setup if copy == 0 else 0.0,
+                rejected=0,
+                notes=run.notes(copy),
+            )
+            for copy in range(problem.copies)
+        ]
+
+    def _sweep(self, run: Run, iterations: int) -> int:
+        """Run iterations, with residual checks and contact updates as required.
+
+        Iterations in which prescribed motions are in progress are added.
+
+        Returns:
+            Number of iterations taken.
+        """
+        following, done = self.problem.following, 0
+        every = run.check_every if run.guarded else iterations
+        while done < iterations:
+            count = following.until_look(min(every - done % every, iterations - done))
+            iterations += count if self.problem.room.leading else 0
+            for some in self.problem.gases.each(count):
+                run.advance(some)
+            done += count
+            exchanged = following.iterated(count)
+            if run.guarded and (exchanged or done % every == 0 or done == iterations):
+                run.observe_all(self.problem.measures.balances(), self.problem.device.active)
+        following.settle()
+        return done
+
+    def _take_began(self) -> float | None:
+        """Return the set-up start time once, for the first report."""
+        began, self._began = self._began, None
+        return began
+
+    def _undo_lost(self) -> None:
+        """Return batch members that are infinite or NaN to the previous frame, at rest.
+
+        This follows substeps without convergence checks.
+        """
+        p = self.problem
+        lost = ~np.isfinite(p.states.vectors(p.u)).all(axis=(1, 2))
+        if not lost.any():
+            return
+        self._set_velocities()
+        velocities = exactly(p.states, p.states.velocity)
+        velocities[lost] = 0
+        for copy in np.flatnonzero(lost):
+            p.device.assign(p.u, self._before, int(copy))
+        p.room.stand_at(self.origin + (self.index - 1) * self.pace.dt)
+        now = p.remembered.take()
+        p.remembered.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
+        motions = p.remembered.motions()
+        p.remembered.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
+        p.states.set_velocities(velocities)
+        self._settled = True
+
+
+def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str, time: float) -> None:
+    """Mark frames that continue from an unconverged step.
+
+    Second-order rules continue from accelerations, which equal those of the forces only if the step
+    converged. No later frame counts as converged until positions or another state are set.
+
+    Args:
+        remembered: History variables of the batch members, in which the time of the failed step is stored.
+        reports: Reports of the frame, one per batch member; their outcomes and notes are changed.
+        integrator: Name of the integrator.
+        time: Time of the frame [s].
+    """
+    unsolved = remembered.unsolved()
+    for report, since in zip(reports, unsolved, strict=True):
+        if since is not None and report.outcome.ok and not report.far:
+            report.outcome = Outcome.UNSOLVED_BEFORE
+            report.notes.append(
+                f"the step at {since:.6g} s was not solved, and {integrator} goes on from its accelerations: "
+                "start again from a frame before it, or from positions and velocities"
+            )
+    lost = [not report.outcome.ok or report.far for report in reports]
+    new = [k for k, gone in enumerate(lost) if gone and unsolved[k] is None]
+    if new:
+        remembered.leave_unsolved(new, time)
+
+
+def merged(reports: list[Report]) -> Report:
+    """Merge the reports of a frame's substeps: the last report, with summed iterations and times."""
+    last = reports[-1]
+    if len(reports) > 1:
+        last.iterations = sum(r.iterations for r in reports)
+        last.seconds = sum(r.seconds for r in reports)
+        last.compile_seconds = sum(r.compile_seconds for r in reports)
+        last.setup_seconds = sum(r.setup_seconds for r in reports)
+        last.rejected = sum(r.rejected for r in reports)
+        failed = [r.outcome for r in reports if not r.outcome.ok]
+        if failed:
+            last.outcome = Outcome.FAILED if Outcome.FAILED in failed else failed[0]
+    return last

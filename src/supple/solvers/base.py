@@ -1,0 +1,249 @@
+"""Base classes of solvers: options with declared capabilities, and runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from supple.config.compute import PRECISIONS
+from supple.kernels.devices import DEVICES
+from supple.model.model import Model
+from supple.problem import Balance, Balances, Problem
+
+if TYPE_CHECKING:
+    from supple.solvers.newton_methods.batched_newton import NewtonTogether
+
+
+class Solver(ABC):
+    """Options of a solution method, a frozen dataclass.
+
+    Class attributes declare its capabilities. Callers query these, never the name of a solver.
+    """
+
+    name: ClassVar[str]
+    devices: ClassVar[tuple[str, ...]] = DEVICES
+    """Supported devices. The first one replaces an unsupported request if a choice is permitted."""
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    """Supported precisions. The last one replaces an unsupported request if a choice is permitted."""
+    batches: ClassVar[bool] = False
+    """True if a device solves a batch of states at once; otherwise batch members are solved one by one."""
+    solves_systems: ClassVar[bool] = False
+    """True if an iteration solves a global linear system.
+
+    Such iterations are slow, and after a few of them only rounding errors remain.
+    """
+    recovers: ClassVar[bool] = False
+    """True if the method always unfolds inverted elements of barrier materials, whose forces are infinite."""
+    any_term: ClassVar[bool] = True
+    """True if the method treats any term by its forces; otherwise terms need a projection, see `projects`."""
+    parts: ClassVar[dict[str, dict[str, type]]] = {}
+    """Options with options of their own: option → classes by name. The name of None is "none"."""
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {}
+    """Options without effect unless another option has a certain value: option → (other option, value)."""
+
+    takes_guess: ClassVar[bool] = True
+    """True if a step accepts any initial guess; otherwise the method starts from its own, based on û."""
+
+    iterations: int | None = None
+    """Iterations per step unless the call sets a limit."""
+    damping: float = 0.0
+    """Fraction of every velocity that is removed per time step."""
+
+    @property
+    def balances_forces(self) -> bool:
+        """True if the method converges to force balance; False if it satisfies constraints instead."""
+        return True
+
+    def phases(self) -> tuple[Solver, ...]:
+        """Return the solver, followed by variants for starts in a later phase.
+
+        Methods that switch algorithms during a run have such variants.
+        """
+        return (self,)
+
+    def near_the_end(self) -> Solver:
+        """Return the variant of the solver that suits initial guesses close to the solution."""
+        return self
+
+    @abstractmethod
+    def begin(self, problem: Problem) -> Run:
+        """Start a run from the current displacements u of a problem.
+
+        Args:
+            problem: Problem to solve.
+
+        Returns:
+            Run with the private state of the method.
+        """
+
+    def memory(self, model: Model, number: int) -> int:
+        """Estimate the memory of a run per batch member [bytes], excluding the problem itself.
+
+        Args:
+            model: Model.
+            number: Size of a floating-point number [bytes].
+        """
+        return 0
+
+    def refuse_unable(self, device: str, precision: str) -> None:
+        """Reject an unsupported device or precision; the message names solvers that support it.
+
+        Args:
+            device: Device name.
+            precision: "float32" or "float64".
+
+        Raises:
+            ValueError: The method does not support the device or the precision.
+        """
+        from supple.solvers import SOLVERS
+
+        for name, asked, own in (("device", device, self.devices), ("precision", precision, self.precisions)):
+            if asked not in own:
+                able = [k.name for k in SOLVERS.values() if asked in getattr(k, f"{name}s")]
+                only = " or ".join(f"{name}={value!r}" for value in own)
+                raise ValueError(f"{self.name} knows {only} only; {asked!r} is for {', '.join(able)}")
+
+
+def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
+    """Find given options without effect; return an explanation for each.
+
+    Args:
+        kind: Solver class.
+        options: Given options; defaults apply to all others.
+    """
+    defaults = {option.name: option.default for option in fields(kind)}  # type: ignore[arg-type]
+    found = {}
+    for name, (other, value) in kind.only_with.items():
+        chosen = options.get(other, defaults[other])
+        if name in options and chosen != value:
+            found[name] = f'does nothing with {other} = "{chosen}"; it is for {other} = "{value}"'
+    return found
+
+
+class Run(ABC):
+    """A solver run on one problem. It owns the private state of the method; the problem owns u."""
+
+    problem: Problem
+
+    check_every: int = 1
+    """Default number of iterations between residual checks."""
+
+    patience: int = 500
+    """Iterations without progress after which a run stagnates, unless its energy still decreases."""
+
+    @property
+    def colours(self) -> int:
+        """Number of colors (groups of vertices or elements processed in turn); 0 without coloring."""
+        return 0
+
+    @property
+    def recovers(self) -> bool:
+        """True if the method unfolds inverted elements of barrier materials, whose forces are infinite."""
+        return False
+
+    @property
+    def guarded(self) -> bool:
+        """True if the method must observe the residual to remain stable."""
+        return False
+
+    @property
+    def exact(self) -> Problem | None:
+        """Float64 twin problem with the unrounded state, None without one."""
+        return None
+
+    unbounded: bool = False
+    """True if the energy appears to be unbounded below."""
+
+    finished_alone: bool = False
+    """True if batch members that have not converged are to be refined after the batched run."""
+
+    def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
+        """Create batched Newton steps for selected batch members; None for methods without them.
+
+        Args:
+            copies: Indices of the batch members.
+            distance: Distance from the equilibrium to reach, relative to the size of the body, or None.
+        """
+        return None
+
+    def leaving(self) -> np.ndarray:
+        """(batch,) bool: True for batch members whose separate solves converge sooner."""
+        return np.zeros(self.problem.copies, bool)
+
+    def rejected(self) -> list[int]:
+        """Return the number of discarded non-finite moves of each batch member, and reset the counters.
+
+        The counters are shared by all runs on the problem.
+        """
+        return [0] * self.problem.copies
+
+    def notes(self, copy: int = 0) -> list[str]:
+        """Return sentences for the report of a batch member."""
+        return []
+
+    def start_at(self, balances: Balances) -> None:  # noqa: B027
+        """Record the initial residuals of all batch members."""
+
+    def aim(  # noqa: B027
+        self, tolerance: float | None, max_iterations: int | None, budget: float | None
+    ) -> None:
+        """Set the termination criteria before the first iteration; unset criteria are None.
+
+        Args:
+            tolerance: Imbalance to reach.
+            max_iterations: Iteration limit.
+            budget: Time budget [s].
+        """
+
+    def go_on(self, imbalance: float, copy: int = 0) -> None:  # noqa: B027
+        """Continue a batch member that reached the tolerance but not the required distance from equilibrium.
+
+        Args:
+            imbalance: Smaller imbalance, estimated to suffice for the distance.
+            copy: Index of the batch member.
+        """
+
+    def on_its_way(self, copy: int) -> bool:
+        """True if a pseudo-time motion has not come to rest.
+
+        Such a batch member continues even without decrease of residual or energy.
+        """
+        return False
+
+    def residuals(self) -> tuple[float, float] | None:
+        """Primary and secondary residual norms (|g| [N], |h|) [PXPBD eq. 11, 12].
+
+        None for methods without multipliers.
+        """
+        return None
+
+    def leave_saddle(self, copy: int = 0) -> bool:
+        """Continue from an unstable equilibrium, where the energy decreases in some direction.
+
+        Returns:
+            True if the method follows such a direction.
+        """
+        return False
+
+    @abstractmethod
+    def advance(self, iterations: int) -> None:
+        """Run a number of iterations."""
+
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
+        """Check the current residual of a batch member; return True if the method changed u in response."""
+        return False
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        """Check the current residuals of all active batch members.
+
+        Returns:
+            (batch,) bool: True for batch members whose u the method changed in response.
+        """
+        moved = np.zeros(self.problem.copies, bool)
+        for copy in active.tolist():
+            moved[copy] = self.observe(balances[copy], copy)
+        return moved

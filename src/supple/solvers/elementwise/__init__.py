@@ -1,0 +1,1 @@
+"""Building blocks of element-wise methods: projections, sweeps and pseudo-time."""

@@ -1,0 +1,75 @@
+"""Default blend factor ζ of B-PXPBD, the fraction of XPBD's update that is kept [PXPBD eq. 21].
+
+The fixed-point part of an update is explicit in the stiffness k of an element across its constraint
+gradients. A visit changes the displacement of the element by the fraction 1 - ζ of its error, and that error
+depends on the displacement by a factor of about 1 + q, q = V k tr Γ. Sequential visits, each to its own
+element, converge if (1 - ζ)(1 + q) stays below 2 in every element, for any neighbors. k depends on the strain
+and on the activation of a muscle, so every visit evaluates it. The paper's ζ is ½.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from supple.kernels import chosen_by_type, generic, physics
+from supple.materials import Material, bound_coefficients, shear_modulus, stiffest
+from supple.solvers.elementwise.projection import Projection, require
+
+SAFE = 2.0
+"""Upper bound of (1 - ζ) q.
+
+On a clamped falling block, the limit of stability lies between 2 and 4, because tr Γ exceeds the largest
+eigenvalue of Γ.
+"""
+
+
+@generic
+def stiffness_across(projection, material, F):
+    """Approximate largest stiffness k [Pa] of an element across the gradients of its constraints."""
+
+
+def stiffness_of_pair(projection: Any, material: Any, F: Any) -> Any:
+    """2μ, because the stiff directions of a two-constraint material lie along the gradients."""
+    return 2.0 * shear_modulus(material)
+
+
+def stiffness_of_root(projection: Any, material: Any, F: Any) -> Any:
+    """Largest stiffness of the material; a single constraint leaves all directions but one."""
+    return stiffest(material, F)
+
+
+def zeta_of(projection: Any, material: Any, F: Any, reach: Any) -> Any:
+    """Blend factor ζ for a visit of an element.
+
+    Args:
+        projection: Projection, whose first option is ζ as (1,), or () for 1 - min(½, 2/q).
+        material: Material of the elements.
+        F: Deformation gradient.
+        reach: V tr Γ [1/Pa].
+    """
+
+
+@chosen_by_type(zeta_of)
+def _zeta_of(projection, material, F, reach):
+    if isinstance(projection[Projection._fields.index("options")][0], types.BaseTuple):
+        return lambda projection, material, F, reach: _safe(reach, stiffness_across(projection, material, F))
+    return lambda projection, material, F, reach: projection.options[0][0]
+
+
+@physics
+def _safe(reach, stiffness):
+    zero = 0.0 * reach
+    return 1.0 - min(zero + 0.5, SAFE / max(reach * stiffness, zero + 1e-30))
+
+
+def zeta_option(method: Any, material: Any, root: bool) -> Any:
+    """Return ζ as projection option: (1,) if the user set it, otherwise ()."""
+    require(method.name, material, shear_modulus)
+    if method.zeta is not None:
+        return np.array([method.zeta], float)
+    if root and stiffest.owner(type(material)) is Material:
+        require(method.name, material, bound_coefficients)
+    return ()

@@ -1,0 +1,188 @@
+"""Corners of elements as tuples, starting with the first corner of the packed row: data of one visit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+
+from supple.algebra.matrix3 import add, dot, matvec, scale
+from supple.algebra.projector import free_part
+from supple.kernels import (
+    chosen_by_type,
+    each,
+    gather,
+    load,
+    physics,
+    scatter,
+    store,
+    total,
+    unrolled,
+)
+from supple.problem.constrained_dofs import six
+from supple.solvers.elementwise.projection import Places
+from supple.terms.base.constraint import constraint_of_corners
+from supple.terms.base.elastic import (
+    corner_count,
+    corners,
+    material_at,
+    rest_volume,
+    shape_gradients,
+)
+from supple.terms.base.strain import from_start
+
+spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
+"""M gᵢ for all corners: with M = ∂C/∂F, the gradients ∂C/∂xᵢ = M gᵢ."""
+
+weighted_square = total("W, a, b", "W[i] * dot(a[i], b[i])", dot, over="a")
+"""Σ Wᵢ aᵢ · bᵢ."""
+
+plus = each("x, y", "add(x[i], y[i])", add, over="x")
+"""xᵢ + yᵢ."""
+
+times = each("s, x", "scale(s, x[i])", scale, over="x")
+"""s xᵢ."""
+
+weighted = each("W, a", "scale(W[i], a[i])", scale, over="a")
+"""Wᵢ aᵢ."""
+
+shifted = each("x, s, W, a", "add(x[i], scale(s * W[i], a[i]))", add, scale, over="x")
+"""xᵢ + s Wᵢ aᵢ."""
+
+outer_sum = unrolled(
+    "a, b",
+    lambda n: ", ".join(
+        " + ".join(f"a[{k}][{p}] * b[{k}][{q}]" for k in range(n)) for p in range(3) for q in range(3)
+    ),
+    over="a",
+)
+"""Σ aᵢ bᵢᵀ, a 9-tuple."""
+
+_corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", count=corner_count)
+
+
+@physics
+def mobility(W, g):
+    """Γ = Σ Wᵢ gᵢ gᵢᵀ; forces -V P gᵢ at the corners change F by -V P Γ."""
+    return outer_sum(weighted(W, g), g)
+
+
+_six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", count=corner_count)
+
+
+def held_corners(places: Any, row: Any) -> Any:
+    """Projection N onto constrained directions of each corner; () for models without such directions."""
+
+
+@chosen_by_type(held_corners)
+def _held_corners(places, row):
+    if isinstance(places[Places._fields.index("held")], types.BaseTuple):
+        return lambda places, row: ()
+    return lambda places, row: _six_each(places.rows, places.held, row)
+
+
+_free_each = each("N, a", "free_part(N[i], a[i])", free_part, over="N")
+
+
+def free_corners(N: Any, a: Any) -> Any:
+    """aᵢ - Nᵢ aᵢ: corner vectors, such as gradients, without components along constrained directions.
+
+    W then represents Wᵢ (I - Nᵢ).
+    """
+
+
+@chosen_by_type(free_corners)
+def _free_corners(N, a):
+    if len(N) == 0:
+        return lambda N, a: a
+    return lambda N, a: _free_each(N, a)
+
+
+def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
+    """v - N v: vector of one corner without components along constrained directions, N of `Places.held`."""
+
+
+@chosen_by_type(free_corner)
+def _free_corner(held, row, corner, v):
+    if isinstance(held, types.BaseTuple):
+        return lambda held, row, corner, v: v
+    return lambda held, row, corner, v: free_part(six(held, row, 6 * corner), v)
+
+
+@physics
+def corners_of(places, row, u):
+    """(x, W): displacements and W of all corners."""
+    x = corners(places.rows, row, u, gather(u, places.own, row, 0))
+    return x, _corner_weights(places.rows, places.weights, row)
+
+
+@physics
+def element(places, row, u):
+    """(x, W, g, V, material): displacements, W, shape gradients, volume [m³] and material of an element."""
+    x, W = corners_of(places, row, u)
+    rows = places.rows
+    return x, W, shape_gradients(rows, row), rest_volume(rows, row), material_at(rows, row)
+
+
+@physics
+def gradients(places, row, D, g):
+    """∂C/∂xᵢ = D gᵢ with D = ∂C/∂F, without the components along constrained directions."""
+    return free_corners(held_corners(places, row), spread(D, g))
+
+
+@physics
+def one_constraint(places, row, x):
+    """(C, ∂C/∂xᵢ, k) of elements that consist of one constraint; k = 0 in padding.
+
+    The gradients have no components along constrained directions.
+    """
+    C, gradient, k = constraint_of_corners(places.rows, row, x)
+    return C, free_corners(held_corners(places, row), gradient), k
+
+
+@physics
+def _store_vector(data, row, first, x):
+    store(data, row, first, x[0])
+    store(data, row, first + 1, x[1])
+    store(data, row, first + 2, x[2])
+
+
+@physics
+def load_vector(data, row, first):
+    return load(data, row, first), load(data, row, first + 1), load(data, row, first + 2)
+
+
+_put_others = each(
+    "u, others, row, x",
+    "scatter(u, others, row, i, x[i + 1])",
+    scatter,
+    over="x",
+    count=lambda x: len(x) - 1,
+)
+
+
+@physics
+def put_corners(places, row, u, x):
+    """Write the displacements of the corners back to u."""
+    x = from_start(places.rows, row, x)
+    scatter(u, places.own, row, 0, x[0])
+    _put_others(u, places.rows.others, row, x)
+
+
+_load_from = each("x, data, row, first", "load_vector(data, row, first + 3 * i)", load_vector, over="x")
+
+_store_from = each(
+    "data, row, first, x", "_store_vector(data, row, first + 3 * i, x[i])", _store_vector, over="x"
+)
+
+
+@physics
+def load_corners(x, data, row, which):
+    """Load the vectors of all corners from set number `which` of a packed row; x gives the corner count."""
+    return _load_from(x, data, row, 3 * len(x) * which)
+
+
+@physics
+def store_corners(data, row, which, x):
+    """Inverse of `load_corners`."""
+    _store_from(data, row, 3 * len(x) * which, x)

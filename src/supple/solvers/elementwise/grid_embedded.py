@@ -1,0 +1,214 @@
+"""XPBD and both PXPBD for grid-embedded elements [PXPBD section 5.5].
+
+An element may have any number of nodes, and a visit treats all of them by one matrix: a constraint moves the
+nodes by Δuᵢ = Wᵢ S Gᵢ with the same S for all, which changes F by S Γ, Γ = Σ Wᵢ Gᵢ Gᵢᵀ. Along ∂C/∂uᵢ = D Gᵢ,
+D = ∂C/∂F, it follows that S = Δλ D and Σ Wᵢ |∂C/∂uᵢ|² = D : D Γ. The displacement that B-PXPBD stores for
+each node of an element is therefore one matrix, too, and FP-PXPBD needs no other data, since its forces -V P
+Gᵢ have this form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.algebra.matrix3 import (
+    add,
+    combine,
+    contract,
+    matmul,
+    matvec,
+    minus9,
+    plus9,
+    scale,
+    scaled,
+    sub,
+)
+from supple.kernels import gather, load, physics, scatter, store
+from supple.materials import bound_coefficients, constraint_pair, shear_modulus
+from supple.solvers.elementwise.blend_factor import (
+    stiffness_across,
+    stiffness_of_pair,
+    stiffness_of_root,
+    zeta_of,
+    zeta_option,
+)
+from supple.solvers.elementwise.projection import (
+    Places,
+    Projection,
+    new_memory,
+    project,
+    projects,
+    require,
+)
+from supple.solvers.pxpbd import BPXPBD, FPXPBD, stress_step
+from supple.solvers.xpbd import XPBD, Pair, multiplier_step, root_constraint, use_root
+from supple.terms import Term
+from supple.terms.base.elastic import deformation_at, material_at, rest_volume
+from supple.terms.base.tensors import load_matrix
+from supple.terms.embedded import EmbeddedRows, gradient_of
+
+
+class EmbeddedPair(Pair):
+    """Pair of constraints of each embedded element.
+
+    Attributes:
+        memory: λ (rows, 2, lanes), and the accumulated S (rows, 9, lanes) of each of the two constraints.
+        options: ζ, as (1,), where 1.0 is XPBD, or () for the stable value (blending.py), and Γ (rows, 9,
+            lanes).
+    """
+
+    __slots__ = ()
+
+
+class EmbeddedRoot(Projection):
+    """Embedded elements with the single constraint C = √(2 ψ).
+
+    Attributes:
+        memory: λ (rows, 1, lanes) and S.
+        options: ζ and Γ, as for `EmbeddedPair`.
+    """
+
+    __slots__ = ()
+
+
+class EmbeddedPiola(Projection):
+    """Embedded elements with their first Piola-Kirchhoff stress as variable.
+
+    Attributes:
+        memory: P (rows, 9, lanes) of each element [Pa].
+        options: Local Newton steps per visit, and Γ.
+    """
+
+    __slots__ = ()
+
+
+stiffness_across.of(EmbeddedPair)(stiffness_of_pair)
+stiffness_across.of(EmbeddedRoot)(stiffness_of_root)
+
+
+@physics
+def _element(places, row, u):
+    """(F, V, material) of the elements in a row."""
+    rows = places.rows
+    F = deformation_at(rows, row, u, gather(u, places.own, row, 0))
+    return F, rest_volume(rows, row), material_at(rows, row)
+
+
+@physics
+def _displace(places, row, u, S):
+    """uᵢ += Wᵢ S Gᵢ. Unused node slots repeat the first node, which is therefore written last."""
+    rows, W = places.rows, places.weights
+    others = rows.others
+    g = gradient_of(rows, row, 0)
+    g = (0.0 * g[0], 0.0 * g[1], 0.0 * g[2])
+    for slot in range(others.shape[1]):
+        h = gradient_of(rows, row, slot)
+        g = sub(g, h)
+        there = gather(u, others, row, slot)
+        scatter(u, others, row, slot, add(there, scale(load(W, row, slot + 1), matvec(S, h))))
+    own = gather(u, places.own, row, 0)
+    scatter(u, places.own, row, 0, add(own, scale(load(W, row, 0), matvec(S, g))))
+
+
+@physics
+def _store_matrix(data, row, A):
+    for p in range(9):
+        store(data, row, p, A[p])
+
+
+@physics
+def _zeta(projection, row, F, V, material):
+    G = load_matrix(projection.options[1], row)
+    return zeta_of(projection, material, F, V * (G[0] + G[4] + G[8]))
+
+
+@physics
+def _blend(D, C, k, zeta, projection, row, slot, totals):
+    """ΔS of one blended visit of a constraint [PXPBD Algorithm 1], see `_blend` in pxpbd.py."""
+    multipliers, mobilities = projection.memory[0], projection.options[1]
+    lam = load(multipliers, row, slot)
+    square = contract(D, matmul(D, load_matrix(mobilities, row)))
+    d_lam = multiplier_step(C, k, lam, square, 1.0)
+    so_far = load_matrix(totals, row)
+    change = combine(zeta - 1.0, so_far, zeta * d_lam + (1.0 - zeta) * (lam + d_lam), D)
+    store(multipliers, row, slot, lam + d_lam)
+    _store_matrix(totals, row, plus9(so_far, change))
+    return change
+
+
+@project.of(EmbeddedPair)
+def _project_pair(projection, row, u):
+    places, (_, first, second) = projection.places, projection.memory
+    F, V, material = _element(places, row, u)
+    C, D, k = constraint_pair(material, F)[:3]
+    S = _blend(D, C, k * V, _zeta(projection, row, F, V, material), projection, row, 0, first)
+    F = plus9(F, matmul(S, load_matrix(projection.options[1], row)))
+    C, D, k = constraint_pair(material, F)[3:]
+    zeta = _zeta(projection, row, F, V, material)
+    _displace(places, row, u, plus9(S, _blend(D, C, k * V, zeta, projection, row, 1, second)))
+
+
+@project.of(EmbeddedRoot)
+def _project_root(projection, row, u):
+    places = projection.places
+    F, V, material = _element(places, row, u)
+    C, D = root_constraint(material, F)
+    zeta = _zeta(projection, row, F, V, material)
+    _displace(places, row, u, _blend(D, C, V, zeta, projection, row, 0, projection.memory[1]))
+
+
+@project.of(EmbeddedPiola)
+def _project_piola(projection, row, u):
+    """Update as for tetrahedra, see `_project_piola` in pxpbd.py."""
+    places, (stresses,), (newton_steps, mobilities) = projection.places, projection.memory, projection.options
+    F, V, material = _element(places, row, u)
+    G = scaled(V, load_matrix(mobilities, row))
+    P_old = load_matrix(stresses, row)
+    F_free = plus9(F, matmul(P_old, G))
+    P = P_old
+    for _ in range(newton_steps):
+        P, F = stress_step(material, F, F_free, G)
+    _store_matrix(stresses, row, P)
+    _displace(places, row, u, scaled(-V, minus9(P, P_old)))
+
+
+def _mobilities(places: Places) -> np.ndarray:
+    """Γ (rows, 9, lanes)."""
+    rows, k, lanes = places.weights.shape
+    others = places.rows.rest[:, : 3 * (k - 1)].reshape(rows, k - 1, 3, lanes)
+    G = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
+    found = np.einsum("rkl,rkil,rkjl->rijl", places.weights, G, G, optimize=True)
+    return np.ascontiguousarray(found.reshape(rows, 9, lanes), places.weights.dtype)
+
+
+def _blended(root: bool, places: Places, zeta: Any) -> list:
+    chosen = zeta if isinstance(zeta, tuple) else zeta.astype(places.weights.dtype)
+    options = chosen, _mobilities(places)
+    if root:
+        return [EmbeddedRoot(places, new_memory(places, 1, 9), options)]
+    return [EmbeddedPair(places, new_memory(places, 2, 9, 9), options)]
+
+
+@projects(XPBD, EmbeddedRows)
+def _xpbd(method: XPBD, term: Term, places: Places) -> list:
+    if not method.compliant:
+        raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
+    root = use_root(method.name, method.constraints, term.material)
+    if root:
+        require(method.name, term.material, shear_modulus)
+    return _blended(root, places, np.ones(1))
+
+
+@projects(BPXPBD, EmbeddedRows)
+def _bpxpbd(method: BPXPBD, term: Term, places: Places) -> list:
+    root = use_root(method.name, method.constraints, term.material)
+    return _blended(root, places, zeta_option(method, term.material, root))
+
+
+@projects(FPXPBD, EmbeddedRows)
+def _fpxpbd(method: FPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
+    options = method.newton_steps, _mobilities(places)
+    return [EmbeddedPiola(places, new_memory(places, 9), options)]

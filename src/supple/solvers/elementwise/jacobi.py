@@ -1,0 +1,165 @@
+"""Jacobi sweeps: all elements compute steps from the same positions, then every vertex moves by their sum.
+
+Vertex i has nᵢ elements. Three kinds of shares keep the sum of their steps from overshooting:
+
+    mass     each element has the share ω/nᵢ of the mass of vertex i: its own problem is solved with nᵢ/ω
+             times the mobility and the displacement, and the step is made in full. Forces then act fully,
+             momentum and x = x̃ + Σ d are conserved, and the steps of a vertex are averaged as in the paper;
+    vertex   each vertex takes the fraction ω/nᵢ of the step [GPBD section 3.1]. Soft forces, too, then act
+             by a small fraction only, and an element's steps no longer follow from forces with zero sum;
+    element  the element takes the fraction ω/n of its step, n the largest nᵢ of its vertices. Forces act by a
+             still smaller fraction, but momentum is conserved, and no step is ever too long.
+
+Near inversion, the local problem of a barrier material takes long steps if masses are small. Such elements
+use the shares of "element" whatever the option.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import det
+from supple.kernels import (
+    chosen_by_type,
+    each,
+    lane_range,
+    load,
+    number,
+    number_at,
+    physics,
+    select,
+)
+from supple.solvers.elementwise.projection import (
+    VERTICES_PER_ROW,
+    Places,
+    new_memory,
+    project,
+    vertex_places,
+)
+from supple.terms import Term
+from supple.terms.base.elastic import corner_count, measure
+
+SHARES = ("mass", "vertex", "element")
+"""Kinds of shares, see above."""
+
+NEAR = 0.5
+"""Volume ratio below which elements of barrier materials count as nearly inverted."""
+
+
+class JacobiOptions(NamedTuple):
+    """Options of Jacobi projections.
+
+    Attributes:
+        newton_steps: Local Newton steps per visit.
+        lighter: (rows, k, lanes) factor of the mobility of each corner in the element's own problem.
+        share: (rows, k, lanes) fraction of the step that is made.
+        safe: (rows, 1, lanes) fraction near inversion, with unscaled mobility.
+        steps: (rows, 3 k, lanes) proposed steps of the corners [m].
+    """
+
+    newton_steps: Any
+    lighter: Any
+    share: Any
+    safe: Any
+    steps: Any
+
+
+_of_corners = each("rows, values, row", "load(values, row, i)", load, over="rows", count=corner_count)
+_chosen = each("where, one, a", "select(where, one, a[i])", select, over="a")
+
+
+def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
+    """True for elements of barrier materials with a volume ratio below NEAR."""
+
+
+@chosen_by_type(nearly_inverted)
+def _nearly_inverted(rows, material, x, g):
+    if not getattr(material.instance_class, "barrier", False):
+        return lambda rows, material, x, g: 0.0 * x[0][0] > 1.0
+    return lambda rows, material, x, g: det(measure(rows, x, g)) < NEAR
+
+
+@physics
+def shares_of(projection, row, x, g, material):
+    """(lighter, share): corner factors of the elements in a row.
+
+    These are the factor of each corner's mobility in the element's own problem, and the fraction of its step.
+    """
+    options, rows = projection.options, projection.places.rows
+    near = nearly_inverted(rows, material, x, g)
+    safe = load(options.safe, row, 0)
+    lighter = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.lighter, row))
+    return lighter, _chosen(near, safe, _of_corners(rows, options.share, row))
+
+
+def jacobi_options(newton_steps: int, omega: float, shares: str, term: Term, places: Places) -> JacobiOptions:
+    (steps,) = new_memory(places, 3 * places.weights.shape[1])
+    ids = _ids(places)
+    valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=int(ids.max()) + 2), 1)
+    each_share = omega / valence[ids]
+    safe = omega / valence[ids].max(axis=1, keepdims=True)
+    share = np.broadcast_to(safe, each_share.shape) if shares == "element" else each_share
+    lighter = 1 / each_share if shares == "mass" else np.ones_like(each_share)
+    as_kernels_see = (np.ascontiguousarray(a, places.weights.dtype) for a in (lighter, share, safe))
+    lighter, share, safe = as_kernels_see
+    return JacobiOptions(newton_steps, lighter, share, safe, steps)
+
+
+class StepSum(NamedTuple):
+    """Second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps.
+
+    Row r of the projection is a run of VERTICES_PER_ROW vertices.
+
+    Attributes:
+        visit: (n + 1,) first entry of each vertex in `place`.
+        place: Flat index of the x component of each step; y and z follow at distances of one row's lanes.
+        steps: (rows, 3 k, lanes) proposed steps of the corners [m].
+    """
+
+    places: Any
+    memory: Any
+    visit: Any
+    place: Any
+    steps: Any
+
+
+@project.of(StepSum)
+def _project_step_sum(projection, row, u):
+    steps = projection.steps
+    lanes = steps.shape[2]
+    first, step = lane_range(row, lanes)
+    start = number(row) * VERTICES_PER_ROW
+    for v in range(start + first, min(len(projection.visit) - 1, start + VERTICES_PER_ROW), step):
+        x, y, z = u[v, 0], u[v, 1], u[v, 2]
+        for i in range(projection.visit[v], projection.visit[v + 1]):
+            k = projection.place[i]
+            x += number_at(steps, k)
+            y += number_at(steps, k + lanes)
+            z += number_at(steps, k + 2 * lanes)
+        u[v, 0], u[v, 1], u[v, 2] = x, y, z
+
+
+def step_sum(places: Places, steps: np.ndarray) -> StepSum:
+    """Create the sum of steps (rows, 3 k, lanes) over all corners that exist and may move."""
+    ids = _ids(places)
+    n, (corners, lanes) = int(ids.max()) + 1, places.weights.shape[1:]
+    there = places.rows.rest[:, -1:] > 0
+    vertex = np.where(there & (places.weights > 0), ids, -1)
+    row, corner, lane = np.nonzero(vertex >= 0)
+    flat = (row * corners + corner) * 3 * lanes + lane
+    order = np.argsort(vertex[row, corner, lane], kind="stable")
+    visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
+    return StepSum(vertex_places(n), (), visit, flat[order], steps)
+
+
+def in_one_colour(places: Places) -> Places:
+    """Assign all elements to one color."""
+    batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
+    return places._replace(colour_start=np.array([0, batches]))
+
+
+def _ids(places: Places) -> np.ndarray:
+    """(rows, k, lanes) vertices of all corners."""
+    return np.concatenate([places.own, places.rows.others], axis=1)

@@ -1,0 +1,261 @@
+"""Primary and secondary residuals of methods with multipliers [PXPBD eq. 11, 12].
+
+The primary residual g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N] measures the deviation of the positions from those
+implied by the multipliers. The secondary residual h = C(x) + λ/k is the deviation of the constraints from the
+values implied by the multipliers. XPBD reduces h but neglects g. Both vanish in a solution.
+
+XPBD with the primary residual [PXPBD eq. 13 without the omission of g, section 3.3, Fig. 3b].
+
+XPBD drops g = W⁻¹ (x - x̃) - Σ λ ∇C(x), the difference between the positions and those that the multipliers
+imply. With g, a visit of a constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -(C + λ/k), so that
+
+    Δλ = -(C + λ/k - ∇C W g)/(∇C W ∇Cᵀ + 1/k),  Δx = W (∇Cᵀ Δλ - g).
+
+g is summed over all constraints before each sweep; a visit resets it to 0 at its corners. The method is
+unstable, here as in the paper. It is a baseline that motivates B-PXPBD and FP-PXPBD.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add
+from supple.kernels import each, gather, generic, load, physics, scatter, select, store
+from supple.materials import constraint_pair
+from supple.problem import Problem
+from supple.solvers.block_xpbd import BlockProjection
+from supple.solvers.elementwise.gather import (
+    corners_of,
+    element,
+    gradients,
+    load_vector,
+    one_constraint,
+    plus,
+    put_corners,
+    shifted,
+    times,
+    weighted_square,
+)
+from supple.solvers.elementwise.projection import Places, PutBack, new_memory, project
+from supple.solvers.elementwise.run import ElementRun
+from supple.solvers.elementwise.weak_constraints import CompliantWeak
+from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
+from supple.solvers.xpbd import (
+    CompliantProjection,
+    Pair,
+    PairProjection,
+    RootProjection,
+    root_constraint,
+    update,
+)
+from supple.terms import Term
+from supple.terms.base.elastic import measure
+
+if TYPE_CHECKING:
+    from supple.solvers.elementwise.run import ElementRun
+    from supple.solvers.xpbd import XPBD
+
+
+class KeptPrimaryProjection(Pair):
+    """Pair of constraints of each element, with the primary residual.
+
+    Attributes:
+        memory: λ of the two constraints of each element.
+        options: (g,), padded vectors [N].
+    """
+
+    __slots__ = ()
+
+
+@update.of(KeptPrimaryProjection)
+def _update_kept(projection, x, W, shape, gradient, C, k, row, slot):
+    """Return the corners after one update of a constraint; padding has k = 0 and W = 0."""
+    (multipliers,), (primary,) = projection.memory, projection.options
+    lam = load(multipliers, row, slot)
+    g, _ = corners_of(projection.places, row, primary)
+    square, along = weighted_square(W, gradient, gradient), weighted_square(W, gradient, g)
+    step = -(k * (C - along) + lam) / (k * square + 1.0)
+    store(multipliers, row, slot, lam + step)
+    put_corners(projection.places, row, primary, times(0.0, g))
+    return shifted(shifted(x, step, W, gradient), -1.0, W, g)
+
+
+def kept_projection(term: Term, places: Places) -> KeptPrimaryProjection:
+    """Create the projection of tetrahedra; the run adds the vectors of g."""
+    if not term.fills:
+        raise ValueError("xpbd with primary='kept' is for tetrahedra; primary='omitted' is for all")
+    return KeptPrimaryProjection(places, new_memory(places, 2), ())
+
+
+class KeptPrimaryRun(ElementRun):
+    """XPBD run with g, for one state in dynamics."""
+
+    def __init__(self, method: XPBD, problem: Problem) -> None:
+        if problem.copies > 1 or not problem.loads.inertia.any():
+            raise ValueError(
+                "xpbd with primary='kept' is for one step of time at a time, of a dynamic scene; "
+                "primary='omitted' is for equilibria and for copies, too"
+            )
+        self._primary = problem.zeros(problem.u.shape)
+        super().__init__(method, problem)
+
+    def sweep(self, projections: tuple, count: int) -> None:
+        if projections is not self.projections:  # these only evaluate
+            super().sweep(projections, count)
+            return
+        for _ in range(count):
+            self._gather()
+            kept = tuple(self._with_primary(q) for q in self.projections)
+            super().sweep(kept, 1)
+
+    def _with_primary(self, projection: Any) -> Any:
+        if isinstance(projection, KeptPrimaryProjection):
+            return projection._replace(options=(self._primary,))
+        return projection
+
+    def _gather(self) -> None:
+        pass
+
+        found = residual_vectors(self)
+        if found is None:
+            raise ValueError("xpbd with primary='kept' knows elements and attachments only, no contact")
+        self._primary[: self.problem.model.vertices, :3] = np.where(np.isfinite(found[0]), found[0], 0.0)
+        self.problem.device.push(self._primary)
+
+
+class Owed(NamedTuple):
+    """Residual evaluation for another projection.
+
+    Attributes:
+        projection: Projection whose residuals are computed.
+        forces: Padded vectors, to which the forces λ ∇C at the corners are added [N].
+        gaps: (batch, rows, 2, lanes) output h.
+    """
+
+    places: Any
+    projection: Any
+    forces: Any
+    gaps: Any
+
+
+@generic
+def owe(projection, row, u, forces, gaps):
+    """Compute the residuals of the elements in one row, see `Owed`."""
+
+
+@project.of(Owed)
+def _project_owed(owed, row, u):
+    owe(owed.projection, row, u, owed.forces, owed.gaps)
+
+
+_add_others = each(
+    "forces, others, row, f",
+    "scatter(forces, others, row, i, add(gather(forces, others, row, i), f[i + 1]))",
+    scatter,
+    add,
+    gather,
+    over="f",
+    count=lambda f: len(f) - 1,
+)
+
+
+@physics
+def _add_forces(places, row, forces, f):
+    """Add the corner forces f of one row of elements to the padded vectors."""
+    scatter(forces, places.own, row, 0, add(gather(forces, places.own, row, 0), f[0]))
+    _add_others(forces, places.rows.others, row, f)
+
+
+@physics
+def _store_gap(gaps, row, slot, C, lam, k):
+    """h = C + λ/k, 0 in padding."""
+    there = k > 0.0
+    h = C + lam / select(there, k, 0.0 * k + 1.0)
+    store(gaps, row, slot, select(there, h, 0.0 * h))
+
+
+@owe.of(PairProjection)
+@owe.of(KeptPrimaryProjection)
+@owe.of(BlockProjection)
+@owe.of(BlendedProjection)
+def _owe_pair(projection, row, u, forces, gaps):
+    places, multipliers = projection.places, projection.memory[0]
+    x, _, g, V, material = element(places, row, u)
+    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
+    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
+    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
+    _add_forces(places, row, forces, plus(times(lam, a), times(lam2, b)))
+    _store_gap(gaps, row, 0, C, lam, k * V)
+    _store_gap(gaps, row, 1, C2, lam2, k2 * V)
+
+
+@owe.of(RootProjection)
+@owe.of(BlendedRootProjection)
+def _owe_root(projection, row, u, forces, gaps):
+    places, multipliers = projection.places, projection.memory[0]
+    x, _, g, V, material = element(places, row, u)
+    C, D = root_constraint(material, measure(places.rows, x, g))
+    lam = load(multipliers, row, 0)
+    _add_forces(places, row, forces, times(lam, gradients(places, row, D, g)))
+    _store_gap(gaps, row, 0, C, lam, V)
+
+
+@owe.of(CompliantProjection)
+@owe.of(BlendedSingleProjection)
+def _owe_single(projection, row, u, forces, gaps):
+    places, multipliers = projection.places, projection.memory[0]
+    x, _ = corners_of(places, row, u)
+    C, gradient, k = one_constraint(places, row, x)
+    lam = load(multipliers, row, 0)
+    _add_forces(places, row, forces, times(lam, gradient))
+    _store_gap(gaps, row, 0, C, lam, k)
+
+
+@owe.of(CompliantWeak)
+def _owe_weak(projection, row, u, forces, gaps):
+    """Add the forces of weak constraints.
+
+    C is linear and its update exact, so h is 0 after a visit and not stored.
+    """
+    places, (multipliers,) = projection.places, projection.memory
+    lam = load_vector(multipliers, row, 0)
+    for slot in range(places.weights.shape[1] - 1, 0, -1):
+        w = load(places.rows.weights, row, slot)
+        old = gather(forces, places.rows.others, row, slot - 1)
+        new = (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2])
+        scatter(forces, places.rows.others, row, slot - 1, new)
+    w = load(places.rows.weights, row, 0)
+    old = gather(forces, places.own, row, 0)
+    scatter(forces, places.own, row, 0, (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2]))
+
+
+def residuals(run: ElementRun) -> tuple[float, float] | None:
+    """(|g| [N], |h|) of the first batch member in a time step.
+
+    None for methods without multipliers, in pseudo-time, and with constraints of another kind.
+    """
+    found = residual_vectors(run)
+    return None if found is None else (float(np.linalg.norm(found[0])), float(np.linalg.norm(found[1])))
+
+
+def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
+    """g (n, 3) [N] and h of all constraints, None as for `residuals`."""
+    projections = [q for q in run.projections if not isinstance(q, PutBack)]
+    if not run.dynamic or not all(owe.known(type(q)) for q in projections):
+        return None
+    p = run.problem
+    forces = p.zeros(p.u.shape)
+    gaps = [p.zeros((*q.memory[0].shape[:2], 2, q.memory[0].shape[3])) for q in projections]
+    run.sweep(tuple(Owed(q.places, q, forces, h) for q, h in zip(projections, gaps, strict=True)), 1)
+    for array in (*gaps, p.u, p.states.anchor, forces):
+        p.device.pull(array)
+    free = np.flatnonzero(p.model.free)
+    here, anchor = (np.asarray(a[free, :3], float) for a in (p.u, p.states.anchor))
+    inertia = p.loads.inertia[free, None]
+    external = (p.loads.force if p.loads.force.ndim == 2 else p.loads.force[0])[free]
+    g = np.zeros((p.model.vertices, 3))
+    g[free] = inertia * (here - anchor) - external - forces[free, :3]
+    h = np.concatenate([gap[0].ravel().astype(float) for gap in gaps])
+    return p.model.unheld(g), h

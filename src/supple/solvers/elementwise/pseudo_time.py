@@ -1,0 +1,117 @@
+"""Pseudo-time motion of quasistatic problems, and detection of its rest state [PBNG section 6.1].
+
+Element-wise methods need masses, so they find an equilibrium as the rest state of a motion. In a flow, every
+step starts without velocity, and modes of the frequency ω decay by 1/(1 + ω² Δt²) per step: there is no
+overshoot, but slow modes take long. In dynamics, the paper's choice, velocities are kept, and the numerical
+damping of backward Euler brings the body to rest after some oscillations.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, scale, sub
+from supple.kernels import offset_of, put_record, record_at
+from supple.problem import Problem
+from supple.problem.vertex_kernels import act
+from supple.support.text import counted
+
+EVERY, KEPT = 25, 4
+"""Steps between snapshots of the displacements, and intervals kept: 100 steps in all."""
+
+STILL = 1e-3
+"""Largest displacement during those steps at which a body is at rest, relative to the overall maximum."""
+
+
+class Glide(NamedTuple):
+    """Start of a pseudo-time step with the velocity of the previous one: u += keep (u - last), last = u.
+
+    Attributes:
+        u: Displacements, padded vectors [m].
+        last: Displacements at the end of the previous step [m].
+        keep: Fraction of the velocity that is kept.
+    """
+
+    u: Any
+    last: Any
+    keep: Any
+
+
+@act.of(Glide)
+def _glide(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    x = record_at(o.u, k)
+    put_record(o.u, k, add(x, scale(o.keep, sub(x, record_at(o.last, k)))))
+    put_record(o.last, k, x)
+
+
+def gliding(problem: Problem, pseudo_time: str, damping: float) -> Glide | None:
+    """Return the operation that keeps velocities from step to step, None for a flow."""
+    if pseudo_time == "flow":
+        return None
+    last = problem.zeros(problem.u.shape)
+    problem.device.assign(last, problem.u)
+    return Glide(problem.u, last, 1.0 - damping)
+
+
+class Rest:
+    """Detector of the rest state of a pseudo-time motion.
+
+    Attributes:
+        steps: Number of completed steps.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.steps = problem, 0
+        self._seen: deque[np.ndarray] = deque([self._present()], maxlen=KEPT + 1)
+
+    def step(self) -> None:
+        """Count a completed step."""
+        self.steps += 1
+        if self.steps % EVERY == 0:
+            self._seen.append(self._present())
+
+    def moved(self, copy: int = 0) -> float:
+        """Largest change of position since any stored snapshot, relative to the largest displacement."""
+        now = self._present()[copy]
+        largest = max(_longest(now), 1e-30)
+        return max(_longest(now - before[copy]) for before in self._seen) / largest
+
+    def at_rest(self, copy: int = 0) -> bool:
+        """True if a batch member did not move during all snapshots; False until enough exist."""
+        return len(self._seen) > KEPT and self.moved(copy) <= STILL
+
+    def notes(self, method: Any, copy: int = 0) -> list[str]:
+        """Report sentences for a method with pseudo-time options."""
+        how = "as dynamics" if method.pseudo_time == "dynamics" else "each begun without velocity"
+        sweeps = counted(method.sweeps_per_step, "sweep")
+        return [
+            f"run in pseudo-time, steps of {method.pseudo_dt:g} s with {sweeps}, {how}",
+            self._sentence(method, copy),
+        ]
+
+    def _sentence(self, method: Any, copy: int) -> str:
+        if self.at_rest(copy):
+            if method.resumes:
+                return "pseudo-time has come to rest"
+            return (
+                "pseudo-time has come to rest, where sweeps of a step that begins without forces lead; what "
+                f"is out of balance there becomes less with steps shorter than pseudo_dt={method.pseudo_dt:g}"
+            )
+        watched = min(self.steps, EVERY * KEPT)
+        return (
+            f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices moved "
+            f"by {self.moved(copy):.1%} of the largest displacement; more iterations lead further"
+        )
+
+    def _present(self) -> np.ndarray:
+        """(batch, n, 3) displacements [m]."""
+        states = self.problem.states
+        return states.vectors(states.u).astype(float)
+
+
+def _longest(vectors: np.ndarray) -> float:
+    return float(np.sqrt(np.square(vectors).sum(axis=-1).max(initial=0.0)))

@@ -1,0 +1,471 @@
+"""Common parts of element-wise methods: options, steps in (pseudo-)time, and the run itself.
+
+All of them solve x = x̃ + W Σ f(x) [GPBD eq. 6]. x̃ are the positions under inertia and external forces
+alone, f are the forces of the elements, and W = Δt²/m, 0 for pinned vertices. A sweep visits every element
+once and updates the positions of its vertices and its history variables.
+
+Sweeps over elements: all projections of all terms in sequence, color by color.
+
+Projections that an element-wise method prepares once for all steps.
+
+Obstacle contact in element-wise methods: contact forces act on single vertices after each sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numba import types
+
+from supple.contact.obstacle_kernels import Exert, Press
+from supple.kernels import RECORD, chosen_by_type, do, lane_range, number, row_at
+from supple.model.model import Model
+from supple.ordering import ElementBatches, changes, colour_bounds, each_colour
+from supple.problem import Problem
+from supple.problem.constrained_dofs import corner_normals
+from supple.problem.vertex_kernels import Displace, act
+from supple.solvers.base import Run, Solver
+from supple.solvers.elementwise.projection import (
+    VERTICES_PER_ROW,
+    Exerted,
+    Places,
+    Projection,
+    PutBack,
+    VertexPlaces,
+    exert,
+    maker_for,
+    project,
+    remarks,
+    vertex_places,
+)
+from supple.solvers.elementwise.pseudo_time import Rest, gliding
+from supple.solvers.launch import iterate, iterations
+from supple.support.arguments import (
+    check_iterations,
+    flag,
+    one_number,
+    one_of,
+    positive,
+    whole_number,
+)
+
+
+def rows_of(start: Any, batch: int) -> tuple[int, int]:
+    """Row range (first, last) of a batch, last excluded.
+
+    `start` holds both; start = () means that every batch is one row.
+    """
+    return start[batch], start[batch + 1]
+
+
+@chosen_by_type(rows_of)
+def _rows_of(start, batch):
+    if isinstance(start, types.BaseTuple):
+        return lambda start, batch: (batch, batch + 1)
+    return lambda start, batch: (start[batch], start[batch + 1])
+
+
+class Visits(NamedTuple):
+    """Work item: update one batch of a projection's elements."""
+
+    projection: Any
+    u: Any
+
+
+@do.of(Visits)
+def _visit_batch(visits, batch):
+    begin, end = rows_of(visits.projection.places.start, number(batch))
+    for k in range(begin, end):
+        project(visits.projection, row_at(batch, k), visits.u)
+
+
+def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
+    """Update every element of every projection once, color by color; return the next phase.
+
+    Projections are processed one after another.
+    """
+    return phase
+
+
+@chosen_by_type(sweep_projections, leads_on=True)
+def _sweep_projections(projections, team, phase, u):
+    if len(projections) == 0:
+        return lambda projections, team, phase, u: phase
+
+    def first_then_rest(projections, team, phase, u):
+        colours = projections[0].places.colour_start
+        bounds = colour_bounds(colours, 0)
+        following = each_colour(team, phase, colours, bounds, Visits(projections[0], u))
+        return sweep_projections(projections[1:], team, following, u)
+
+    return first_then_rest
+
+
+class ElementSweep(NamedTuple):
+    """Iteration of element-wise methods: one sweep over all projections."""
+
+    projections: Any
+    u: Any
+
+
+@iterate.of(ElementSweep)
+def _sweep(sweep, team, phase, iteration):
+    return sweep_projections(sweep.projections, team, phase, sweep.u)
+
+
+class Workplace(NamedTuple):
+    """Prepared projections of a method, valid while W stays the same.
+
+    Attributes:
+        inertia: (n,) inertia from which W is computed [N/m].
+        dynamic: True for steps in time, False for pseudo-time.
+        weights: (n + 1,) W [m/N].
+        version: Version of the problem layout.
+        by_term: Projections of each term, in the order of visits.
+        projections: All projections.
+        phases: Number of phases of a sweep.
+        widest: Largest number of batches in a phase.
+        memory: History variables of all projections.
+        drift: External forces and the displacement W f by them, or empty.
+    """
+
+    inertia: np.ndarray
+    dynamic: bool
+    weights: np.ndarray
+    version: int
+    by_term: dict[int, list]
+    projections: tuple
+    phases: int
+    widest: int
+    memory: list[np.ndarray]
+    drift: list[np.ndarray]
+
+
+def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.ndarray:
+    """Compute W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned vertices and padding.
+
+    Args:
+        problem: Problem.
+        method: Solver name for the error message.
+        pseudo_dt: Step size of pseudo-time [s], None in dynamics.
+
+    Raises:
+        ValueError: A free vertex has no positive mass.
+    """
+    model = problem.model
+    stiffness = problem.loads.inertia if pseudo_dt is None else model.mass / pseudo_dt**2
+    W = np.zeros(model.vertices + 1)
+    if np.any(stiffness[model.free] <= 0):
+        raise ValueError(f"{method} divides by masses: every free vertex needs a positive one")
+    W[:-1][model.free] = 1 / stiffness[model.free]
+    return W
+
+
+def drift_of(work: Workplace, problem: Problem) -> np.ndarray:
+    """W f_ext as padded vectors, cached while the external forces stay the same."""
+    known, force = work.drift, problem.loads.force
+    if not known or known[0] is not force:
+        model = problem.model
+        drift = np.zeros((*force.shape[:-2], model.vertices + 1, RECORD), problem.dtype)
+        drift[..., :-1, :3] = work.weights[:-1, None] * model.unheld(force)
+        known[:] = force, drift.reshape(-1, RECORD)
+    return known[1]
+
+
+class Touching(NamedTuple):
+    """Obstacle contact of the movable vertices with their k-th contact planes.
+
+    Attributes:
+        memory: Contact forces, padded vectors [N].
+        vertices: (f,) vertices that may touch an obstacle.
+        press: Operation that updates the forces and moves the vertices.
+        exertion: Operation that applies the stored forces.
+    """
+
+    places: Any
+    memory: Any
+    vertices: Any
+    press: Any
+    exertion: Any
+
+
+def touching(problem: Problem, weights: np.ndarray) -> list[Touching]:
+    """Create one projection for each plane that a vertex may touch simultaneously.
+
+    Args:
+        problem: Problem.
+        weights: (n + 1,) W [m/N].
+    """
+    vertices = np.flatnonzero(weights[:-1] > 0)
+    places: VertexPlaces = vertex_places(len(vertices))
+    W = weights.astype(problem.dtype)
+    found = []
+    planes = problem.contacts.planes
+    for k in range(len(planes.normal) if planes else 0):
+        memory = problem.zeros(problem.u.shape)
+        press, exertion = Press(problem.u, W, planes, k, memory), Exert(problem.u, W, memory)
+        found.append(Touching(places, (memory,), vertices, press, exertion))
+    return found
+
+
+@project.of(Touching)
+def _project_touching(projection, row, u):
+    first, step = lane_range(row, VERTICES_PER_ROW)
+    start = number(row) * VERTICES_PER_ROW
+    for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
+        act(projection.press, row, projection.vertices[j])
+
+
+@exert.of(Touching)
+def _exert_touching(projection, row, u):
+    first, step = lane_range(row, VERTICES_PER_ROW)
+    start = number(row) * VERTICES_PER_ROW
+    for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
+        act(projection.exertion, row, projection.vertices[j])
+
+
+REST, WEIGHTS = 10, 4
+"""Numbers read by a visit of a tetrahedron: shape gradients and volume, and W of the corners."""
+
+
+@dataclass(frozen=True)
+class ElementOptions(Solver):
+    """Options of every element-wise method.
+
+    A quasistatic problem is run to rest in pseudo-time (XPBD-QS) [PBNG section 6.1].
+
+    Args:
+        ordering: Parallel units: "colours" of single elements, "clusters" of up to cluster_size elements [BNH
+            Algorithm 4], or "cells" of a block.
+        vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
+            "mesh" keeps the order of the mesh.
+        cluster_size: Largest number of elements in a cluster.
+        weak_first: Visit weak constraints before the elements instead of after them.
+        pseudo_dt: Step size of pseudo-time [s].
+        sweeps_per_step: Sweeps per step of pseudo-time.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
+            fraction pseudo_damping, as in the paper.
+        pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
+        iterations: Sweeps per step unless the call sets a limit.
+    """
+
+    ordering: Literal["colours", "clusters", "cells"] = "colours"
+    vertex_order: Literal["mesh", "smallest_last"] = "mesh"
+    cluster_size: int = 5
+    weak_first: bool = False
+    pseudo_dt: float = 0.01
+    sweeps_per_step: int = 10
+    pseudo_time: Literal["flow", "dynamics"] = "flow"
+    pseudo_damping: float = 0.0
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("ordering", self.ordering, ("colours", "clusters", "cells"))
+        one_of("vertex_order", self.vertex_order, ("mesh", "smallest_last"))
+        whole_number("cluster_size", self.cluster_size)
+        flag("weak_first", self.weak_first)
+        positive("pseudo_dt", self.pseudo_dt, "s")
+        whole_number("sweeps_per_step", self.sweeps_per_step)
+        one_of("pseudo_time", self.pseudo_time, ("flow", "dynamics"))
+        one_number("pseudo_damping", self.pseudo_damping, at_least=0, below=1)
+        check_iterations(self.iterations)
+
+    any_term: ClassVar[bool] = False
+    takes_guess: ClassVar[bool] = False
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {
+        "cluster_size": ("ordering", "clusters"),
+        "pseudo_damping": ("pseudo_time", "dynamics"),
+    }
+    batches: ClassVar[bool] = True
+    resumes: ClassVar[bool] = False
+    """True if a step of pseudo-time starts with the forces of the previous one.
+
+    This requires forces that are linear in the history variables.
+    """
+    remembers: ClassVar[int] = 0
+    """Number of history variables per tetrahedron."""
+
+    def begin(self, problem: Problem) -> ElementRun:
+        return ElementRun(self, problem)
+
+    def memory(self, model: Model, number: int) -> int:
+        return model.elements * ((REST + WEIGHTS + self.remembers) * number + 16)
+
+
+class ElementRun(Run):
+    """Run of an element-wise method; a problem supports one run per method at a time."""
+
+    check_every = 10
+    patience = 1000
+
+    @property
+    def recovers(self) -> bool:
+        return self.method.recovers
+
+    def __init__(self, method: ElementOptions, problem: Problem) -> None:
+        self.method, self.problem = method, problem
+        self._workplace = self._find_workplace()
+        self.rest = None if self.dynamic else Rest(problem)
+        self._glide = None if self.dynamic else gliding(problem, method.pseudo_time, method.pseudo_damping)
+        self._begin_step()
+
+    @property
+    def dynamic(self) -> bool:
+        """True for steps in time, False for steps in pseudo-time."""
+        return self._workplace.dynamic
+
+    @property
+    def weights(self) -> np.ndarray:
+        """W (n + 1,)."""
+        return self._workplace.weights
+
+    @property
+    def projections(self) -> tuple:
+        return self._workplace.projections
+
+    @property
+    def colours(self) -> int:
+        """Total number of colors of all projections."""
+        return self._workplace.phases
+
+    def notes(self, copy: int = 0) -> list[str]:
+        notes = [f"{self.colours} element colours"]
+        if self.rest is not None:
+            notes += self.rest.notes(self.method, copy)
+        return notes + remarks(self.projections, self._sweeps_in_step)
+
+    def on_its_way(self, copy: int) -> bool:
+        return self.rest is not None and not self.rest.at_rest(copy)
+
+    def advance(self, iterations: int) -> None:
+        """Run a number of sweeps; in pseudo-time, start a new step after every `sweeps_per_step` sweeps."""
+        if self.problem.layout.version != self._workplace.version:
+            self._begin_again()
+        while iterations > 0:
+            count = iterations
+            if not self.dynamic:
+                if self._sweeps_in_step == self.method.sweeps_per_step:
+                    self._next_step()
+                count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
+            self.sweep(self.projections, count)
+            self._sweeps_in_step += count
+            iterations -= count
+
+    def _next_step(self) -> None:
+        assert self.rest is not None
+        self.rest.step()
+        if self._glide is not None:
+            self.problem.device.on_records(self._glide)
+        if self.method.resumes:
+            self._resume_step()
+        else:
+            self._begin_step()
+
+    def _begin_step(self) -> None:
+        """Clear all forces and move to x̃ = x + Δt v + W f_ext.
+
+        The problem's u is x + Δt v already, with v = 0 in pseudo-time.
+        """
+        p = self.problem
+        for memory in self._workplace.memory:
+            p.device.clear(memory)
+        p.contacts.detect()
+        self._displace()
+        self._sweeps_in_step = 0
+
+    def _begin_again(self) -> None:
+        """Restart the step after a change of stencils, because displacements by removed stencils are unknown.
+
+        In pseudo-time, this is a new step from the end of the previous one.
+        """
+        self._workplace = self._find_workplace()
+        if self.dynamic:
+            states = self.problem.states
+            self.problem.device.assign(states.u, states.anchor)
+            self.problem.device.on_records(states.prescribing)
+        self._begin_step()
+
+    def _displace(self) -> None:
+        """u += W f_ext."""
+        p = self.problem
+        drift = drift_of(self._workplace, p)
+        p.device.on_records(Displace(p.u, drift, int(len(drift) > p.model.vertices + 1)))
+
+    def _resume_step(self) -> None:
+        """Start the next step of pseudo-time with the forces of the previous one.
+
+        The start is x̃ = x + W f_ext plus W times these forces. They are applied again, since x - x̃ - W f
+        would accumulate rounding errors.
+        """
+        self.problem.contacts.detect()
+        self._displace()
+        self.sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
+        self._sweeps_in_step = 0
+
+    def residuals(self) -> tuple[float, float] | None:
+        from supple.solvers.elementwise.multiplier_residuals import (
+            residuals,  # imports the projections of all methods
+        )
+
+        return residuals(self)
+
+    def sweep(self, projections: tuple, count: int) -> None:
+        """Visit every element of the projections `count` times."""
+        p, work = self.problem, self._workplace
+        sweep = ElementSweep(projections, p.u)
+        p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
+
+    def _find_workplace(self) -> Workplace:
+        """Return the prepared projections, cached from an earlier run of the method with the same W."""
+        known = self.problem.shared("workplaces of element-wise methods", dict)
+        found = known.get(self.method)
+        version = self.problem.layout.version
+        if found and (found.version, id(found.inertia)) == (version, id(self.problem.loads.inertia)):
+            return found
+        dynamic = bool(self.problem.loads.inertia.any())
+        weights = weights_of(self.problem, self.method.name, None if dynamic else self.method.pseudo_dt)
+        if found is not None and not np.array_equal(found.weights, weights):
+            found = None
+        if found is None or found.version != version:
+            found = self._make_workplace(weights, dynamic, found)
+        known[self.method] = found._replace(inertia=self.problem.loads.inertia, dynamic=dynamic)
+        return known[self.method]
+
+    def _make_workplace(self, weights: np.ndarray, dynamic: bool, before: Workplace | None) -> Workplace:
+        """Prepare projections, reusing those in `before` for terms that have not changed."""
+        p, method = self.problem, self.method
+        terms = p.model.terms
+        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
+        by_term = {
+            k: self._project(k, weights) if before is None or changes(terms[k]) else before.by_term[k]
+            for k in order
+        }
+        projections = [q for k in order for q in by_term[k]]
+        if len(rollers := p.model.rollers):
+            projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
+        projections.extend(touching(p, weights))
+        memory = [array for q in projections for array in q.memory]
+        sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
+        work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
+        return Workplace(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
+
+    def _project(self, k: int, weights: np.ndarray) -> list:
+        """Create the projections of a term, with memory (batch, rows, fields, lanes)."""
+        p, term = self.problem, self.problem.model.terms[k]
+        batches = self._batches(k)
+        make = maker_for(self.method, term, batches.rows)
+        held = corner_normals(p.model, batches.corners, p.dtype)
+        places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
+        made: list[Projection] = make(self.method, term, places)
+        return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
+
+    def _batches(self, k: int) -> ElementBatches:
+        p, method = self.problem, self.method
+        if changes(p.model.terms[k]):
+            return p.layout.coloured_elements(k, 1)
+        size = method.cluster_size if method.ordering == "clusters" else 1
+        cells = method.ordering == "cells" and p.model.terms[k].fills
+        how = k, size, cells, method.vertex_order == "smallest_last"
+        return p.shared(f"elements of term {how}", lambda: p.layout.coloured_elements(*how))

@@ -1,0 +1,160 @@
+"""Weak constraints and frictional contacts between bodies in element-wise methods.
+
+Updates are exact, because C is linear in the positions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
+from supple.kernels import gather, load, physics, scatter, select, store
+from supple.solvers.elementwise.gather import free_corner, load_vector
+from supple.solvers.elementwise.projection import (
+    Places,
+    Projection,
+    exert,
+    new_memory,
+    project,
+    projects,
+)
+from supple.solvers.elementwise.run import ElementOptions
+from supple.terms import Term
+from supple.terms.contact.friction import FRICTION, STIFFNESS, TINY, RubbingRows, separation
+from supple.terms.weak import WeakRows, constraint_gap
+
+
+class CompliantWeak(Projection):
+    """Weak constraints with compliance.
+
+    Attributes:
+        memory: λ (rows, 3, lanes), the force of each constraint, -K C at convergence [N].
+    """
+
+    __slots__ = ()
+
+
+class HardWeak(Projection):
+    """Weak constraints of position-based dynamics, which reduces their energy ½ Cᵀ K C to zero.
+
+    Attributes:
+        options: (stiffness,), the fraction of each correction that is applied.
+    """
+
+    __slots__ = ()
+
+
+@projects(ElementOptions, WeakRows)
+def _compliant(method: ElementOptions, term: Term, places: Places) -> list:
+    return [CompliantWeak(places, new_memory(places, 3))]
+
+
+@physics
+def mobility(places, row):
+    """Σ Wⱼ wⱼ², the displacement of the gap per unit force.
+
+    It is an upper bound if vertices are constrained along some directions; steps are then shorter than
+    possible.
+    """
+    w = load(places.rows.weights, row, 0)
+    s = load(places.weights, row, 0) * w * w
+    for slot in range(1, places.weights.shape[1]):
+        w = load(places.rows.weights, row, slot)
+        s = s + load(places.weights, row, slot) * w * w
+    return s
+
+
+@physics
+def move_ends(places, row, u, force):
+    """xⱼ += Wⱼ wⱼ force. Unused slots repeat the first vertex with weight 0, so it is written last."""
+    rows = places.rows
+    for slot in range(places.weights.shape[1] - 1, 0, -1):
+        t = load(places.weights, row, slot) * load(rows.weights, row, slot)
+        x = gather(u, rows.others, row, slot - 1)
+        move = scale(t, free_corner(places.held, row, slot, force))
+        scatter(u, rows.others, row, slot - 1, add(x, move))
+    t = load(places.weights, row, 0) * load(rows.weights, row, 0)
+    x = gather(u, places.own, row, 0)
+    scatter(u, places.own, row, 0, add(x, scale(t, free_corner(places.held, row, 0, force))))
+
+
+@project.of(CompliantWeak)
+def _project_compliant(projection, row, u):
+    """Δλ = -(I + s K)⁻¹ (K C + λ), s = Σ W w²: XPBD's update of a constraint with three components."""
+    places, (lam,) = projection.places, projection.memory
+    K = places.rows.stiffness
+    _, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
+    s = mobility(places, row)
+    A = (
+        1.0 + s * load(K, row, 0),
+        1.0 + s * load(K, row, 1),
+        1.0 + s * load(K, row, 2),
+        s * load(K, row, 3),
+        s * load(K, row, 4),
+        s * load(K, row, 5),
+    )
+    old = load_vector(lam, row, 0)
+    step = solve_spd(A, (-KC[0] - old[0], -KC[1] - old[1], -KC[2] - old[2]))
+    for axis in range(3):
+        store(lam, row, axis, old[axis] + step[axis])
+    move_ends(places, row, u, step)
+
+
+@exert.of(CompliantWeak)
+def _exert_multipliers(projection, row, u):
+    (lam,) = projection.memory
+    move_ends(projection.places, row, u, load_vector(lam, row, 0))
+
+
+@project.of(HardWeak)
+def _project_hard(projection, row, u):
+    """Δxⱼ = -E/(Σ Wⱼ |∂E/∂xⱼ|²) Wⱼ ∂E/∂xⱼ with ∂E/∂xⱼ = wⱼ K C [PBCM eq. 3]."""
+    places, (stiffness,) = projection.places, projection.options
+    C, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
+    square = mobility(places, row) * dot(KC, KC)
+    moves = square > 0.0
+    s = -0.5 * stiffness * dot(C, KC) / select(moves, square, 0.0 * square + 1.0)
+    move_ends(places, row, u, scale(select(moves, s, 0.0 * s), KC))
+
+
+class Rubbing(Projection):
+    """Frictional contacts between bodies.
+
+    Attributes:
+        memory: r (rows, 3, lanes), the force of each contact [N].
+    """
+
+    __slots__ = ()
+
+
+@projects(ElementOptions, RubbingRows)
+def _rubbing(method: ElementOptions, term: Term, places: Places) -> list:
+    return [Rubbing(places, new_memory(places, 3))]
+
+
+@project.of(Rubbing)
+def _project_rubbing(projection, row, u):
+    """Update a contact with mobility s, for which (g, o) → (g, o) + s Δr.
+
+    λ = k max(s λ - g, 0)/(1 + k s), and t = k (s t - o)/(1 + k s), shortened to length μ λ.
+    """
+    places, (memory,) = projection.places, projection.memory
+    n, g, o = separation(places.rows, row, u, gather(u, places.own, row, 0))
+    s, k = mobility(places, row), load(places.rows.numbers, row, STIFFNESS)
+    old = load_vector(memory, row, 0)
+    pushed, softened = dot(n, old), k / (1.0 + k * s)
+    push = softened * max(s * pushed - g, 0.0 * g)
+    t = scale(softened, sub(scale(s, sub(old, scale(pushed, n))), o))
+    length = math.sqrt(dot(t, t))
+    limit = load(places.rows.numbers, row, FRICTION) * push
+    t = scale(min(limit / max(length, 0.0 * length + TINY), 0.0 * length + 1.0), t)
+    r = add(scale(push, n), t)
+    for axis in range(3):
+        store(memory, row, axis, r[axis])
+    move_ends(places, row, u, sub(r, old))
+
+
+@exert.of(Rubbing)
+def _exert_rubbing(projection, row, u):
+    (memory,) = projection.memory
+    move_ends(projection.places, row, u, load_vector(memory, row, 0))

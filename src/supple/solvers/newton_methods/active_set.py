@@ -1,0 +1,173 @@
+"""Active-set Newton steps for problems in contact with obstacles.
+
+Each step solves a second problem without obstacles. There, vertices in contact are constrained along the
+contact normals, sticking vertices are fully constrained, and friction on sliding vertices keeps its value
+from the start of the step. Then vertices are projected out of the obstacles and the active set is detected
+again. An unchanged active set means equilibrium. If the residual did not decrease, sweeps replace the step:
+they find an active set that is far away. After every further rejected step in a row, `Descent` runs twice as
+many sweeps, so that the linear systems of rejected steps never cost much more than the sweeps between them.
+
+Active-set problem of contact with obstacles: vertices in contact become Dirichlet conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from supple.model.model import Model
+from supple.problem import Balance, Problem
+from supple.problem.constrained_dofs import SYMMETRIC, normals_of
+from supple.problem.material_update import with_materials
+from supple.problem.states import vectors_of
+from supple.solvers.base import Run
+from supple.solvers.newton_methods.line_search import present
+from supple.solvers.pbng import PBNG
+from supple.support.text import counted
+
+STICKS = 1 - 1e-6
+"""Fraction of the friction limit below which a vertex sticks."""
+
+
+def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Problem:
+    """Return the active-set problem in float64 on the CPU at the u of a batch member.
+
+    Vertices in contact with obstacles are constrained along the contact normals, sticking vertices fully.
+    Obstacles are absent, but their forces act.
+
+    Args:
+        problem: Problem with obstacles.
+        copy: Batch member.
+        sliding: False to constrain sliding vertices with friction fully, too.
+    """
+    problem.measures.balances()
+    model, layout = problem.model, problem.layout
+    if layout.varied:
+        model = with_materials(model, layout.materials[copy])
+    N = np.zeros((model.vertices, 3, 3))
+    N[..., *SYMMETRIC] = normals_of(model)[:-1]
+    N[..., *SYMMETRIC[::-1]] = N[..., *SYMMETRIC]
+    normals, _, forces, _ = problem.contacts.found(copy)
+    mu = problem.contacts.coefficients(copy)
+    push = np.einsum("pni,pni->pn", normals, forces)
+    rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
+    for n, λ, t, limit in zip(normals, push, rub, mu * push, strict=True):
+        sticks = (λ > 0) & (limit > 0) & ((t < STICKS * limit) | (not sliding))
+        N[λ > 0] += n[λ > 0, :, None] * n[λ > 0, None, :]
+        N[sticks] += np.eye(3)
+    values, vectors = np.linalg.eigh(N)
+    held = np.einsum("kia,ka,kja->kij", vectors, values > 1e-9, vectors)
+    pinned = np.flatnonzero((values > 1e-9).any(axis=1))
+    twin = _holding(problem, model, pinned, held[pinned])
+    twin.loads.copy(problem.loads, copy)
+    twin.loads.set(twin.loads.force + forces.sum(axis=0))  # friction matters for sliding vertices only
+    for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
+        of_twin[:-1, :3] = vectors_of(problem.states, array, [copy])[0]
+    there = np.einsum("kij,kj->ki", held[pinned], twin.u[pinned, :3])
+    twin.states.held_at[pinned, :3] = there
+    return twin
+
+
+def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarray) -> Problem:
+    """Return a problem without obstacles with constrained vertices; reuse the last one if unchanged.
+
+    Args:
+        problem: Problem with obstacles.
+        model: Its model.
+        pinned: (k,) constrained vertices.
+        held: (k, 3, 3) projections onto the constrained directions.
+    """
+    known: list = problem.shared("touching twin", list)
+    if known:
+        of, last, twin = known
+        same = of is model and last[0].shape == pinned.shape
+        if same and np.array_equal(last[0], pinned) and np.array_equal(last[1], held):
+            return twin
+    alone = replace(model, pinned=pinned, held=held, obstacles=None, followers=())
+    twin = Problem(alone, "float64", problem.device.threads if problem.device.name == "cpu" else None)
+    known[:] = model, (pinned, held), twin
+    return twin
+
+
+SWEEPS = 10
+"""Sweeps that replace a rejected step."""
+
+Stepping = Callable[[Problem], Callable[[], None]]
+"""Returns a step function for a problem without obstacles."""
+
+
+def step_beside_obstacles(problem: Problem, stepping: Stepping) -> bool:
+    """Make one active-set step on the CPU; return False if it was rejected and replaced by sweeps."""
+    before, start = problem.balance().residual, present(problem)
+    twin = touching_twin(problem)
+    stepping(twin)()
+    states = problem.states
+    states.vectors(states.u)[0] = twin.states.vectors(twin.u)[0]
+    if problem.room:
+        problem.following.keep_apart(start)
+        problem.following.make_room()
+    problem.device.on_records(*problem.contacts.clamp())
+    problem.contacts.detect()
+    problem.room.put_back()
+    if problem.balance().residual < before:
+        return True
+    problem.device.assign(problem.u, start)
+    problem.contacts.detect()
+    problem.room.put_back()
+    PBNG().begin(problem).advance(SWEEPS)
+    return False
+
+
+class Stepper(Protocol):
+    """Newton iteration, advanced step by step."""
+
+    def step(self) -> None: ...
+
+
+class BesideObstacles:
+    """Second phase of `Descent` on a problem with obstacles.
+
+    Args:
+        problem: Problem with obstacles.
+        make: Returns a stepper for a problem without obstacles and a tolerance.
+        tolerance: Imbalance to reach.
+    """
+
+    def __init__(self, problem: Problem, make: Callable[[Problem, float], Stepper], tolerance: float) -> None:
+        self.problem, self.tolerance, self._make = problem, tolerance, make
+        self.at_saddle = False
+        self._steps = self._swept = 0
+        self._rejected = self._pause = 0
+        self._sweeping: Run | None = None
+
+    def step(self) -> None:
+        """Make a Newton step, or sweeps: after rejections, the next 0, 2, 4, 8 ... steps are sweeps."""
+        self._steps += 1
+        if self._pause:
+            self._sweep()
+            return
+        self._sweeping = None
+        if step_beside_obstacles(self.problem, lambda twin: self._make(twin, self.tolerance).step):
+            self._rejected = 0
+            return
+        self._swept += 1
+        self._rejected += 1
+        self._pause = 2 ** (self._rejected - 1) if self._rejected > 1 else 0
+
+    def _sweep(self) -> None:
+        if self._sweeping is None:
+            self._sweeping = PBNG().begin(self.problem)
+        self._sweeping.advance(SWEEPS)
+        self._pause -= 1
+        self._swept += 1
+
+    def observe(self, balance: Balance) -> bool:
+        """Pass the residual to the sweeps between Newton steps; True if they restarted from another u."""
+        return self._sweeping is not None and self._sweeping.observe(balance)
+
+    def notes(self) -> list[str]:
+        notes = [f"{counted(self._steps, 'Newton step')} beside obstacles"]
+        return [*notes, f"{counted(self._swept, 'step')} made by sweeps"] if self._swept else notes

@@ -1,0 +1,311 @@
+"""A-posteriori estimate of the distance to the equilibrium by one Newton step.
+
+With the net forces r and the Hessian H, the solution d of H d = r is the displacement to the equilibrium, and
+½ d · r is the energy above it, both to second order. Unlike residual norms, d is not dominated by the
+stiffest elements.
+
+Error estimates of several batch members, solved as bodies of one block-diagonal problem where possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from supple.model.model import Model
+from supple.problem import Balance, Problem
+from supple.problem.states import vectors_of
+from supple.solvers.newton_methods.active_set import touching_twin
+from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
+from supple.solvers.newton_methods.float64_problem import exact_twin
+from supple.solvers.newton_methods.newton_system import Direction, Linearisation
+
+ACCURACY = 1e-2
+"""Relative accuracy of d in the energy norm."""
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Estimated distance of one body to its equilibrium.
+
+    Attributes:
+        body: Name of the body.
+        position: Largest distance of a vertex [m].
+        energy: Energy above the equilibrium [J].
+        size: Largest extent at rest [m].
+        displacement: Largest displacement of a vertex [m].
+    """
+
+    body: str
+    position: float
+    energy: float
+    size: float
+    displacement: float
+
+    @property
+    def of_size(self) -> float:
+        """Ratio position / size."""
+        return self.position / self.size if self.size else 0.0
+
+    @property
+    def of_displacement(self) -> float:
+        """Ratio position / displacement; infinite if the body is undisplaced but its equilibrium is not."""
+        return (
+            self.position / self.displacement if self.displacement else float(np.inf if self.position else 0)
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Error estimate of a state: distances to the equilibrium, and stability.
+
+    Attributes:
+        bodies: Distances of the bodies in the order of the scene.
+        stable: True if the energy is convex along all directions that were examined, except rigid motions of
+            unconstrained bodies.
+        curvature: Smallest curvature met, p · H p / |p|² [N/m], if known.
+        seconds: Computing time.
+    """
+
+    bodies: tuple[Distance, ...]
+    stable: bool
+    curvature: float | None
+    seconds: float
+
+    @property
+    def worst(self) -> Distance:
+        """Distance of the body with the largest `of_size`."""
+        return max(self.bodies, key=lambda body: body.of_size)
+
+    @property
+    def energy(self) -> float:
+        """Total energy above the equilibrium [J]."""
+        return sum(body.energy for body in self.bodies)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "bodies": [
+                {**vars(body), "of_size": body.of_size, "of_displacement": body.of_displacement}
+                for body in self.bodies
+            ],
+            "stable": self.stable,
+            "curvature": self.curvature,
+            "energy": self.energy,
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        worst = self.worst
+        named = f"{worst.body}: " if len(self.bodies) > 1 and worst.body else ""
+        text = (
+            f"distance to the equilibrium {worst.of_size:.1e} of the size ({named}{worst.position:.2e} m, "
+            f"{worst.of_displacement:.1e} of the displacement), {self.energy:.1e} J"
+        )
+        return text if self.stable else f"{text}; not stable: in some direction the energy falls"
+
+
+def prepare(problem: Problem) -> None:
+    """Compute the state-independent data of error estimates, so that its time counts as set-up."""
+    twin = exact_twin(problem)
+    twin.shared("linearisation", lambda: Linearisation(twin))
+
+
+def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Certificate:
+    """Estimate the error of the problem's u.
+
+    Args:
+        problem: Problem with its u.
+        copy: Batch member.
+        exact: Problem in float64 whose rounded state is u. The distances then include the displacement by
+            rounding.
+    """
+    began = perf_counter()
+    twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
+    balance = twin.balance()
+    linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
+    resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
+    nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
+    direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
+    if balance.at_rest:
+        direction = direction._replace(d=nothing.d, slope=0.0)
+    states = twin.states
+    d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
+    bodies = distances(twin.model, d, net, u)
+    if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # no estimate
+        bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+    if exact is not None:
+        moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
+        bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
+    stable = not direction.filtered or direction.adrift
+    stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
+    if not stable and problem.contacts and problem.contacts.rough:
+        stable = _held_by_friction(problem, copy)
+    return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
+
+
+def _held_by_friction(problem: Problem, copy: int) -> bool:
+    """True if the energy has no direction of decrease that keeps all frictional contacts at rest.
+
+    Sliding of such a vertex costs frictional work of first order in its path; negative curvature gains work
+    of second order only.
+    """
+    twin = touching_twin(problem, copy, sliding=False)
+    linear = twin.shared("linearisation", lambda: Linearisation(twin))
+    direction = linear.direction(ACCURACY, 0.0, probe=True)
+    return not direction.filtered or direction.adrift or _hardly(direction, linear)
+
+
+FLAT = 1e-9
+"""Smallest significant negative curvature with obstacles, as a fraction of the stiffness of a vertex.
+
+Bodies may slide freely on obstacles, with curvature 0 up to rounding.
+"""
+
+
+def _hardly(direction: Direction, linear: Linearisation) -> bool:
+    """True if negative curvature is rounding."""
+    stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
+    return direction.curvature is not None and direction.curvature > -FLAT * stiffest
+
+
+def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
+    """Largest length of the vectors (n, 3) in each body."""
+    return [float(np.linalg.norm(vectors[own], axis=1).max(initial=0)) for _, own in model.body_vertices]
+
+
+def _farther(body: Distance, by: float) -> Distance:
+    return replace(body, position=body.position + by)
+
+
+def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[Distance, ...]:
+    """Return the distance of every body to its equilibrium.
+
+    Args:
+        model: The model.
+        d: (n, 3) Newton direction [m].
+        forces: (n, 3) net forces [N].
+        u: (n, 3) displacements [m].
+    """
+    return distances_of_copies(model, d[None], forces[None], u[None])[0]
+
+
+def distances_of_copies(
+    model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
+) -> list[tuple[Distance, ...]]:
+    """Return the distances of the bodies of several batch members.
+
+    Args:
+        model: The model.
+        d: (copies, n, 3) Newton directions [m].
+        forces: (copies, n, 3) net forces [N].
+        u: (copies, n, 3) displacements [m].
+
+    Returns:
+        For each batch member the distances of all bodies.
+    """
+    work = np.where(model.free, 0.5 * np.einsum("cni,cni->cn", d, forces), 0)
+    length, moved = (np.sqrt(np.einsum("cni,cni->cn", vectors, vectors)) for vectors in (d, u))
+    bodies = []
+    for name, own in model.body_vertices:
+        size = float(np.ptp(model.rest[own], axis=0).max(initial=0))
+        position, farthest = (lengths[:, own].max(axis=1, initial=0) for lengths in (length, moved))
+        figures = zip(position.tolist(), work[:, own].sum(axis=1).tolist(), farthest.tolist(), strict=True)
+        bodies.append([Distance(name, far, energy, size, most) for far, energy, most in figures])
+    return list(zip(*bodies, strict=True))
+
+
+def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, Certificate]:
+    """Estimate the errors of the batch members that have balances.
+
+    Args:
+        problem: Problem with its batch.
+        balances: Balance of each batch member.
+
+    Returns:
+        Error estimate of each batch member.
+    """
+    found: dict[int, Certificate] = {}
+    room = room_for(problem)
+    moving = [copy for copy, balance in balances.items() if not balance.at_rest and balance.residual > 0]
+    groups = range(0, len(moving), room) if room > 1 and len(moving) > 1 else ()
+    for first in groups:
+        found |= _certify_together(problem, moving[first : first + room])
+    return found | {copy: certify(problem, copy) for copy in balances if copy not in found}
+
+
+def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Certificate]:
+    """Estimate errors by one linear solve of several batch members.
+
+    If the solve meets negative curvature, it is repeated without the members that caused it. Members whose
+    accuracy is below that of a solve of their own are solved again without the others. Unused slots of the
+    gathered problem repeat the last member.
+
+    Returns:
+        Error estimates of the members that could be solved; the others are left out.
+    """
+    began, model, room = perf_counter(), problem.model, size_for(problem, len(copies))
+    gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
+    if not gathered.balance().finite:
+        return {}
+    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered, each=False))
+    states, shape = gathered.states, (room, model.vertices, 3)
+    forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
+    direction = linear.direction(ACCURACY, 0.0, probe=True)
+    if direction.filtered and not direction.adrift:
+        others = _without_concave(copies, direction.shares, room)
+        return _certify_others(problem, copies, others)
+    d = states.vectors(direction.d)[0].reshape(shape)
+    found = _certificates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
+    each = (perf_counter() - began) / len(copies)
+    known = {copy: replace(one, seconds=each) for copy, one in zip(copies, found, strict=False)}
+    left = _left(linear, direction.left, room)
+    late = [copy for copy, part in zip(copies, left, strict=False) if not part <= ACCURACY]
+    known = {copy: one for copy, one in known.items() if copy not in late}
+    return known | _certify_others(problem, copies, late)
+
+
+def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
+    """(room,) largest remaining error of each batch member over its components."""
+    copy = linear.free // (linear.problem.model.vertices // room)
+    most = np.zeros(room)
+    np.maximum.at(most, copy, left[linear.parts.number])
+    return most
+
+
+def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, Certificate]:
+    """Estimate errors of a smaller group together; other groups are left to the caller."""
+    return _certify_together(problem, some) if 1 < len(some) < len(copies) else {}
+
+
+def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:
+    """Drop the batch members along whose part of the direction the energy is concave.
+
+    Args:
+        copies: Batch members.
+        shares: Contributions of the vertices to p · H p, see `Direction`.
+        room: Size of the gathered problem.
+
+    Returns:
+        The remaining members; none if the contributions are unknown or no member is concave.
+    """
+    if shares is None:
+        return []
+    bent = shares.reshape(room, -1).sum(axis=1) < 0
+    bent[len(copies) - 1] |= bent[len(copies) :].any()
+    return [copy for copy, concave in zip(copies, bent, strict=False) if not concave] if bent.any() else []
+
+
+def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[Certificate]:
+    """Error estimates of stable batch members."""
+    slopes, squares = (np.einsum("cni,cni->c", d, other).tolist() for other in (forces, d))
+    found: list[Certificate] = []
+    known = distances_of_copies(problem.model, d, forces, u)
+    for bodies, slope, square in zip(known, slopes, squares, strict=True):
+        if not slope > 0:  # no estimate
+            bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+        found.append(Certificate(bodies, True, slope / square if square else None, 0.0))
+    return found

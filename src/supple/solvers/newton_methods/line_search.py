@@ -1,0 +1,158 @@
+"""Line searches along descent paths.
+
+Moves of a problem's u in device memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from supple.problem import Problem
+from supple.problem.vertex_kernels import Follow
+
+ARMIJO = 1e-4
+"""Required fraction of the decrease that the slope predicts."""
+
+SMALLEST_STEP = 1e-6
+"""Smallest step as a fraction of the first one tried."""
+
+WORTHWHILE = 1.3
+"""A step is doubled if the decrease of the energy grows by at least this factor."""
+
+LONGEST = 64.0
+"""Largest t of a doubled step."""
+
+QUARTERINGS = 8
+"""Number of steps tried along a direction of negative curvature, each a quarter of the last."""
+
+Move = Callable[[float], None]
+"""Sets the problem's u to the point t of a path."""
+
+
+class Start(NamedTuple):
+    """Start of a path.
+
+    Attributes:
+        energy: Energy E [J].
+        rounding: Bound of the rounding error of E [J].
+        residual: Residual |r| [N].
+    """
+
+    energy: float
+    rounding: float
+    residual: float
+
+    @staticmethod
+    def of(problem: Problem, residual: float) -> Start:
+        """Evaluate the energy at the problem's u."""
+        energy = problem.energy()
+        return Start(energy, problem.measures.energy_rounding(), residual)
+
+
+class Reached(NamedTuple):
+    """Step length t and the energy [J] there."""
+
+    t: float
+    energy: float
+
+
+def backtrack(
+    problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = SMALLEST_STEP,
+    nearer: Callable[[], bool] | None = None,
+) -> Reached | None:  # fmt: skip
+    """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966].
+
+    If the decrease is below the rounding error of the energy, a step is accepted when the residual decreases
+    or, at the first t, when `nearer` returns True. Infinite and NaN energies are no decrease.
+
+    Args:
+        problem: Problem whose u moves.
+        move: Sets u to a point of the path.
+        start: Start of the path.
+        slope: r · x'(0) [J].
+        t: First step.
+        smallest: Smallest step as a fraction of the first one.
+        nearer: Another test of progress toward the minimum. It is called after net forces were evaluated at
+            u.
+
+    Returns:
+        The accepted step, with u there, or None if no t is acceptable.
+    """
+    first, least = t, smallest * t
+    while t >= least:
+        move(t)
+        energy = problem.energy()
+        change = energy - start.energy
+        if change <= -ARMIJO * t * slope and change < -start.rounding:
+            return Reached(t, energy)
+        if abs(change) <= start.rounding:
+            falls = problem.balance().residual < start.residual
+            if falls or (nearer is not None and t == first and nearer()):
+                return Reached(t, energy)
+        t *= 0.5
+    return None
+
+
+def first_lower(problem: Problem, move: Move, start: Start, below: float, t: float) -> Reached | None:
+    """Quarter t until the energy is below `below` [J].
+
+    Returns:
+        The accepted step, with u there, or None if no t is acceptable.
+    """
+    for _ in range(QUARTERINGS):
+        move(t)
+        energy = problem.energy()
+        if energy < below - start.rounding:
+            return Reached(t, energy)
+        t *= 0.25
+    return None
+
+
+def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | None) -> bool:
+    """True if u, with the energy of `swept`, is lower than the state reached.
+
+    Energies that are equal up to rounding count as lower if the residual is smaller than at the start. If
+    nothing was reached, the start is compared.
+    """
+    change = swept.energy - (start.energy if reached is None else reached.energy)
+    if change < -start.rounding:
+        return True
+    return change <= start.rounding and problem.balance().residual < start.residual
+
+
+def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reached:
+    """Double t while the decrease grows by the factor `WORTHWHILE`: the quadratic model was too stiff.
+
+    Returns:
+        The longest accepted step, with u there.
+    """
+    while reached.t < LONGEST:
+        move(2 * reached.t)
+        further = Reached(2 * reached.t, problem.energy())
+        gain, before = start.energy - further.energy, start.energy - reached.energy
+        if not gain > WORTHWHILE * before + start.rounding:
+            move(reached.t)
+            break
+        reached = further
+    return reached
+
+
+def present(problem: Problem) -> np.ndarray:
+    """Return a copy of u in device memory."""
+    copy = problem.zeros(problem.u.shape)
+    problem.device.assign(copy, problem.u)
+    return copy
+
+
+def line(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
+    """Return the straight path from the problem's u along padded vectors d (n + 1, 4) [m]."""
+    start, nothing = present(problem), problem.zeros(problem.u.shape)
+
+    def go(t: float) -> None:
+        problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
+        problem.following.keep_apart(start)
+
+    return go

@@ -1,0 +1,348 @@
+"""Newton system H d = r at the problem's present u, with treatment of indefinite H."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.linear import (
+    Assembly,
+    EnclosedSystem,
+    Matrix,
+    Multilevel,
+    NotPositive,
+    Parts,
+    Preconditioner,
+    Solution,
+    curvature_along,
+    enclosed,
+    shares_along,
+    solve,
+    solve_apart,
+)
+from supple.linear.block_matrix import Threes
+from supple.linear.multilevel.hierarchy import as_records
+from supple.problem import Problem
+from supple.solvers.newton_methods.rigid_modes import Drift, solve_beside
+from supple.terms import Term
+
+LINEAR_ITERATIONS = 1000
+"""Iteration limit of one linear solve."""
+
+LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+"""Bounds of the relative accuracy of a linear solve, and the accuracy for constant H.
+
+With constant H one step is sufficient.
+"""
+
+MANY = 20
+"""Iterations of a linear solve after which the next solve builds a new preconditioner."""
+
+PROBED = 1e-2
+"""Relative accuracy of the solve with a random right-hand side that searches for negative curvature."""
+
+
+class Direction(NamedTuple):
+    """Newton direction and the curvature met while solving for it.
+
+    Attributes:
+        d: (n + 1, 4) solution of H d = r [m], padded vectors in device memory.
+        filtered: True if H was not positive definite and was replaced by the sum of the positive
+            semi-definite parts of the element matrices.
+        concave: (n + 1, 4) direction p of negative curvature, padded vectors like d, or None.
+        slope: r · d [J].
+        curvature: Smallest curvature met, p · H p / |p|² of p or d [N/m], if a probe was requested. None if H
+            was rejected for its diagonal or a coarse level.
+        shares: (n,) contributions of the vertices to p · H p [J], if a probe found p.
+        adrift: True if a probe showed that H is concave along rigid motions of unconstrained bodies only, see
+            adrift.py.
+        left: (parts,) remaining relative error of d and of the probe for each connected component, if there
+            are several.
+    """
+
+    d: np.ndarray
+    filtered: bool
+    concave: np.ndarray | None
+    slope: float
+    curvature: float | None
+    shares: np.ndarray | None = None
+    adrift: bool = False
+    left: np.ndarray = np.zeros(1)
+
+
+def _constant(term: Term) -> bool:
+    """True if a term without a material has a constant Hessian, like ties; contacts come and go."""
+    return term.ties and term.capacity is None
+
+
+class Linearisation:
+    """Newton directions of a problem in float64.
+
+    Disconnected components are solved as if each were alone.
+
+    Args:
+        problem: Problem in float64.
+        each: Iterate until every component has the requested accuracy. Otherwise `Direction.left` contains
+            the accuracy of each.
+
+    Attributes:
+        free: (f,) free vertices.
+        parts: Connected components of the free vertices.
+    """
+
+    def __init__(self, problem: Problem, each: bool = True) -> None:
+        self.problem, self._each = problem, each
+        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
+        self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
+        self.parts: Parts = problem.shared("parts", lambda: Parts(self.assembly))
+        self.free = self.assembly.free
+        terms = problem.model.terms
+        self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
+        """True if H is constant, so that one step reaches the minimum."""
+        self.iterations = self.filtered = 0
+        self._last: Preconditioner | None = None
+        self._lasts = problem.keeps_prepared and self._hierarchy.lasts
+        self._known: tuple[tuple, float, Direction] | None = None
+        self._drift: tuple[Matrix, Drift] | None = None
+
+    def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
+        """Return the forcing term of a linear solve [Eisenstat and Walker 1996].
+
+        Args:
+            residual: Present residual [N].
+            before: Residual before the last step [N], or None at the first step.
+            tolerance: Imbalance to reach.
+        """
+        if self.quadratic:
+            return min(WHOLE, tolerance)
+        if before is None:
+            return LOOSEST
+        return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
+
+    def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
+        """Return the Newton direction at the problem's u, whose net forces must have been evaluated.
+
+        Uses the exact H if it is positive definite as far as detected, otherwise the filtered one. The
+        direction of the last probe is returned if it belongs to the same system and is accurate enough.
+
+        Args:
+            accuracy: Relative accuracy in the energy norm.
+            floor: Residual that is sufficient in any case [N].
+            probe: Search for negative curvature also along a random right-hand side.
+        """
+        system = self._system()
+        if self._known is not None and not probe:
+            known, closeness, direction = self._known
+            if closeness <= accuracy and known == system:
+                return direction
+        direction = self._direction(accuracy, floor, probe)
+        self._known = (system, accuracy, direction) if probe else None
+        return direction
+
+    def _system(self) -> tuple:
+        """Return a key of H and r: diagnostics of the forces summed over all vertices, and the inertia."""
+        p = self.problem
+        return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
+
+    def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
+        seen: dict[str, Any] = {}
+        try:
+            exact = self._solve("exact", accuracy, floor, probe)
+            if exact.concave is None:
+                return exact
+            seen = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
+        except NotPositive:
+            if probe:
+                seen = self._concave()
+        self.filtered += 1
+        beside = self._beside_drift(accuracy) if probe else None
+        if beside is not None and beside.adrift:
+            return beside
+        if beside is not None:
+            seen = {"concave": beside.concave, "curvature": beside.curvature, "shares": beside.shares}
+        return self.convex(accuracy, floor)._replace(**seen)
+
+    def _concave(self) -> dict[str, Any]:
+        """Find negative curvature of an H without preconditioner; return the fields of `Direction` for it.
+
+        The preconditioner of the positive part of H is used.
+        """
+        M = self._convex_preconditioner()
+        if M is None:
+            return {}
+        H = self.assembly.matrix("exact", apart=True)
+        p, _ = self._probe(H, M)
+        return {} if p is None else self._told(H, p, M)
+
+    def _convex_preconditioner(self) -> Preconditioner | None:
+        """Return the preconditioner of the positive part of H, or else of the upper bound used by sweeps."""
+        self._last = None  # the next one reuses its memory
+        for kind in ("projected", "bound"):
+            try:
+                return self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
+            except NotPositive:
+                continue
+        return None
+
+    def _drifting(self, exact: Threes) -> tuple[Matrix, Drift] | None:
+        """Return the exact H and the free rigid motions under the net forces.
+
+        None if there are no such motions, or if H is not finite.
+        """
+        assembly, p = self.assembly, self.problem
+        if not self.parts.loose.any() or p.loads.inertia.any():
+            return None
+        H, positions = enclosed(assembly, assembly.here(exact)), assembly.positions
+        if not np.isfinite(H.data).all():
+            return None
+        p.device.pull(positions)
+        drift = Drift(H, positions, assembly.restrict(p.states.net).reshape(-1, 3), self.parts)
+        return (H, drift) if drift.free.any() else None
+
+    def _without_drift(self, records: np.ndarray) -> np.ndarray:
+        """Return padded vectors (f, 4) without free rigid motions, as a copy if there are such motions."""
+        if self._drift is None:
+            return records
+        self.problem.device.pull(records)
+        return as_records(self._drift[1].without(records[:, :3].ravel()))
+
+    def _beside_drift(self, accuracy: float) -> Direction | None:
+        """Return the Newton direction in the complement of free rigid motions.
+
+        It has `adrift` set if H is convex there as far as detected; otherwise it contains a direction of
+        negative curvature. None without free rigid motions.
+        """
+        M = self._convex_preconditioner() if self._drift is not None else None
+        if M is None or self._drift is None:
+            return None
+        (H, drift), spread = self._drift, self.assembly.spread
+        net = self.assembly.restrict(self.problem.states.net)
+        try:
+            d, p, left = solve_beside(drift, H, M, net, accuracy, LINEAR_ITERATIONS)
+            if p is None:
+                noise = self._noise[:, :3].ravel()
+                _, p, further = solve_beside(drift, H, M, noise, PROBED, LINEAR_ITERATIONS)
+                left = np.maximum(left, further)
+        except NotPositive:
+            return None
+        along = d if p is None else p
+        work = (along * (H @ along)).reshape(-1, 3).sum(axis=1)
+        shares = np.zeros(self.problem.model.vertices)
+        shares[self.free] = work
+        curvature = float(work.sum() / max(float(along @ along), 1e-300))
+        found = Direction(spread(as_records(d)), True, None, float(net @ d), curvature, None, p is None, left)
+        return found if p is None else found._replace(concave=spread(as_records(p)), shares=shares)
+
+    def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
+        """Return the fields of `Direction` for a direction p (f, 4) that ended conjugate gradients."""
+        shares = np.zeros(self.problem.model.vertices)
+        shares[self.free] = shares_along(M)
+        return {
+            "concave": self.assembly.spread(p), "curvature": curvature_along(H, p, M), "shares": shares,
+        }  # fmt: skip
+
+    def convex(self, accuracy: float, floor: float) -> Direction:
+        """Return d for the positive semi-definite part of every element.
+
+        That matrix may be singular; then the upper bound used by sweeps replaces it. The direction is 0 with
+        slope 0 if the bound is not positive definite or not finite either.
+        """
+        for kind in ("projected", "bound"):
+            try:
+                found = self._solve(kind, accuracy, floor)
+            except NotPositive:
+                continue
+            if kind == "bound" or (found.concave is None and found.slope > 0):
+                return found._replace(filtered=True, concave=None)
+        return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
+
+    def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
+        if self.problem.gases:
+            return self._solve_enclosed(kind, accuracy, floor, probe)
+        assembly = self.assembly
+        H = assembly.matrix(kind)
+        if kind == "exact":
+            self._drift = self._drifting(H)
+        M = self._preconditioner(H, kind)
+        b = self._without_drift(assembly.take(self.problem.states.net))
+        found, slope, left = self._solved(H, b, M, accuracy, floor)
+        found = found._replace(x=self._without_drift(found.x))
+        if found.iterations > MANY or found.negative is not None:
+            self._last = None
+        self.iterations += found.iterations
+        direction = Direction(assembly.spread(found.x), False, None, slope, None, left=left)
+        concave = found.negative
+        if not probe:
+            p = None if concave is None else assembly.spread(concave)
+            return direction._replace(concave=p)
+        if concave is None:
+            concave, further = self._probe(H, M)
+            direction = direction._replace(left=np.maximum(left, further))
+        if concave is None:
+            return direction._replace(curvature=curvature_along(H, found.x, M))
+        return direction._replace(**self._told(H, concave, M))
+
+    def _solve_enclosed(self, kind: str, accuracy: float, floor: float, probe: bool) -> Direction:
+        """Return the Newton direction of bodies with sealed gas."""
+        assembly, spread, net = self.assembly, self.assembly.spread, self.problem.states.net
+        matrix = assembly.matrix(kind)
+        if kind == "exact":
+            self._drift = self._drifting(matrix)
+        system = EnclosedSystem(assembly, matrix, *([self._drift[1].without] if self._drift else []))
+        H, b = system.matrix, assembly.restrict(net)
+        found = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
+        p = found.negative
+        if p is None and probe:
+            p = system.solve(self._noise[:, :3].ravel(), PROBED, 0.0, LINEAR_ITERATIONS).negative
+        self.iterations += found.iterations
+        direction = Direction(spread(as_records(found.x)), False, None, float(b @ found.x), None)
+        if probe:
+            along = p if p is not None else found.x if found.x.any() else b
+            work = (along * (H @ along)).reshape(-1, 3).sum(axis=1)
+            shares = np.zeros(self.problem.model.vertices)
+            shares[self.free] = work
+            curvature = float(work.sum() / max(float(along @ along), 1e-300))
+            direction = direction._replace(curvature=curvature, shares=None if p is None else shares)
+        return direction if p is None else direction._replace(concave=spread(as_records(p)))
+
+    def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
+        """Return the preconditioner of H, or that of an earlier state while it is equally effective.
+
+        In a sequence of solves that start close to their solutions, set-up takes as long as use.
+        """
+        if kind != "exact" or self._last is None:
+            M = self._hierarchy.at(H, self.assembly.positions)
+            self._last = M if self._lasts and kind == "exact" else None
+            return M
+        return self._last
+
+    def _solved(
+        self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, floor: float
+    ) -> tuple[Solution, float, np.ndarray]:
+        """Return the solution x, b · x, and the remaining error of each component.
+
+        A positive floor applies to all components together.
+        """
+        if self.parts.count < 2 or floor > 0:
+            return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(self.parts.count)
+        found, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
+        return found, float(np.vdot(b[:, :3], found.x[:, :3])), left
+
+    def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
+        """Search for a direction of negative curvature with a random right-hand side.
+
+        Returns:
+            Direction (f, 4) or None, and the remaining error of each component.
+        """
+        found, _, left = self._solved(H, self._without_drift(self._noise), M, PROBED, 0.0)
+        return found.negative, left
+
+    @property
+    def _noise(self) -> np.ndarray:
+        """(f, 4) random right-hand side with components along every direction, always the same."""
+        size = 3 * len(self.free)
+        noise: np.ndarray = self.problem.shared(
+            "noise", lambda: as_records(np.random.default_rng(0).normal(size=size))
+        )
+        return noise

@@ -1,0 +1,488 @@
+"""Curved search paths that rotate elements where the straight step d would shear them.
+
+With the deformation gradient F of an element, its change D under d and a spin W (a skew matrix), F(t) =
+e^{tW} (F + t (D - W F)) rotates and stretches at constant rates. The path is x(t) = x + t d + y(t). The
+correction y fits the gradients of all elements to F(t) in the least-squares sense, weighted by volume and
+stiffness: one Laplace problem with a constant matrix for each t. F'(0) = D for any W, hence x'(0) = d, and
+descent along d implies descent along the path. A rigid rotation is followed exactly.
+
+Kernels of rotation paths: spins of elements, and the corner forces of the least-squares fit.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    combine,
+    dot,
+    matmul,
+    matvec,
+    scale,
+    scaled,
+    solve_spd,
+    transpose,
+)
+from supple.kernels import (
+    RECORD,
+    do,
+    each,
+    each_item,
+    gather,
+    kernel,
+    lane_most,
+    load,
+    number,
+    number_at,
+    physics,
+    store,
+    strides,
+)
+from supple.kernels.parallel.tiles import each_row
+from supple.linear import Assembly, Multilevel
+from supple.linear.assembly.block_kernels import host_elements
+from supple.ordering import sort_corners
+from supple.problem import Problem
+from supple.problem.vertex_kernels import Follow
+from supple.solvers.newton_methods.laplace import Laplace
+from supple.solvers.newton_methods.line_search import present
+from supple.terms.base.elastic import (
+    Elastic,
+    corner_vectors,
+    corners,
+    displacement_gradient,
+    shape_gradients,
+)
+from supple.terms.base.strain import rest_gradient
+from supple.terms.base.term import Elements, Term
+
+COLLAPSED = 0.1
+"""Elements with |F|² below this value have hardly any orientation; their spin is reduced."""
+
+DOUBLINGS = 5
+"""Number of doublings of the angle.
+
+For a rotation by π the series is evaluated at |v| ≤ π/64, where its first omitted term, s⁴/8!, is about the
+rounding of float64.
+"""
+
+PARTS = 512
+"""Number of blocks of elements; the largest rotation is computed for each."""
+
+
+@physics
+def spin_of(F, D):
+    """Return the angular velocity ω [rad] for which [ω]× F is closest to D.
+
+    It solves (tr(B) I - B) ω = axial(D Fᵀ) with B = F Fᵀ.
+    """
+    B, N = matmul(F, transpose(F)), matmul(D, transpose(F))
+    trace = B[0] + B[4] + B[8]
+    t = (1.0 + 1e-12) * trace + max(COLLAPSED - trace, 0.0 * trace)
+    axial = (N[7] - N[5], N[2] - N[6], N[3] - N[1])
+    return solve_spd((t - B[0], t - B[4], t - B[8], -B[1], -B[2], -B[5]), axial)
+
+
+@physics
+def skew(w):
+    """Return [w]×."""
+    zero = 0.0 * w[0]
+    return (zero, -w[2], w[1], w[2], zero, -w[0], -w[1], w[0], zero)
+
+
+@physics
+def turned_by(w):
+    """Return e^{[w]×} from the quaternion of a small fraction of the angle, doubled several times."""
+    v = scale(0.5 / 2.0**DOUBLINGS, w)
+    s = dot(v, v)
+    c = 1.0 - s * (0.5 - s * (1.0 / 24.0 - s / 720.0))
+    v = scale(1.0 - s * (1.0 / 6.0 - s * (1.0 / 120.0 - s / 5040.0)), v)
+    for _ in range(DOUBLINGS):
+        c, v = c * c - dot(v, v), scale(2.0 * c, v)
+    length = 1.0 / math.sqrt(c * c + dot(v, v))
+    c, v = c * length, scale(length, v)
+    K = skew(v)
+    return add_diagonal(combine(2.0 * c, K, 2.0, matmul(K, K)), 1.0)
+
+
+@physics
+def motion_at(rows, row, own, u, d):
+    """Return (F, D, g) of the elements in a row."""
+    g = shape_gradients(rows, row)
+    x = corners(rows, row, u, gather(u, own, row, 0))
+    change = corner_vectors(rows, row, d, gather(d, own, row, 0))
+    F = combine(1.0, rest_gradient(rows, g), 1.0, displacement_gradient(x, g))
+    return F, displacement_gradient(change, g), g
+
+
+@physics
+def _put(records, row, k, a):
+    """Store vector k of a row."""
+    store(records, row, 3 * k, a[0])
+    store(records, row, 3 * k + 1, a[1])
+    store(records, row, 3 * k + 2, a[2])
+    return k
+
+
+_pull_corners = each("pulls, row, M, g", "_put(pulls, row, i, matvec(M, g[i]))", _put, matvec, over="g")
+"""Store M gₐ for every corner."""
+
+
+class Spins(NamedTuple):
+    """Compute the angular velocities of the elements in a row under d: spins (rows, 3, lanes) [rad]."""
+
+    rows: Any
+    own: Any
+    u: Any
+    d: Any
+    spins: Any
+
+
+@do.of(Spins)
+def _spins(work, row):
+    F, D, _ = motion_at(work.rows, row, work.own, work.u, work.d)
+    _put(work.spins, row, 0, spin_of(F, D))
+
+
+class Pulls(NamedTuple):
+    """Compute weight (F(t) - F - t D) gₐ for each corner a of a row of elements: pulls (rows, 3 k, lanes)."""
+
+    motion: Any
+    weights: Any
+    t: Any
+    pulls: Any
+
+
+@do.of(Pulls)
+def _pulls(work, row):
+    motion, t = work.motion, work.t
+    F, D, g = motion_at(motion.rows, row, motion.own, motion.u, motion.d)
+    w = (load(motion.spins, row, 0), load(motion.spins, row, 1), load(motion.spins, row, 2))
+    stretching = combine(1.0, D, -1.0, matmul(skew(w), F))
+    turned = matmul(turned_by(scale(t, w)), combine(1.0, F, t, stretching))
+    missing = combine(1.0, turned, -1.0, combine(1.0, F, t, D))
+    _pull_corners(work.pulls, row, scaled(load(work.weights, row, 0), missing), g)
+
+
+@kernel
+def measure_spins(team, rows, own, u, d, spins):
+    """Compute the angular velocities of all elements."""
+    each_item(team, 0, 0, len(own), Spins(rows, own, u, d, spins))
+
+
+@kernel
+def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
+    """Compute the corner forces of all elements at t."""
+    each_item(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
+
+
+class SampleTurns(NamedTuple):
+    """Rotation angles [rad] of every step-th element."""
+
+    spins: Any
+    step: Any
+    sample: Any
+
+
+@physics
+def _turn_of(spins, e):
+    lanes = spins.shape[2]
+    row, lane = e // lanes, e % lanes
+    x, y, z = spins[row, 0, lane], spins[row, 1, lane], spins[row, 2, lane]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@do.of(SampleTurns)
+def _sample_turn(work, k):
+    work.sample[k] = _turn_of(work.spins, k * work.step)
+
+
+class MostTurned(NamedTuple):
+    """Largest rotation angle [rad] in a block of elements."""
+
+    spins: Any
+    count: Any
+    most: Any
+
+
+@do.of(MostTurned)
+def _most_turned(work, place):
+    part, begin = number(place), strides(place)
+    size = -(-work.count // PARTS)
+    e, end = part * size + begin[0], min(work.count, (part + 1) * size)
+    most = 0.0
+    while e < end:
+        most = max(most, _turn_of(work.spins, e))
+        e += begin[1]
+    most = lane_most(place, most)
+    if begin[0] == 0:
+        work.most[part] = most
+
+
+@kernel
+def measure_turns(team, spins, count, step, sample, most):
+    """Compute rotation angles of a sample of elements, and the largest angle in each block."""
+    each_row(team, 0, 0, len(sample), SampleTurns(spins, step, sample))
+    each_item(team, 1, 0, PARTS, MostTurned(spins, count, most))
+
+
+class GatherPulls(NamedTuple):
+    """Sum the corner forces of a row of the matrix.
+
+    The entries of pulls (rows, 3 k, lanes) are which[start[row]] to which[start[row + 1] - 1].
+    """
+
+    start: Any
+    which: Any
+    pulls: Any
+    out: Any
+
+
+@do.of(GatherPulls)
+def _gather_pulls(work, row):
+    lanes = work.pulls.shape[2]
+    for c in range(3):
+        total = work.out[row, c]
+        for k in range(work.start[row], work.start[row + 1]):
+            total += number_at(work.pulls, work.which[k] + c * lanes)
+        work.out[row, c] = total
+
+
+@kernel
+def gather_pulls(team, start, which, pulls, out):
+    """Add the corner forces of elements to out (f, 4) at the free vertices."""
+    each_row(team, 0, 0, len(out), GatherPulls(start, which, pulls, out))
+
+
+STRAIGHT = 3e-3
+"""Rotations [rad] below which the path is a straight line.
+
+A straight line stretches elements by half the square of the angle.
+"""
+
+HARDLY, LITTLE = 1e-6, 1e-2
+"""Cost of stretching on a straight line, and on an inexact path, as a fraction of the gain of a step.
+
+In a stiff body that hardly strains and rotates about a soft or thin region, even small rotations would cost
+more.
+"""
+
+ACCURACY, FINEST = 1e-2, 1e-6
+"""Relative accuracy of y, and the tightest accuracy requested.
+
+The accuracy of y and the bound `STRAIGHT` are divided by the square root of the stiffness contrast: stiff
+elements stretched as much as soft ones may be would outweigh the gain of the soft ones.
+"""
+
+SAMPLE = 16_384
+"""Approximate number of elements sampled for the rotation of nearly all elements."""
+
+
+class Turning(NamedTuple):
+    """Data of one elastic term for rotation paths.
+
+    Attributes:
+        term: The term.
+        elements: The term packed by elements.
+        weights: (rows, 1, lanes) volume times shear modulus [J].
+        spins: (rows, 3, lanes) work array of the spins.
+        pulls: (rows, 3 k, lanes) work array of the corner forces.
+        start, which: Incidence of free vertices and entries of `pulls`, compressed by rows.
+        size: Number of elements.
+        step: Stride of the sampled elements.
+        sample: Rotations of the sampled elements [rad].
+        most: (PARTS,) largest rotation in each block of elements [rad].
+    """
+
+    term: Elastic
+    elements: Elements
+    weights: np.ndarray
+    spins: np.ndarray
+    pulls: np.ndarray
+    start: np.ndarray
+    which: np.ndarray
+    size: int
+    step: int
+    sample: np.ndarray
+    most: np.ndarray
+
+
+class RotationPath:
+    """Rotation paths of the free vertices of a problem in float64.
+
+    Elements with a deformation gradient rotate, except those of materials whose energy is not objective and
+    those embedded in a grid, whose steps are short. All other terms resist by their stiffness at rest, as
+    does inertia.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self._device = problem, problem.device
+        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
+        number = np.full(problem.model.vertices, -1)
+        number[self.assembly.free] = np.arange(len(self.assembly.free))
+        terms: Any = problem.model.terms
+        pairs = zip(terms, problem.layout.elements, strict=True)
+        self._turning = [
+            _turning(term, elements, number, problem)
+            for term, elements in pairs
+            if term.deforms and term.material.objective and hasattr(elements.rows, "corners")
+        ]
+        stiffness = np.concatenate([np.ones(0), *(_mean_stiffness(t.term) for t in self._turning)])
+        least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)
+        contrast = float(stiffness.max(initial=0)) / least
+        self._finer = min(max(math.sqrt(contrast), 1.0), ACCURACY / FINEST)
+        self._straight = STRAIGHT / self._finer
+        self._whole = float(sum(turning.weights.sum() for turning in self._turning))
+        self._inertia: np.ndarray | None = None
+        self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
+
+    def along(self, d: np.ndarray, gain: float = math.inf) -> Path:
+        """Return the path from the problem's u along d.
+
+        Args:
+            d: (n + 1, 4) direction [m], padded vectors in device memory.
+            gain: Expected decrease of the energy for the step d [J], if known.
+        """
+        start = present(self.problem)
+        for turning in self._turning:
+            own, rows = turning.elements.own, turning.elements.rows
+            self._device.run(measure_spins, 1, rows, own, start, d, turning.spins)
+            turns = turning.size, turning.step, turning.sample, turning.most
+            self._device.run(measure_turns, 2, turning.spins, *turns)
+        for turning in self._turning:
+            self._device.pull(turning.sample)
+            self._device.pull(turning.most)
+        turn = np.concatenate([turning.sample for turning in self._turning] or [np.zeros(1)])
+        most = max((float(turning.most.max()) for turning in self._turning), default=0.0)
+        usual = float(np.quantile(turn, 0.99)) if len(turn) else 0.0
+        known = 0 < gain < math.inf and self._whole > 0
+        straight, paid = (
+            (4 * part * gain / self._whole) ** 0.25 if known else math.inf for part in (HARDLY, LITTLE)
+        )
+        return Path(self, start, d, usual, most, min(self._straight, straight), paid)
+
+    def bend(self, path: Path, t: float) -> np.ndarray:
+        """Return the correction y(t) of the latest path, padded vectors (n + 1, 4) [m].
+
+        Computed to an accuracy ε, y costs as much energy as a straight line does for a rotation of √ε θ.
+        """
+        self._device.clear(self._pull)
+        for turning in self._turning:
+            own, rows = turning.elements.own, turning.elements.rows
+            memory = turning.weights, float(t), turning.spins, turning.pulls
+            self._device.run(measure_pulls, 1, rows, own, path.start, path.d, *memory)
+            self._device.run(gather_pulls, 1, turning.start, turning.which, turning.pulls, self._pull)
+        affordable = (path.paid / max(t * path.most, path.paid)) ** 2 if path.paid < math.inf else 1.0
+        accuracy = max(min(ACCURACY / self._finer, affordable), FINEST)
+        return self.assembly.spread(self._laplace.solve(self._pull, accuracy))
+
+    @cached_property
+    def _stiffness(self) -> np.ndarray:
+        """(blocks,) scalar stiffness of all terms [N/m] in the pattern of the assembly."""
+        p, pattern = self.problem, self.assembly.pattern
+        total = np.zeros(len(pattern.indices))
+        terms: Any = p.model.terms
+        for k, term in enumerate(terms):
+            if term.deforms:
+                weight = term.volume * _mean_stiffness(term)
+                _add_laplacian(pattern.slots[k], term.gradients, weight, total)
+            else:
+                slots, blocks = pattern.slots[k].ravel(), _mean_blocks(term, p, k).ravel()
+                kept = slots >= 0
+                total += np.bincount(slots[kept], blocks[kept], len(total))
+        return total
+
+    @property
+    def _laplace(self) -> Laplace:
+        p, pattern = self.problem, self.assembly.pattern
+        inertia = p.loads.inertia
+        if self._inertia is None or not np.array_equal(inertia, self._inertia):
+            self._inertia = inertia.copy()
+            values = self._stiffness.copy()
+            values[pattern.diagonal] += inertia[self.assembly.free]
+            shape = (pattern.rows, pattern.rows)
+            L = csr_array((values, pattern.indices, pattern.indptr), shape)
+            hierarchy: Multilevel = p.shared("multilevel", lambda: Multilevel(self.assembly))
+            levels = hierarchy.levels if hierarchy.basis is None else None
+            self._solver = Laplace(L, self._device, levels)
+        return self._solver
+
+
+class Path:
+    """Path x(t) from displacements `start` along d, both padded vectors (n + 1, 4) [m].
+
+    Up to the angle `straight` [rad] of the element that rotates most, the path is a straight line. A rotation
+    by θ then stretches elements by θ²/2, which costs Σ V μ (θ²/2)² [J].
+
+    Attributes:
+        turn: Rotation of nearly all elements at t = 1 [rad].
+        most: Largest rotation of an element at t = 1 [rad].
+        paid: Rotation [rad] whose cost on a straight line is a small fraction of the gain of the step.
+    """
+
+    def __init__(
+        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float,
+        straight: float, paid: float,
+    ) -> None:  # fmt: skip
+        self._maker, self.start, self.d = maker, start, d
+        self.turn, self.most, self._straight, self.paid = turn, most, straight, paid
+
+    def go(self, t: float) -> None:
+        """Move the problem's u to x(t)."""
+        problem = self._maker.problem
+        straight = not t * self.most > self._straight
+        y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
+        problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
+        problem.following.keep_apart(self.start)
+
+
+def _mean_stiffness(term: Elastic) -> np.ndarray:
+    """(m,) shear modulus of each element [Pa]."""
+    return np.broadcast_to(np.asarray(getattr(term.material, "mu", 1.0), float), len(term.volume))
+
+
+def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Problem) -> Turning:
+    rows, _, lanes = elements.own.shape
+    m, k = term.vertices.shape
+    weights = np.zeros(rows * lanes)
+    weights[:m] = term.volume * _mean_stiffness(term)
+    at = number[term.vertices].ravel().astype(np.int32)
+    start = np.zeros(number.max(initial=-1) + 2, np.int64)
+    order = np.empty(int((at >= 0).sum()), np.int64)
+    sort_corners(at, start, order)
+    element, corner = np.divmod(order, k)
+    row, lane = np.divmod(element, lanes)
+    which = (row * 3 * k + 3 * corner) * lanes + lane
+    spins, pulls = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
+    step = max(1, m // SAMPLE)
+    turns = np.zeros(-(-m // step)), np.zeros(PARTS)
+    return Turning(
+        term, elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns
+    )
+
+
+@kernel
+def _add_laplacian(slots, gradients, weight, total):
+    """Add V μ gₐ·g_b of the elements to the entries `slots` (m, k, k); negative slots are skipped."""
+    for e in range(len(slots)):
+        for a in range(slots.shape[1]):
+            for b in range(slots.shape[2]):
+                if slots[e, a, b] >= 0:
+                    product = 0.0
+                    for i in range(3):
+                        product += gradients[e, a, i] * gradients[e, b, i]
+                    total[slots[e, a, b]] += weight[e] * product
+
+
+def _mean_blocks(term: Term, problem: Problem, index: int) -> np.ndarray:
+    """(m, k, k) one third of the traces of a term's blocks at rest [N/m]."""
+    at_rest = np.zeros_like(problem.u)
+    elements = host_elements(problem, index)
+    full = term.hessian_blocks(elements, at_rest, "projected", problem.device.threads)
+    return np.einsum("eabii->eab", full) / 3

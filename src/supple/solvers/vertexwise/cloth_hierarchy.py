@@ -1,0 +1,205 @@
+"""Coarse layers of cloth, each with about a quarter of the vertices of the next finer one.
+
+A single model contains the vertices of all layers: first the original vertices, then the first coarse
+surface, and so on. Each coarse vertex stands for one original vertex. A layer has the membranes of the cloth
+and no other terms; its masses and forces are those of the finer layer, distributed to its corners. Weak
+constraints tie every vertex of a layer to a point of the next coarser layer [PBNG section 8.2, eq. 19].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from supple.meshes.coarsening import Coarser, coarser
+from supple.model.model import Model
+from supple.ordering import batch_elements
+from supple.terms import Term, WeakConstraints
+
+FEWEST = 40
+"""Smallest number of vertices of a layer."""
+
+VERTICES_OF_ONE = 4
+"""Approximate number of vertices tied to one vertex of the next coarser layer."""
+
+
+class Layer(NamedTuple):
+    """Coarse surface.
+
+    Attributes:
+        kept: (k,) vertex of the finer layer for which each vertex stands.
+        terms: Membranes of the layer, with corners numbered among all vertices.
+        spread: (k, vertices of the finer layer) distribution of forces and masses from the finer layer.
+    """
+
+    kept: np.ndarray
+    terms: tuple[Term, ...]
+    spread: csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """A model with its coarse layers.
+
+    Attributes:
+        layers: Coarse layers, from fine to coarse.
+        first: (layers + 2,) first vertex of the original model and of each layer, and the total number.
+        stands: (N,) original vertex for which each vertex stands.
+        model: Model with the vertices of all layers.
+        binding: Weak constraints between the layers.
+    """
+
+    layers: tuple[Layer, ...]
+    first: np.ndarray
+    stands: np.ndarray
+    model: Model
+    binding: WeakConstraints
+
+    @property
+    def counts(self) -> list[int]:
+        """Vertex counts of the original model and of each layer."""
+        return np.diff(self.first).tolist()
+
+    def member(self, number: int) -> np.ndarray:
+        """(N,) True for the free vertices of the original model (0) or of a layer."""
+        own = np.zeros(self.model.vertices, bool)
+        own[self.first[number] : self.first[number + 1]] = True
+        return own & self.model.free
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Extend forces or masses (n, ...) of the original model to all layers: (N, ...)."""
+        found = [values]
+        for layer in self.layers:
+            found.append(layer.spread @ found[-1])
+        return np.concatenate(found)
+
+
+def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
+    """Build coarse layers of the cloth in a model.
+
+    Args:
+        model: The model.
+        most: Largest number of layers; None for as many as have `FEWEST` vertices.
+        threads: Threads of the evaluation of stiffness.
+
+    Returns:
+        The layers, or None if the model has no cloth fine enough for one.
+    """
+    surfaces = [(k, term.vertices[:, :3]) for k, term in enumerate(model.terms) if is_sheet(term)]
+    if not surfaces:
+        return None
+    triangles = np.concatenate([found for _, found in surfaces])
+    owner = np.concatenate([np.full(len(found), k) for k, found in surfaces])
+    element = np.concatenate([np.arange(len(found)) for _, found in surfaces])
+    held = ~model.free
+    stands, points, first = np.arange(model.vertices), model.rest, [0, model.vertices]
+    layers: list[Layer] = []
+    constraints: list[tuple[np.ndarray, np.ndarray]] = []
+    before = 0  # first vertex of the next finer layer
+    while most is None or len(layers) < most:
+        found = coarser(points[before:], triangles - before, held[stands[before:]])
+        if len(found.vertices) < FEWEST:
+            break
+        here = stands[before + found.vertices]
+        owner, element = owner[found.origin], element[found.origin]
+        stands, points = np.concatenate([stands, here]), np.concatenate([points, model.rest[here]])
+        triangles = first[-1] + found.triangles
+        terms = _membranes(model, owner, element, triangles, points)
+        layers.append(Layer(found.vertices, terms, _spreading(found, first[-1] - before)))
+        constraints.append(_constraints(found, before, first[-1]))
+        before = first[-1]
+        first.append(len(stands))
+    if not layers:
+        return None
+    whole = _with_layers(model, stands, tuple(term for layer in layers for term in layer.terms))
+    binding = _binding(whole, constraints, layers, threads)
+    terms = model.terms + whole.terms + (binding,)
+    return Layers(tuple(layers), np.array(first), stands, replace(whole, terms=terms), binding)
+
+
+def is_sheet(term: Term) -> bool:
+    """True for membranes, which can be transferred to other triangles."""
+    return term.sheet
+
+
+def _membranes(
+    model: Model, owner: np.ndarray, element: np.ndarray, triangles: np.ndarray, points: np.ndarray
+) -> tuple[Term, ...]:
+    """Transfer the model's membranes to the triangles of a layer.
+
+    Args:
+        model: The original model.
+        owner: Term of the model from which each triangle takes its properties.
+        element: Element of that term.
+        triangles: Triangles of the layer.
+        points: Rest positions of all vertices.
+    """
+    made = []
+    for k in np.unique(owner):
+        sheet: Any = model.terms[k]
+        made.append(sheet.remeshed(triangles[owner == k], element[owner == k], points))
+    return tuple(made)
+
+
+def _spreading(found: Coarser, before: int) -> csr_array:
+    """(k, before) interpolation weights of the ties, transposed."""
+    rows, columns = found.corners.ravel(), np.repeat(found.bound, 3)
+    return csr_array((found.weights.ravel(), (rows, columns)), shape=(len(found.vertices), before))
+
+
+def _constraints(found: Coarser, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (b, 4) and weights (b, 4) of the ties between a layer and the next coarser one."""
+    vertices = np.column_stack([before + found.bound, first + found.corners])
+    return vertices, np.column_stack([np.ones(len(found.bound)), -found.weights])
+
+
+def _with_layers(model: Model, stands: np.ndarray, terms: tuple[Term, ...]) -> Model:
+    """Return a model with all vertices, their Dirichlet conditions, and the terms of the layers only.
+
+    A coarse vertex takes the Dirichlet condition of the vertex it stands for.
+    """
+    place = np.full(model.vertices, -1)
+    place[model.pinned] = np.arange(len(model.pinned))
+    pinned = np.flatnonzero(place[stands] >= 0)
+    held = None if model.held is None else model.held[place[stands[pinned]]]
+    return replace(
+        model,
+        rest=model.rest[stands],
+        mass=model.mass[stands],
+        force=model.force[stands],
+        pinned=pinned,
+        held=held,
+        terms=terms,
+        varying=(),
+        velocities=None,
+        followers=(),
+        changing=(),
+        winds=(),
+        obstacles=None,
+    )
+
+
+def _binding(
+    model: Model, constraints: list[tuple[np.ndarray, np.ndarray]], layers: list[Layer], threads: int
+) -> WeakConstraints:
+    """Return the weak constraints between layers, satisfied at the initial positions.
+
+    Their stiffness is the mean stiffness of the coarse vertices divided by `VERTICES_OF_ONE`.
+    """
+    stiffness = np.zeros(model.vertices)
+    u = np.zeros((model.vertices + 1, 4))
+    for layer in layers:
+        for term in layer.terms:
+            elements = batch_elements(term, np.dtype(float), model.vertices)
+            blocks = term.hessian_blocks(elements, u, "bound", threads)
+            own = np.einsum("eaaii->ea", blocks) / 3
+            np.add.at(stiffness, term.vertices[:, : own.shape[1]], own)
+    vertices = np.concatenate([found for found, _ in constraints])
+    weights = np.concatenate([found for _, found in constraints])
+    k = stiffness[vertices[:, 1:]].mean(axis=1) / VERTICES_OF_ONE
+    target = np.einsum("ek,eki->ei", weights, model.rest[vertices])
+    isotropic = k[:, None] * np.array([1.0, 1, 1, 0, 0, 0])
+    return WeakConstraints(vertices.astype(np.int32), weights, target, isotropic, model.rest)

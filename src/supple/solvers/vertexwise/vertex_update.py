@@ -1,0 +1,84 @@
+"""Bounded moves of vertices; non-finite moves are rejected.
+
+Exact diagonal blocks ∂²E/∂xᵢ² for sweeps over vertices, instead of positive definite upper bounds.
+
+This is vertex block descent [Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive
+definite everywhere: in compressed elements of nearly incompressible materials, steps then increase the
+energy. The bounds prevent that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from supple.algebra.matrix3 import dot, matvec, select3
+from supple.contact.trust_region import in_ball
+from supple.kernels import all_lanes, leads, load, physics, scatter, select, store
+from supple.materials import stress_differential, traction
+from supple.problem.constrained_dofs import put_back
+from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
+from supple.terms.base.term import confined_force, vertex_force
+from supple.terms.tet import TetRows
+
+FARTHEST = 1e30
+"""Largest |u|² [m²] of an accepted move: a thousand times the largest length, 1e12 m."""
+
+
+@physics
+def move(vertices, batch, u, before, after, rejected):
+    """Move the vertices of a batch from `before` to `after` within their trust region.
+
+    A non-finite move is replaced by `before` and counted in rejected (copies, batches, 1, lanes). Constrained
+    coordinates do not change.
+    """
+    after = in_ball(vertices.balls, vertices.own, batch, after)
+    finite = dot(after, after) < FARTHEST
+    kept = select3(finite, after, before)
+    if leads(batch):
+        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
+        if not all_lanes(finite):
+            store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * after[0], 1.0))
+
+
+class ExactTets(TetRows):
+    """Tetrahedra with exact diagonal blocks."""
+
+    __slots__ = ()
+
+
+EXACT: dict[Any, Any] = {TetRows: ExactTets}
+"""Exact counterpart of each packed element type."""
+
+
+def exact_blocks(terms: tuple) -> tuple[Any, ...]:
+    """Replace the bounds of tetrahedra by exact blocks; other terms keep their bounds."""
+    return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
+
+
+@confined_force.of(ExactTets)
+def _confined_force(rows, row, u, ui):
+    f, A = vertex_force(rows, row, u, ui)
+    return f, A, 0.0 * f[0] + 1e30
+
+
+@vertex_force.of(ExactTets)
+def _vertex_force(rows, row, u, ui):
+    """f = -V P g,  A = V ∂(P g)/∂xᵢ."""
+    g = shape_gradients(rows, row)
+    F = measure(rows, corners(rows, row, u, ui), g)
+    V, material, own = force_volume(rows, row, g), material_at(rows, row), g[0]
+    f = traction(material, F, own)
+    zero = 0.0 * V
+    p = matvec(
+        stress_differential(material, F, (own[0], own[1], own[2], zero, zero, zero, zero, zero, zero)), own
+    )
+    q = matvec(
+        stress_differential(material, F, (zero, zero, zero, own[0], own[1], own[2], zero, zero, zero)), own
+    )
+    r = matvec(
+        stress_differential(material, F, (zero, zero, zero, zero, zero, zero, own[0], own[1], own[2])), own
+    )
+    return (
+        (-V * f[0], -V * f[1], -V * f[2]),
+        (V * p[0], V * q[1], V * r[2], V * p[1], V * p[2], V * q[2]),
+    )

@@ -1,0 +1,1 @@
+"""Helpers without physics: argument checks, text, memory limits and input files."""

@@ -1,0 +1,1 @@
+"""Interfaces of energy terms: stencils, constraints, elastic elements and parameters."""

@@ -1,0 +1,51 @@
+"""Packing of element data by incidence, in a single pass for large meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supple.kernels import kernel
+from supple.terms.base.term import Visits, others_first
+
+
+def place_elements(
+    visits: Visits, vertices: np.ndarray, gradients: np.ndarray, volume: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pack ids, shape gradients and volumes of elements.
+
+    Args:
+        visits: Incidences.
+        vertices: (m, k) vertices of the elements.
+        gradients: (m, k, 3) shape gradients [1/m].
+        volume: (m,) rest volumes [m³].
+
+    Returns:
+        Ids of the other corners (rows, k - 1, lanes), and their shape gradients with the volumes (rows, 3 (k
+        - 1) + 1, lanes).
+    """
+    (rows, lanes), others = visits.own.shape, others_first(vertices.shape[1])
+    ids = np.empty((rows, others.shape[1], lanes), np.int32)
+    ids[:] = visits.own[:, None, :]
+    rest = np.zeros((rows, 3 * others.shape[1] + 1, lanes), visits.dtype)
+    where = (_plain(part, np.int64) for part in (visits.element, visits.slot, visits.row, visits.lane))
+    given = _plain(vertices, np.int32), _plain(gradients, np.float64), _plain(volume, np.float64)
+    _place(*where, others, *given, ids, rest)
+    return ids, rest
+
+
+def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
+    """Return the array, or a copy if its type or layout would require another kernel specialization."""
+    suits = array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
+    return array if suits else np.array(array, dtype, order="C")
+
+
+@kernel
+def _place(element, slot, row, lane, others, vertices, gradients, volume, ids, rest):
+    for v in range(len(element)):
+        e, r, at = element[v], row[v], lane[v]
+        for k in range(others.shape[1]):
+            corner = others[slot[v], k]
+            ids[r, k, at] = vertices[e, corner]
+            for c in range(3):
+                rest[r, 3 * k + c, at] = gradients[e, corner, c]
+        rest[r, 3 * others.shape[1], at] = volume[e]

@@ -1,0 +1,1 @@
+"""Energies of contact between bodies: barrier and friction."""

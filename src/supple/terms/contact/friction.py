@@ -1,0 +1,224 @@
+"""Frictional penalty contacts: one-sided springs along a normal with Coulomb friction across it.
+
+With the relative displacement c = Σ wⱼ uⱼ of the two contact points, the gap beyond the thickness is g = g₀ +
+n · c, and the slip from the stick point is o = o₀ + c - n (n · c). The force on the first point is
+
+    r = λ n + t,    λ = k max(-g, 0),    t = -k o if k |o| ≤ μ λ, otherwise -μ λ o/|o|.
+
+λ and t are evaluated at the same positions: nothing is lagged. A sticking contact is held by a spring whose
+end moves only during sliding, so it does not creep (`supple.contact.friction_state`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.algebra.symmetric import along_and_across
+from supple.kernels import gather, load, physics, select
+from supple.terms.base.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
+
+NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
+"""Offsets of n, o₀ [m], g₀ [m], k [N/m] and μ in the numbers of a contact, and their count."""
+
+TINY = 1e-30
+"""Smallest slip length in a denominator [m]; zero slip has no direction."""
+
+
+class RubbingRows(NamedTuple):
+    """Packed data of frictional contacts.
+
+    Attributes:
+        start: (batches + 1,) first row of each batch.
+        others: (rows, k - 1, lanes) ids of the other vertices.
+        weights: (rows, k, lanes) signed weights, starting with the visiting vertex.
+        numbers: (rows, NUMBERS, lanes) numbers of the contacts.
+    """
+
+    start: Any
+    others: Any
+    weights: Any
+    numbers: Any
+
+
+class RubbingTables(NamedTuple):
+    """Arrays of all contacts, see `RubbingContacts`."""
+
+    vertices: Any
+    weights: Any
+    numbers: Any
+
+
+@dataclass(frozen=True, eq=False)
+class RubbingContacts(Elemental):
+    """Penalty contacts with Coulomb friction.
+
+    Attributes:
+        vertices: (m, k) vertices of both contact points.
+        weights: (m, k) signed weights: positive for the first point, negative for the second.
+        numbers: (m, NUMBERS) normal, initial slip, gap, stiffness and friction coefficient, see above.
+        capacity: Largest number of contacts, or None.
+        rough: True if any contact has friction.
+        keys: (m, 2) identifiers that match frictional contacts of successive steps.
+    """
+
+    vertices: np.ndarray
+    weights: np.ndarray
+    numbers: np.ndarray
+    capacity: int | None = None
+    rough: bool = True
+    keys: np.ndarray | None = None
+
+    name: ClassVar[str] = "contacts"
+    ties: ClassVar[bool] = True
+    material: ClassVar[None] = None
+    family: ClassVar[str] = "contact"
+
+    def rows(self, visits: Visits, start: np.ndarray) -> RubbingRows:
+        slots = self.vertices.shape[1]
+        order = np.array([[s, *(o for o in range(slots) if o != s)] for s in range(slots)])[visits.slot]
+        ids = np.take_along_axis(self.vertices[visits.element], order, axis=1)[:, 1:]
+        weights = np.take_along_axis(self.weights[visits.element], order, axis=1)
+        numbers = visits.place(self.numbers[visits.element])
+        return RubbingRows(start, visits.place_ids(ids), visits.place(weights), numbers)
+
+    def tables(self, dtype: np.dtype) -> RubbingTables:
+        return RubbingTables(
+            np.array(self.vertices, np.int32, order="C"),
+            np.array(self.weights, dtype, order="C"),
+            np.array(self.numbers, dtype, order="C"),
+        )
+
+    def response(self, u: np.ndarray) -> Response:
+        """Contact response at displacements u (n, 3) [m]."""
+        c = np.einsum("mk,mki->mi", self.weights, u[self.vertices])
+        n, k, mu = self.numbers[:, NORMAL:SLIP], self.numbers[:, STIFFNESS], self.numbers[:, FRICTION]
+        along = (n * c).sum(axis=1)
+        push = k * np.maximum(-(self.numbers[:, GAP] + along), 0)
+        slip = self.numbers[:, SLIP:GAP] + c - along[:, None] * n
+        length = np.sqrt((slip * slip).sum(axis=1))
+        holds = np.minimum(k, mu * push / np.maximum(length, TINY))
+        return Response(push, slip, holds, k * length > mu * push)
+
+    def gaps(self, positions: np.ndarray) -> np.ndarray:
+        """(m,) distances n · C of the contact points [m], for vertices at positions (n, 3) [m]."""
+        between = np.einsum("mk,mki->mi", self.weights, positions[self.vertices])
+        return np.asarray((self.numbers[:, NORMAL:SLIP] * between).sum(axis=1))
+
+    def forces(self, u: np.ndarray) -> np.ndarray:
+        """(m, 3) contact forces r [N] at displacements u (n, 3) [m]."""
+        found = self.response(u)
+        return found.push[:, None] * self.numbers[:, NORMAL:SLIP] - found.holds[:, None] * found.slip
+
+    def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        total = np.zeros(positions.shape)
+        on_points = self.forces(positions - rest)
+        np.add.at(total, self.vertices, self.weights[:, :, None] * on_points[:, None])
+        return total
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """wᵃ wᵇ (k n nᵀ + s (I - n nᵀ)), for every kind of Hessian.
+
+        k = 0 for open contacts, and s = μ λ/|o| for sliding ones. Coulomb's law has no potential, so these
+        blocks are the bound used by vertex updates.
+        """
+        found, n = self.response(np.asarray(u)[:, :3].astype(float)), self.numbers[:, NORMAL:SLIP]
+        along = np.einsum("mi,mj->mij", n, n)
+        k = np.where(found.push > 0, self.numbers[:, STIFFNESS], 0.0)
+        K = k[:, None, None] * along + found.holds[:, None, None] * (np.eye(3) - along)
+        return np.einsum("ma,mb,mij->mabij", self.weights, self.weights, K)
+
+
+class Response(NamedTuple):
+    """Response of contacts.
+
+    Attributes:
+        push: (m,) normal force λ [N].
+        slip: (m, 3) slip o [m].
+        holds: (m,) tangential stiffness |t|/|o| [N/m].
+        slides: (m,) True for sliding contacts.
+    """
+
+    push: np.ndarray
+    slip: np.ndarray
+    holds: np.ndarray
+    slides: np.ndarray
+
+
+@put_visit.of(RubbingTables)
+def _put_visit(tables, arrays, row, lane, element, slot):
+    others, weights, numbers = arrays
+    weights[row, 0, lane] = tables.weights[element, slot]
+    for k in range(others.shape[1]):
+        other = k if k < slot else k + 1
+        others[row, k, lane] = tables.vertices[element, other]
+        weights[row, k + 1, lane] = tables.weights[element, other]
+    for k in range(NUMBERS):
+        numbers[row, k, lane] = tables.numbers[element, k]
+
+
+@physics
+def normal_of(term, row):
+    return (
+        load(term.numbers, row, NORMAL),
+        load(term.numbers, row, NORMAL + 1),
+        load(term.numbers, row, NORMAL + 2),
+    )
+
+
+@physics
+def slip_of(term, row):
+    return load(term.numbers, row, SLIP), load(term.numbers, row, SLIP + 1), load(term.numbers, row, SLIP + 2)
+
+
+@physics
+def separation(term, row, u, ui):
+    """(n, g, o) of the contacts in a packed row."""
+    c = scale(load(term.weights, row, 0), ui)
+    for slot in range(term.others.shape[1]):
+        c = add(c, scale(load(term.weights, row, slot + 1), gather(u, term.others, row, slot)))
+    n = normal_of(term, row)
+    along = dot(n, c)
+    return n, load(term.numbers, row, GAP) + along, add(slip_of(term, row), sub(c, scale(along, n)))
+
+
+@physics
+def _response(term, row, u, ui):
+    """(n, g, λ, o, s): normal, gap, normal force, slip, and |t|/|o|."""
+    n, g, o = separation(term, row, u, ui)
+    k = load(term.numbers, row, STIFFNESS)
+    push = k * max(-g, 0.0 * g)
+    length = math.sqrt(dot(o, o))
+    return n, g, push, o, min(k, load(term.numbers, row, FRICTION) * push / max(length, 0.0 * length + TINY))
+
+
+@vertex_force.of(RubbingRows)
+def _vertex_force(term, row, u, ui):
+    """f = wᵢ r,  A = wᵢ² (k n nᵀ + s (I - n nᵀ)).
+
+    Open contacts keep k in A, because the bound must hold wherever the vertex moves.
+    """
+    n, _, push, o, s = _response(term, row, u, ui)
+    w = load(term.weights, row, 0)
+    p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
+    return scale(w, sub(scale(push, n), scale(s, o))), along_and_across(p, n, q)
+
+
+@energy.of(RubbingRows)
+def _energy(term, row, u, ui):
+    """Penalty energy ½ k g² plus the energy of sticking springs, or the work of sliding.
+
+    The work of sliding is computed for the present normal force; it is no potential, because that force
+    changes.
+    """
+    _, g, push, o, s = _response(term, row, u, ui)
+    k = load(term.numbers, row, STIFFNESS)
+    limit = load(term.numbers, row, FRICTION) * push
+    length = math.sqrt(dot(o, o))
+    stuck = 0.5 * s * length * length
+    slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + TINY))
+    return -0.5 * push * g + select(k * length > limit, slid, stuck)

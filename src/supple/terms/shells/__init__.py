@@ -1,0 +1,1 @@
+"""Energies of cloth: membranes, bending hinges and creases."""

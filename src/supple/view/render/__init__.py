@@ -1,0 +1,1 @@
+"""Rendering with VTK and Matplotlib: surfaces, light, axes and legends."""

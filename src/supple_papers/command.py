@@ -1,0 +1,153 @@
+"""supple papers: figures and tables of the papers, and the corresponding measurements of supple."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supple.cli.console import (
+    NOT_CONVERGED,
+    Json,
+    answer,
+    errors,
+    interruption,
+    note,
+    refusing,
+    say,
+    stdout,
+)
+
+if TYPE_CHECKING:
+    from supple_papers.registry import Row
+
+
+def papers(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Figures, tables or papers, such as pbng-fig7 or bnh; lists all unless given."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Measure everything that can be.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="At the paper's sizes, which may take hours.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what is known from before.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Write the page of all that was measured.")] = False,
+    device: Annotated[
+        str, typer.Option(help="Where rows of times are measured: cpu, or cuda for a GPU, which has its own.")
+    ] = "cpu",
+    output: Annotated[Path, typer.Option(help="The folder of accounts and of the page.")] = Path(
+        "results/papers"
+    ),
+    json: Json = False,
+) -> None:
+    """List the figures and tables of the five papers, or measure some of them.
+
+    Interrupted measurements are continued. Rows that need missing files or libraries are skipped. Exit codes:
+    0 done; 1 some rows were skipped; 2 bad input; 130 interrupted.
+    """
+    with refusing(json):
+        from supple.kernels.devices import DEVICES
+        from supple.support.arguments import one_of
+        from supple_papers.page import write_page
+        from supple_papers.registry import find_rows, rows
+
+        one_of("device", device, DEVICES)
+        chosen = list(rows().values()) if every else find_rows(names or [])
+        if not chosen and not page:
+            _list(output, json)
+            return
+        measured, skipped = _measure(chosen, output, full, again, device)
+        _judge(output)
+        where = write_page(output)
+        if json:
+            answer({"rows": measured, "skipped": skipped, "page": str(where)})
+        else:
+            for key, verdict in measured.items():
+                say(f"{key}: {verdict}")
+            _say_skipped(skipped, len(measured))
+            say(where)
+        if skipped:
+            raise typer.Exit(NOT_CONVERGED)
+
+
+def _measure(
+    chosen: list[Row], output: Path, full: bool, again: bool, device: str
+) -> tuple[dict[str, str], list[str]]:
+    """Measure rows.
+
+    Returns:
+        Verdict of each row by key (the reason, for rows that are not shown), and the keys of rows skipped for
+        missing files or libraries.
+    """
+    from supple_papers.account import Account, account_path, run_row
+
+    verdicts, skipped = {}, []
+    for row in chosen:
+        if row.state != "shown":
+            verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
+            continue
+        if again:
+            account_path(output, row.key, device).unlink(missing_ok=True)
+        account = Account(output, row.key, full, note, device)
+        try:
+            verdicts[row.key] = run_row(account)
+        except KeyboardInterrupt as error:
+            code, word = interruption(error)
+            errors.print(f"{word}; `supple papers {row.key}` goes on where this ended.")
+            raise typer.Exit(code) from None
+        except (FileNotFoundError, ImportError) as error:
+            verdicts[row.key] = f"skipped: {error}"
+            skipped.append(row.key)
+            note(f"{row.key} is skipped: {error}")
+    return verdicts, skipped
+
+
+def _say_skipped(skipped: list[str], rows: int) -> None:
+    """Print the number of skipped rows and the command to measure them later."""
+    from supple.support.text import counted
+
+    if skipped:
+        say(
+            f"{len(skipped)} of {counted(rows, 'row')} skipped, since what they need is not there; once it "
+            f"is: supple papers {' '.join(skipped)}"
+        )
+
+
+def _judge(output: Path) -> None:
+    """Update the verdicts of earlier measurements to the current criteria."""
+    from supple.kernels.devices import DEVICES
+    from supple_papers.account import judge_again
+    from supple_papers.registry import rows
+
+    for key, row in rows().items():
+        for device in DEVICES:
+            if row.state == "shown" and not judge_again(output, key, device):
+                note(f"{key}: its criteria ask for more than was measured; `supple papers {key} --again`")
+
+
+def _list(output: Path, json: bool) -> None:
+    from rich.table import Table
+
+    from supple_papers.account import read_account
+    from supple_papers.page import standing
+    from supple_papers.registry import rows, titles
+
+    found = {key: standing(row, read_account(output / f"{key}.json")) for key, row in rows().items()}
+    if json:
+        answer({"rows": [_entry(row, found[key]) for key, row in rows().items()]})
+        return
+    console = stdout()
+    for paper, title in titles().items():
+        table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None)
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for key, row in rows().items():
+            if row.paper == paper:
+                table.add_row(key, found[key], row.claim)
+        console.print(table)
+        console.print()
+
+
+def _entry(row: Row, state: str) -> dict[str, Any]:
+    return {"key": row.key, "state": state, "claim": row.claim, "shows": row.shows, "needs": row.needs}

@@ -1,0 +1,58 @@
+"""One representative time step of a falling clamped block [PBNG Fig. 3, PXPBD Fig. 1 and 3]."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from supple import PBNG
+from supple import _public as supple
+from supple.config.stop import Stop
+from supple.model.model import Model
+from supple.problem import Problem
+from supple.solve.loop import solve
+from supple.solvers import Solver
+from supple_papers.account import Account, Figures
+from supple_papers.measuring import clamped, placed
+
+CELL, SMALL_CELL = 2 / 15, 1 / 15
+"""Cell sizes [m], which the papers do not give.
+
+With the papers' zeta = 0.5, a block of 15³ of the smaller cells is unstable.
+"""
+
+COUNTS = (10, 40, 100, 200)
+
+
+@cache
+def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray]:
+    """Model, positions and velocities of the block after eight steps of 0.01 s."""
+    material = supple.Corotated(young=1000, poisson=0.3)
+    scene = clamped(supple.block(cells, size=[cells * cell] * 3), material, 10, 0.01, gravity=(0, -9.8, 0))
+    for frame in supple.simulate(scene, PBNG(acceleration="chebyshev"), tolerance=1e-6, frames=8):
+        found = frame.model, frame.positions, np.asarray(frame.velocities)
+    return found
+
+
+def step(account: Account, cell: float = CELL) -> Problem:
+    """Return the problem of the ninth step."""
+    model, x, v = start(15 if account.full else 6, cell)
+    return placed(model, 0.01, x, v)
+
+
+def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
+    """Relative residual after several iteration counts, and primary and secondary residuals if available."""
+    report = solve(step(account, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
+    history = report.history
+    assert history is not None
+    found: Figures = {"outcome": report.outcome.name.lower()}
+    for name, values in (
+        ("", history.residual),
+        ("primary ", history.primary),
+        ("secondary ", history.secondary),
+    ):
+        if values:
+            first = max(values) if name == "primary " else values[0]  # the primary residual is 0 at the start
+            found |= {f"{name}{k}": values[k] / first for k in COUNTS if k < len(values)}
+    return found

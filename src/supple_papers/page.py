@@ -1,0 +1,159 @@
+"""Results page of all figures and tables: claim, measurement, machine and verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from supple.io.replace_file import replacing
+from supple.kernels.devices import DEVICES
+from supple_papers.account import account_path, brief, read_account
+from supple_papers.registry import Row, rows, titles
+
+WORDS = ("agrees", "differs", "partly")
+"""First words of verdicts."""
+
+Accounts = dict[str, dict[str, Any] | None]
+"""Stored measurements by row key; None for rows without any."""
+
+HEAD = """# The five papers, figure by figure
+
+supple has the methods of five papers on one substrate: the same meshes, materials, loads and residuals for
+all. This page goes through every figure and table of them: what the paper says, what supple measures, on what
+machine, and a verdict in a sentence. `supple papers` lists them, `supple papers pbng-fig7` measures one and
+goes on where it was interrupted, `--full` takes the paper's sizes in place of small ones, `--device cuda`
+measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
+[options](options.md) says how to ask for everything that the papers compare with.
+
+What a row of a paper claims is written down as conditions on figures, and these decide the verdict: *agrees*
+where all of them hold, *differs* where none does, *partly* where some do. Many of the conditions were written
+after the figures were known, and `--page` judges all rows by today's conditions, also those that were
+measured earlier. Every one that does not hold, on the CPU or on a GPU, is in the list below, with the reason.
+*impossible*: it needs what nobody can have. *illustration*: a drawing, or a list. Rows that were measured on
+a GPU as well, some of them at other sizes, have verdicts of their own there and are counted on their own.
+[Item by item](audit.md) is what the papers describe, and where it is.
+"""
+
+
+def write_page(folder: Path) -> Path:
+    """Write README.md to a folder of stored measurements and return its path."""
+    here, on_gpu = ({key: read_account(account_path(folder, key, at)) for key in rows()} for at in DEVICES)
+    parts = [HEAD, _counts(here, on_gpu), _differing(here, on_gpu)]
+    for paper, title in titles().items():
+        parts.append(f"## {paper.upper()}: {title}\n")
+        chosen = [row for row in rows().values() if row.paper == paper]
+        parts += [_section(row, here[row.key], on_gpu[row.key]) for row in chosen]
+    path = folder / "README.md"
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
+    return path
+
+
+def standing(row: Row, account: dict[str, Any] | None) -> str:
+    """Return the status of a row: agrees, differs, partly, illustration, impossible, or not measured."""
+    if row.state != "shown":
+        return row.state
+    verdict = (account or {}).get("verdict", "")
+    return next((word for word in WORDS if verdict.startswith(word)), "not measured")
+
+
+def _counts(here: Accounts, on_gpu: Accounts) -> str:
+    """Table of row counts by status and paper, on the CPU and on the GPU."""
+    columns = [*WORDS, "not measured", "impossible", "illustration"]
+    head = [*columns, "claims that hold", *(f"{word} on the GPU" for word in WORDS), "claims that hold there"]
+    lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]
+    for paper in [*titles(), "all"]:
+        chosen = {key: row for key, row in rows().items() if paper in ("all", row.paper)}
+        name = "all" if paper == "all" else f"[{paper.upper()}](#{_anchor(paper)})"
+        cells = [_stand(chosen, accounts, these) for accounts, these in ((here, columns), (on_gpu, [*WORDS]))]
+        lines.append(f"|{name}|" + "".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def _stand(chosen: dict[str, Row], accounts: Accounts, columns: list[str]) -> str:
+    """Table cells with the number of rows per status, and the number of satisfied claims."""
+    found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
+    held = [claim["holds"] for key in chosen for claim in _claims(accounts[key])]
+    return f"{_cells(found, columns)}{sum(held)} of {len(held)}|"
+
+
+def _claims(account: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return (account or {}).get("claims", [])
+
+
+def _cells(found: Counter[str], columns: list[str]) -> str:
+    return "|".join(str(found[column]) for column in columns) + "|"
+
+
+def _anchor(paper: str) -> str:
+    """Return the anchor of a paper's heading, as GitHub forms it."""
+    heading = f"{paper}: {titles()[paper]}".lower()
+    kept = "".join(c for c in heading if c.isalnum() or c in " -")
+    return kept.replace(" ", "-")
+
+
+def _differing(here: Accounts, on_gpu: Accounts) -> str:
+    """List of unsatisfied claims with their reasons."""
+    lines = ["What does not hold here, and why:\n"]
+    for key, row in rows().items():
+        place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
+        for accounts, where in ((here, ""), (on_gpu, " on the GPU")):
+            name = f"[{row.paper.upper()} {row.label}](#{place}){where}"
+            lost = [claim for claim in _claims(accounts[key]) if not claim["holds"]]
+            lines += [f"- {name}, {one['says']}: {one['why'] or 'the reason is not known.'}" for one in lost]
+    return "\n".join(lines) + "\n" if len(lines) > 1 else ""
+
+
+def _section(row: Row, account: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
+    lines = [f"### {row.paper.upper()} {row.label}\n", f"**Paper:** {row.claim}\n"]
+    if row.state == "illustration":
+        lines.append("**Nothing to measure:** a drawing or a list.\n")
+    elif row.state == "impossible":
+        lines.append(f"**Cannot be shown:** it needs {row.needs}.\n")
+    elif account is None or "verdict" not in account:
+        lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
+    else:
+        lines += [f"**Here:** {row.shows}.\n", *_measured(account, "Verdict")]
+        if on_gpu is not None and "verdict" in on_gpu:
+            lines += _measured(on_gpu, "Verdict on the GPU")
+    return "\n".join(lines)
+
+
+def _measured(account: dict[str, Any], title: str) -> list[str]:
+    """Section with tables, pictures, verdict, machine and date."""
+    lines = [_table(account["parts"])]
+    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in account.get("pictures", [])]
+    lines.append(f"**{title}:** {account['verdict']}\n")
+    for claim in account.get("claims", []):
+        lines.append(f"- {'holds' if claim['holds'] else 'does not hold'}: {claim['says']}")
+    if account.get("claims"):
+        lines.append("")
+    size = "the paper's size" if account["full"] else "small"
+    cpu, cores = account["machine"]["cpu"], account["machine"]["cores"]
+    load, when = account.get("load"), f"{account['measured'][:10]}, {account['seconds']:g} s"
+    busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
+    device = f"{account['device']} beside " if "device" in account else ""
+    lines.append(f"*{size}; {device}{cores} cores of {cpu}, {when}{busy}*\n")
+    return lines
+
+
+def _table(parts: dict[str, Any]) -> str:
+    """Format measurements as tables, one for each set of equal columns; texts stay unchanged."""
+    texts = [value for value in parts.values() if isinstance(value, str)]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, value in parts.items():
+        if isinstance(value, dict):
+            groups.setdefault(tuple(value), []).append(name)
+        elif not isinstance(value, str):
+            groups.setdefault((), []).append(name)
+    found = [text + "\n" for text in texts]
+    for figures, names in groups.items():
+        head = figures or ("",)
+        lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]
+        for name in names:
+            values = [parts[name][figure] for figure in figures] if figures else [parts[name]]
+            lines.append(f"| {name} | " + " | ".join(map(brief, values)) + " |")
+        found.append("\n".join(lines) + "\n")
+    return "\n".join(found)

@@ -1,0 +1,24 @@
+"""Figures and tables of PBNG; sections 11.1 to 11.6 have modules of their own."""
+
+from __future__ import annotations
+
+from supple import XPBD
+from supple_papers import bundle, cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
+from supple_papers.account import Account, Claim
+from supple_papers.falling import falling
+from supple_papers.measuring import PLAIN
+from supple_papers.registry import shows
+
+PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, bundle, dropping, cloths
+"""Modules that register further experiments on import."""
+
+
+@shows("pbng-fig3")
+def residuals(account: Account) -> str:
+    pbng = account.part("pbng", lambda: falling(account, PLAIN))["200"]
+    xpbd = account.part("xpbd", lambda: falling(account, XPBD()))["200"]
+    return account.judge(
+        f"after 200 iterations PBNG has left {pbng:.1e} of the residual, XPBD {xpbd:.2g}.",
+        Claim("PBNG leaves less than a thousandth of what XPBD leaves", pbng < 1e-3 * xpbd),
+        Claim("XPBD is left with more than a hundredth of the residual", xpbd > 0.01),
+    )

@@ -1,0 +1,344 @@
+"""Calls take what a user would try, and refuse the rest with a sentence before anything is computed."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import cantilever, face, material, twisted
+
+import supple
+from supple import PBNG, XPBD, Newton
+from supple.cli.job import Job
+from supple.config.stop import Stop
+from supple.solve.options import method_of
+from supple.solvers import Solver
+from supple.support.arguments import LONGEST
+
+SCENE = """
+frames = 2
+[[solid]]
+mesh = { block = { cells = [2, 2, 2] } }
+material = { corotated = { young = 1000, poisson = 0.3 } }
+density = 1
+[[pin]]
+where = { side = "x-" }
+"""
+
+
+def scene_file(tmp_path: Path, more: str = "") -> supple.SceneFile:
+    path = tmp_path / "bar.toml"
+    path.write_text(SCENE + more)
+    return supple.load_scene(path)
+
+
+def bar(**options) -> supple.Scene:
+    scene = cantilever(material("corotated"), cells=1)
+    for name, value in options.items():
+        setattr(scene, name, value)
+    return scene
+
+
+# --- what simply works -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pbng", "newton", "xpbd"])
+def test_a_solver_may_be_named(name):
+    assert supple.equilibrium(bar(), name, max_iterations=1).report.solver == name
+    (frame,) = supple.simulate(bar(), name, max_iterations=1)
+    (result,) = supple.equilibria(bar(), [supple.Variation()], name, max_iterations=1)
+    comparison = supple.compare(bar(), name, max_iterations=1)
+    assert {frame.report.solver, result.report.solver, comparison.trials[0].solver.name} == {name}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda solver: supple.equilibrium(bar(), solver),
+        lambda solver: supple.simulate(bar(), solver),
+        lambda solver: supple.equilibria(bar(), [], solver),
+        lambda solver: supple.compare(bar(), [solver]),
+    ],
+)
+def test_wrong_solvers_are_refused_at_every_door(call):
+    with pytest.raises(ValueError, match=r"there is no solver 'newtn'; did you mean 'newton'\?"):
+        call("newtn")
+    with pytest.raises(TypeError, match=r"options in brackets: supple.PBNG\(\)"):
+        call(PBNG)
+    with pytest.raises(TypeError, match="a solver is for example"):
+        call(7)
+
+
+def test_a_scene_file_is_solved_as_it_says(tmp_path):
+    file = scene_file(
+        tmp_path, "[solver]\nmethod = 'newton'\n[stop]\ntolerance = 1e-3\nmax_iterations = 50\n"
+    )
+    report = supple.equilibrium(file).report
+    assert (report.solver, report.tolerance, report.ok) == ("newton", 1e-3, True)
+    frames = list(supple.simulate(file))
+    assert [(f.report.solver, f.report.tolerance) for f in frames] == [("newton", 1e-3)] * 2
+    (result,) = supple.equilibria(file, [supple.Variation()])
+    assert (result.report.solver, result.report.tolerance) == ("newton", 1e-3)
+    comparison = supple.compare(file, ["newton"])
+    assert comparison.trials[0].report.tolerance == 1e-3
+
+
+def test_what_the_call_says_comes_before_the_scene_file(tmp_path):
+    file = scene_file(tmp_path, "[solver]\nmethod = 'newton'\n[stop]\ntolerance = 1e-3\n")
+    report = supple.equilibrium(file, "pbng", tolerance=1e-2).report
+    assert (report.solver, report.tolerance) == ("pbng", 1e-2)
+    report = supple.equilibrium(file, tolerance=None, max_iterations=1).report
+    assert (report.tolerance, report.iterations, report.outcome) == (None, 1, supple.Outcome.COMPLETED)
+
+
+def test_a_scene_file_says_where_to_start(tmp_path):
+    file = scene_file(tmp_path, "[start]\nflatten = { axis = 'y', at = 0.5 }\n")
+    options = {"tolerance": None, "max_iterations": 1}
+    plain = supple.equilibrium(file.scene, PBNG(), **options).positions
+    flat = supple.equilibrium(file, PBNG(), **options).positions
+    start = file.start_positions(supple.build_model(file))
+    np.testing.assert_array_equal(flat, supple.equilibrium(file, PBNG(), start=start, **options).positions)
+    assert np.abs(flat - plain).max() > 0.1
+    np.testing.assert_array_equal(supple.compare(file, "pbng", max_iterations=1).start, start)
+    (result,) = supple.equilibria(file, [supple.Variation()], PBNG(), **options)
+    np.testing.assert_array_equal(result.positions, flat)
+
+
+def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
+    """As `supple run` has it: v(0) of the file's start, and none of it where the call has its own start."""
+    text = "quasistatic = false\ndt = 0.01\n" + SCENE + "[start]\nfile = 'begin.npz'\n"
+    (tmp_path / "bar.toml").write_text(text)
+    file = supple.load_scene(tmp_path / "bar.toml")
+    rest = supple.build_model(file).rest
+    x, v = rest * [1.0, 1.1, 1.0], np.random.default_rng(0).normal(size=rest.shape)
+    np.savez(tmp_path / "begin.npz", positions=x, velocities=v)
+    x = file.start_positions(supple.build_model(file))
+    options = {"max_iterations": 2}
+    job = Job(file, PBNG(), Stop(max_iterations=2), 2, supple.Compute(), False)
+    expected = next(iter(job.solve(None, None))).positions
+    assert np.array_equal(next(supple.simulate(file, PBNG(), **options)).positions, expected)
+    sim = supple.Stepper(file, solver=PBNG(), **options)
+    np.testing.assert_array_equal(sim.velocities, v)
+    assert np.array_equal(sim.step().positions, expected)
+    (trial,) = supple.compare(file, PBNG(), **options).trials
+    np.testing.assert_allclose(trial.positions, expected, atol=1e-12)
+    still = next(supple.simulate(file, PBNG(), start=x, **options)).positions
+    assert np.abs(still - expected).max() > 1e-3
+    sim.reset(positions=x)
+    np.testing.assert_array_equal(sim.step().positions, still)
+
+
+def test_a_scene_file_stands_for_its_scene(tmp_path):
+    file = scene_file(tmp_path)
+    assert supple.inspect(file)["tets"] == 40
+    model = supple.build_model(file)
+    assert len(supple.surface_of(file, model.rest).points) == 26
+    assert supple.save_frames(file, [model.rest], "npz", tmp_path)["npz"].exists()
+    assert repr(file).startswith("<SceneFile ")
+
+
+@pytest.mark.parametrize(
+    ("options", "tolerance", "outcome"),
+    [
+        ({}, 1e-4, "CONVERGED"),
+        ({"solver": PBNG(iterations=3)}, None, "COMPLETED"),
+        ({"max_iterations": 3}, 1e-4, "BUDGET_ITERATIONS"),
+        ({"tolerance": 0.1}, 0.1, "CONVERGED"),
+    ],
+)
+def test_a_simulation_stops_by_default(options, tolerance, outcome):
+    (frame,) = supple.simulate(bar(), **options)
+    assert (frame.report.tolerance, frame.report.outcome.name) == (tolerance, outcome)
+
+
+def test_a_single_result_can_be_saved(tmp_path):
+    scene = bar()
+    result = supple.equilibrium(scene)
+    with np.load(supple.save_frames(scene, result, "npz", tmp_path)["npz"]) as saved:
+        np.testing.assert_array_equal(saved["positions"], [result.model.rest, result.positions])
+
+
+# --- what is refused ---------------------------------------------------------------------------------------
+
+NAN = np.full((8, 3), np.nan)
+
+OBJECTS = {
+    "no scene": (lambda: supple.equilibrium(None), "a scene is needed, .* got None"),
+    "a path": (
+        lambda: supple.equilibrium("scenes/twist.toml"),
+        "read the file first, with supple.load_scene",
+    ),
+    "no scene to simulate": (lambda: supple.simulate(None), "a scene is needed"),
+    "a model to simulate": (
+        lambda: supple.simulate(supple.build_model(bar())),
+        "a scene is needed, .* <Model",
+    ),
+    "no scene for variations": (lambda: supple.equilibria(None, []), "a scene is needed"),
+    "no scene to compare": (lambda: supple.compare(None), "a scene is needed"),
+    "no scene to inspect": (lambda: supple.inspect(None), "a scene is needed"),
+    "no scene to build": (lambda: supple.build_model(3), "a scene is needed"),
+    "no variations": (lambda: supple.equilibria(bar(), None), "variations are a list"),
+    "one variation": (lambda: supple.equilibria(bar(), supple.Variation()), "variations are a list"),
+    "a solid to fill": (lambda: supple.tetrahedralise(supple.block(1)), "a closed surface is filled"),
+    "no surface": (lambda: supple.embed(None, supple.block(1)), "a surface is a TriMesh"),
+    "no body": (lambda: supple.embed(supple.TriMesh(np.eye(3), [[0, 1, 2]]), None), "embedded in a body"),
+    "no mesh": (lambda: supple.save_mesh(None, "a.vtu"), "save_mesh writes a TetMesh"),
+    "no surface of": (lambda: supple.surface_of(None, NAN), "a scene with bodies is needed"),
+    "no frames": (lambda: supple.save_frames(bar(), None, "npz", "out"), "frames are what simulate"),
+    "no scene to save": (lambda: supple.save_frames(None, [], "npz", "out"), "a scene is needed"),
+    "watch": (lambda: supple.equilibrium(bar(), watch=3), "watch must be a function"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), OBJECTS.values(), ids=OBJECTS.keys())
+def test_wrong_objects_are_refused(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def solved(**options):
+    return lambda: supple.equilibrium(bar(), **options)
+
+
+def simulated(**options):
+    return lambda: supple.simulate(bar(), **options)
+
+
+def named(name):
+    return lambda: bar().add_solid(supple.block(1), material("corotated"), name=name)
+
+
+def other_body():
+    return supple.equilibrium(bar()).of(twisted(material("corotated"), cells=2).bodies[0])
+
+
+VALUES = {
+    "threads 0": (solved(threads=0), "threads must be a whole number from 1 to"),
+    "threads -1": (solved(threads=-1), "threads must be a whole number"),
+    "threads 1.5": (simulated(threads=1.5), "threads must be a whole number"),
+    "too many threads": (solved(threads=100_000), "threads must be a whole number from 1 to"),
+    "iterations nan": (
+        solved(max_iterations=math.nan),
+        "max_iterations must be a whole number of at least 1",
+    ),
+    "iterations 1.5": (simulated(max_iterations=1.5), "max_iterations must be a whole number"),
+    "iterations 1e30": (solved(max_iterations=10**30), "max_iterations must be a whole number from 1 to"),
+    "budget": (solved(time_budget=1e308), "time_budget must lie between 1e-30 and 1e.30"),
+    "window": (lambda: supple.Anderson(window=1.5), "window must be a whole number from 1 to 30, got 1.5"),
+    "links": (lambda: PBNG(links="no"), "links must be True or False, got 'no'"),
+    "line search": (lambda: Newton(line_search=1), "line_search must be True or False"),
+    "pseudo-time": (lambda: XPBD(pseudo_dt=math.inf), "pseudo_dt must be positive and finite"),
+    "a word for a number": (lambda: supple.SOR(omega="x"), "omega must lie between 0 and 2, got 'x'"),
+    "history": (solved(history="yes"), "history must be True or False, got 'yes'"),
+    "first frame": (simulated(first_frame=-3), "first_frame must be a whole number of at least 1, got -3"),
+    "dt inf": (simulated(dt=math.inf), "dt must be positive and finite"),
+    "frames": (simulated(frames=2.5), "frames must be a whole number"),
+    "quasistatic": (simulated(quasistatic="no"), "quasistatic must be True or False"),
+    "at_once": (lambda: supple.equilibria(bar(), [], at_once=0), "at_once must be a whole number"),
+    "worst": (lambda: supple.inspect(bar(), worst=-1), "worst must be a whole number of at least 0, got -1"),
+    "empty name": (named(""), "name of a body must be text"),
+    "number as name": (named(3), "name of a body must be text"),
+    "slash": (named("a/b"), "without slashes"),
+    "dots": (named(".."), "the name of a file"),
+    "backslash": (named("a\\b"), "without slashes"),
+    "long name": (named("a" * 300), "may have 100 letters"),
+    "gravity later": (lambda: supple.equilibrium(bar(gravity=(0, math.nan, 0))), "gravity .* finite numbers"),
+    "dt later": (lambda: supple.equilibrium(bar(dt=math.inf)), "dt .* finite"),
+    "another body": (other_body, "belongs to another scene; the result has 'solid0'"),
+    "save_frames dt": (lambda: supple.save_frames(bar(), [bar()], "npz", "out", dt=0), "dt must be positive"),
+    "save_frames nan": (lambda: supple.save_frames(bar(), [NAN], "npz", "out"), "frame 1 has NaN"),
+    "save_mesh nan": (lambda: supple.save_mesh(supple.block(1), "a.vtu", NAN), "positions has NaN"),
+    "surface_of nan": (lambda: supple.surface_of(bar(), NAN), "positions has NaN or infinite"),
+    "surface_of shape": (lambda: supple.surface_of(bar(), np.zeros(3)), r"must have shape \(8, 3\)"),
+    "start": (lambda: supple.compare(bar(), "pbng", start=NAN), "start has NaN or infinite values for 8"),
+    "young []": (lambda: supple.Corotated(young=[], poisson=0.3), "young must be positive"),
+    "young 1e308": (lambda: supple.Corotated(young=1e308, poisson=0.3), "young must lie between 1e-30 and"),
+    "young 1e-300": (lambda: supple.Corotated(young=1e-300, poisson=0.3), "young must lie between 1e-30 and"),
+    "young text": (lambda: supple.Corotated(young="1e3", poisson=0.3), "young must be positive"),
+    "poisson []": (lambda: supple.Corotated(young=1e3, poisson=[]), "poisson must lie between"),
+    "two shapes": (lambda: supple.Corotated(young=[1, 2], poisson=[0.1, 0.2, 0.3]), "young has shape"),
+    "lam": (lambda: supple.StVK.from_lame(1.0, 1e200), "lam must lie between -1e.30 and 1e.30 Pa"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), VALUES.values(), ids=VALUES.keys())
+def test_wrong_values_are_refused(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+HUGE = {
+    "gravity": (lambda: supple.Scene(gravity=(0, 1e200, 0)), r"gravity \[m/s²\] must not exceed 1e.30"),
+    "density": (
+        lambda: bar().add_solid(supple.block(1), material("corotated"), density=1e200),
+        "density .* must not exceed",
+    ),
+    "tiny density": (
+        lambda: bar().add_solid(supple.block(1), material("corotated"), density=1e-200),
+        "density .* must be at least 1e-30",
+    ),
+    "force": (lambda: push(bar(), 1e200), "force .* must not exceed"),
+    "motion": (lambda: supple.Translate((1e200, 0, 0)), r"offset \[m\] of Translate must not exceed 1e.12"),
+    "block": (lambda: supple.block(1, size=1e200), "size must be one finite number or three"),
+    "ball": (lambda: supple.ball(1e308), "radius must be positive and finite"),
+    "torus": (lambda: supple.torus(1e308), "major must be positive and finite"),
+    "mesh": (
+        lambda: bar().add_solid(supple.block(1).scaled(1e12).scaled(1e3), material("corotated")),
+        "sizes must be between 1e-12 and 1e.12 m",
+    ),
+    "tiny mesh": (
+        lambda: bar().add_solid(supple.block(1).scaled(1e-20), material("corotated")),
+        "sizes must be between 1e-12 and 1e.12 m",
+    ),
+    "start": (solved(start=np.full((8, 3), 1e200)), "start has values up to 1e.200"),
+}
+
+
+def push(scene, newtons):
+    scene.add_force(scene.bodies[0], (newtons, 0, 0))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("call", "message"), HUGE.values(), ids=HUGE.keys())
+def test_huge_numbers_are_refused_where_they_are_given(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.filterwarnings("error")
+def test_motions_that_overflow_are_refused_where_they_are_evaluated():
+    scene = supple.Scene(gravity=(0, 0, 0), dt=1.0, frames=3)
+    body = scene.add_solid(supple.block(1), material("corotated"))
+    scene.pin(body.where(face(0, 0)), lambda X, t: X * np.exp(300.0 * t) * 1e100)
+    frames = supple.simulate(scene, "pbng", max_iterations=1)
+    with pytest.raises(supple.SceneError, match=f"Beyond {LONGEST:g} m counts as infinite".replace("+", ".")):
+        list(frames)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("young", [1e20, 1e-20])
+def test_float32_refuses_what_only_float64_can_carry(young):
+    scene = cantilever(supple.Corotated(young=young, poisson=0.3), cells=1, density=young / 1e3)
+    with pytest.raises(ValueError, match=r"is beyond precision='float32', .* use precision='float64'"):
+        supple.equilibrium(scene, precision="float32")
+    report = supple.equilibrium(scene, "newton").report
+    assert report.ok
+    assert math.isfinite(report.energy)
+
+
+def test_float32_refuses_inertia_that_only_float64_can_carry():
+    scene = bar(quasistatic=False, dt=1e-12)
+    with pytest.raises(ValueError, match="inertia, a mass over dt²"):
+        next(supple.simulate(scene, "pbng", precision="float32"))
+
+
+def test_a_solver_of_ones_own_is_taken_as_it_is():
+    class Own(Solver):
+        name = "own"
+
+        def begin(self, problem):
+            pytest.fail("nobody begins it here")
+
+    own = Own()
+    assert method_of(own) is own

@@ -1,0 +1,287 @@
+"""Stop and Compute at every door, accelerations in every spelling, and what solvers say of themselves."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from problems import cantilever, material
+
+import supple
+from supple import PBNG, SOR, Anderson, Chebyshev, Compute, PaperChebyshev, PaperSOR, Stop
+from supple.api.solver_syntax import parse_solver
+from supple.config.stop import DEFAULT_TOLERANCE
+from supple.solve.options import LIMITS, Options
+from supple.solvers import DEFAULT_SOLVER, SOLVERS, Solver, default_solver
+from supple.solvers.acceleration import ACCELERATIONS, acceleration_of
+from supple.solvers.options import (
+    changed_options,
+    option_names,
+    plain_options,
+    solver_label,
+    typed_options,
+)
+
+
+def scene() -> supple.Scene:
+    return cantilever(material("corotated"), cells=1)
+
+
+def dynamic() -> supple.Scene:
+    made = scene()
+    made.quasistatic, made.dt = False, 0.01
+    return made
+
+
+DOORS = {
+    "equilibrium": lambda **o: supple.equilibrium(scene(), **o).report,
+    "simulate": lambda **o: next(supple.simulate(dynamic(), frames=1, **o)).report,
+    "equilibria": lambda **o: next(supple.equilibria(scene(), [supple.Variation()], **o)).report,
+    "Stepper": lambda **o: supple.Stepper(dynamic(), 0.01, **o).step().report,
+    "compare": lambda **o: supple.compare(scene(), "pbng", **o).trials[0].report,
+}
+EVERYWHERE = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+@EVERYWHERE
+def test_stop_and_compute_are_what_their_parts_are_one_by_one(door):
+    limits = {"tolerance": 1e-3, "max_iterations": 7, "time_budget": 50.0}
+    where = {"device": "cpu", "precision": "float32", "threads": 1}
+    together, apart = door(stop=Stop(**limits), compute=Compute(**where)), door(**limits, **where)
+    for report in (together, apart):
+        assert (report.tolerance, report.max_iterations) == (1e-3, 7)
+        assert (report.precision, report.threads) == ("float32", 1)
+    assert (together.iterations, together.imbalance) == (apart.iterations, apart.imbalance)
+
+
+@EVERYWHERE
+def test_a_stop_means_the_same_everywhere(door):
+    """Nothing is added to what it says."""
+    report = door(stop=Stop(max_iterations=3))
+    assert (report.tolerance, report.iterations) == (None, 3)
+
+
+@EVERYWHERE
+def test_where_nothing_is_said_the_defaults_are_the_same(door, request):
+    report = door()
+    assert report.precision == Compute().precision == "float64"
+    if "compare" not in request.node.name:  # which has a count, so that curves are equally long
+        assert report.tolerance == DEFAULT_TOLERANCE
+        assert door(stop=Stop()).tolerance == DEFAULT_TOLERANCE
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"stop": Stop(1e-3), "tolerance": 1e-3},
+            r"give either stop=supple.Stop\(...\) or tolerance, not both",
+        ),
+        ({"stop": Stop(1e-3), "tolerance": None}, r"or tolerance, not both"),
+        ({"stop": Stop(1e-3), "max_iterations": 3}, r"or max_iterations, not both"),
+        ({"compute": Compute(), "precision": "float32"}, r"supple.Compute\(...\) or precision, not both"),
+        ({"compute": Compute(), "device": "cpu", "threads": 1}, r"or device, threads, not both"),
+    ],
+)
+def test_a_mix_of_both_forms_is_refused(door, options, message):
+    with pytest.raises(ValueError, match=message):
+        door(**options)
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop": 1e-4}, r"stop is for example supple.Stop\(tolerance=1e-4\), got 0.0001"),
+        ({"compute": "cuda"}, r"compute is for example supple.Compute\(device='cuda'\), got 'cuda'"),
+        ({"tolerence": 1e-4}, r"has no keyword 'tolerence'; did you mean 'tolerance'\?"),
+    ],
+)
+def test_what_is_no_option_is_refused(door, options, message):
+    with pytest.raises(TypeError, match=message):
+        door(**options)
+
+
+@EVERYWHERE
+def test_none_says_nothing_except_of_the_tolerance(door):
+    report = door(stop=None, compute=None, max_iterations=2, time_budget=None, threads=None, tolerance=None)
+    assert (report.iterations, report.tolerance) == (2, None)
+
+
+@pytest.mark.parametrize(
+    "call", [supple.equilibrium, supple.simulate, supple.equilibria, supple.Stepper, supple.compare]
+)
+def test_signatures_show_all_keywords(call):
+    parameters = inspect.signature(call).parameters
+    assert set(Options.__annotations__) < set(parameters)
+    assert parameters["precision"].default == Compute().precision
+    assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    assert {*LIMITS} <= set(Options.__annotations__)
+
+
+def test_evaluations_take_a_compute_too():
+    result = supple.equilibrium(scene(), max_iterations=1)
+    where = {"precision": "float32", "threads": 1}
+    for evaluate in (result.evaluate, lambda **o: supple.evaluate(scene(), result.positions, **o)):
+        together, apart = evaluate(compute=Compute(**where)), evaluate(**where)
+        np.testing.assert_array_equal(together.internal_force, apart.internal_force)
+        with pytest.raises(ValueError, match="or threads, not both"):
+            evaluate(compute=Compute(), threads=1)
+        with pytest.raises(TypeError, match="has no keyword 'tolerance'"):
+            evaluate(tolerance=1e-3)
+    assert "compute" in inspect.signature(supple.evaluate).parameters
+    assert "stop" not in inspect.signature(supple.evaluate).parameters
+
+
+def test_a_stop_takes_the_place_of_all_that_a_file_says(tmp_path):
+    (tmp_path / "bar.toml").write_text(
+        "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"
+        "material = { corotated = { young = 1000, poisson = 0.3 } }\n[[pin]]\nwhere = { side = 'x-' }\n"
+        "[solver]\nmethod = 'pbng'\nacceleration = { kind = 'anderson', window = 3 }\n"
+        "[stop]\ntolerance = 1e-2\n"
+    )
+    file = supple.load_scene(tmp_path / "bar.toml")
+    assert supple.equilibrium(file).report.tolerance == 1e-2
+    assert supple.equilibrium(file, max_iterations=1).report.tolerance == 1e-2
+    report = supple.equilibrium(file, stop=Stop(max_iterations=1)).report
+    assert (report.tolerance, report.iterations) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"device": "gpu"}, {"precision": "double"}, {"threads": 0}, {"threads": 1.5}, {"device": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_compute_checks_itself(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        Compute(**wrong)
+
+
+@pytest.mark.parametrize(
+    "thing", [Stop(1e-4, 3, 2.0), Compute("cuda", "float32", 2), PBNG(SOR(1.2))], ids=repr
+)
+def test_options_are_values(thing):
+    assert pickle.loads(pickle.dumps(thing)) == thing
+    assert hash(thing) == hash(pickle.loads(pickle.dumps(thing)))
+
+
+# --- accelerations ------------------------------------------------------------------------------------------
+
+VARIANTS = [
+    None, SOR(), SOR(omega=1.2), Chebyshev(), Chebyshev(rho=0.9, gamma=1.1, start=3), Anderson(),
+    PaperSOR(), PaperSOR(omega=1.3), PaperChebyshev(),
+    Anderson(window=5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("acceleration", VARIANTS, ids=repr)
+def test_every_spelling_of_an_acceleration_is_the_same(acceleration):
+    solver = PBNG(acceleration=acceleration, links=False)
+    assert PBNG(**plain_options(solver)) == solver
+    assert PBNG(**changed_options(solver)) == solver
+    kind = "none" if acceleration is None else acceleration.kind
+    typed = [f"{name}={value}" for name, value in typed_options(solver).items()]
+    assert parse_solver(":".join(["pbng", *typed, f"acceleration={kind}"])) == solver
+    if acceleration == acceleration_of(kind):
+        assert PBNG(kind, links=False) == solver
+        assert kind in solver_label(solver) or acceleration == PBNG().acceleration
+
+
+def test_no_acceleration_is_lost():
+    assert {type(a).kind for a in VARIANTS if a is not None} == ACCELERATIONS.keys()
+    assert [*PBNG.parts["acceleration"]] == ["sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"]
+
+
+def test_labels_say_what_is_not_the_default():
+    labels = {PBNG(): "pbng", PBNG(None): "pbng none", PBNG("sor"): "pbng sor"}
+    labels |= {PBNG(SOR(1.5)): "pbng sor omega=1.5", PBNG(Anderson(5)): "pbng anderson window=5"}
+    assert {solver: solver_label(solver) for solver in labels} == labels
+
+
+# --- what solvers say of themselves -------------------------------------------------------------------------
+
+EVERY = pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
+
+
+@EVERY
+def test_every_solver_works_where_it_says(kind):
+    for precision in kind.precisions:
+        report = supple.equilibrium(scene(), kind(), max_iterations=2, precision=precision).report
+        assert (report.solver, report.precision) == (kind.name, precision)
+    assert "cpu" in kind.devices
+
+
+@EVERY
+def test_every_solver_refuses_what_it_cannot_with_who_can(kind):
+    for precision in {"float32", "float64"} - {*kind.precisions}:
+        with pytest.raises(ValueError, match=f"{kind.name} knows .* only; '{precision}' is for pbng"):
+            supple.equilibrium(scene(), kind(), precision=precision)
+    with pytest.raises(ValueError, match=r"knows .* only; 'float16' is for"):
+        kind().refuse_unable("cpu", "float16")
+
+
+@EVERY
+def test_compute_is_suited_to_what_a_solver_knows(kind):
+    for asked in (Compute("cuda", "float32", 2), Compute("cpu", "float64", 2)):
+        found = asked.suited_to(kind())
+        assert found.threads == 2
+        assert found.device in kind.devices
+        assert found.precision in kind.precisions
+        able = asked.device in kind.devices and asked.precision in kind.precisions
+        assert (found == asked) == able
+
+
+@EVERY
+def test_options_that_are_parts_are_options(kind):
+    assert {*kind.parts} <= {*option_names(kind)}
+    assert plain_options(kind()).keys() == {*option_names(kind)}
+    assert kind(**plain_options(kind())) == kind()
+    assert changed_options(kind()) == {}
+
+
+@EVERY
+def test_every_solver_has_a_colour_of_its_own(kind):
+    from supple.view.style import DARK, LIGHT
+
+    for theme in (LIGHT, DARK):
+        others = [theme.curve(name) for name in SOLVERS if name != kind.name]
+        assert theme.curve(kind.name) not in [*others, theme.accent]
+
+
+def test_there_is_one_default():
+    """Python, scene files, text and the live page all ask the same."""
+    from supple.scene.files.schema import SceneTable
+
+    assert type(default_solver()) is DEFAULT_SOLVER
+    assert SceneTable().solver.method == DEFAULT_SOLVER.name
+    assert supple.equilibrium(scene(), max_iterations=1).report.solver == DEFAULT_SOLVER.name
+
+
+def test_a_solver_of_ones_own_inherits_what_it_does_not_say():
+    class Own(Solver):
+        name = "own"
+
+        def begin(self, problem):
+            pytest.fail("nobody begins it here")
+
+    own = Own()
+    assert (own.damping, own.iterations, own.batches, own.solves_systems) == (0.0, None, False, False)
+    assert own.memory(supple.build_model(scene()), 8) == 0
+
+
+@pytest.mark.parametrize("acceleration", VARIANTS, ids=repr)
+def test_memory_is_that_of_the_arrays_of_an_acceleration(acceleration):
+    from supple.problem import Problem
+
+    model = supple.build_model(cantilever(material("corotated"), cells=3))
+    solver = PBNG(acceleration=acceleration)
+    for precision in ("float32", "float64"):
+        problem = Problem(model, precision)
+        run = solver.begin(problem).acceleration
+        arrays = [a for a in run.ahead(1) if isinstance(a, np.ndarray)]
+        arrays += [run._best] if hasattr(run, "_best") else []
+        kept = sum(array.nbytes for array in arrays)
+        assert solver.memory(model, problem.dtype.itemsize) == pytest.approx(kept, rel=0.02, abs=100)

@@ -1,0 +1,47 @@
+"""Times that are read, and forecasts."""
+
+import math
+
+import pytest
+
+from supple.cli.console import parse_seconds
+from supple.cli.progress import Forecast
+from supple.config.stop import Stop
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2", 2), ("2 s", 2), ("500 ms", 0.5), ("1.5min", 90), ("1e1 s", 10), (" 2 h ", 7200)],
+)
+def test_times_are_read_with_or_without_unit(text, seconds):
+    assert parse_seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "s", "2 days", "e", "1.2.3", "inf"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(ValueError, match="a time is a number of seconds"):
+        parse_seconds(text)
+
+
+def forecast(stop: Stop, rate: float, until: int) -> Forecast:
+    """Of an imbalance exp(-rate t), seen once a second."""
+    made = Forecast(stop)
+    for second in range(until + 1):
+        made.see(10 * second, math.exp(-rate * second), float(second))
+    return made
+
+
+def test_exponential_convergence_is_foreseen():
+    made = forecast(Stop(tolerance=math.exp(-20)), rate=0.5, until=10)
+    assert made.left == pytest.approx(30)
+    assert made.fraction == pytest.approx(0.25)
+
+
+def test_whichever_limit_comes_first_counts():
+    assert forecast(Stop(tolerance=math.exp(-20), max_iterations=150), 0.5, 10).left == pytest.approx(5)
+    assert forecast(Stop(tolerance=math.exp(-20), time_budget=12), 0.5, 10).left == pytest.approx(2)
+
+
+def test_nothing_is_foreseen_where_nothing_falls():
+    stuck = forecast(Stop(tolerance=1e-4), rate=0.0, until=10)
+    assert (stuck.left, stuck.fraction) == (None, 0.0)

@@ -1,0 +1,140 @@
+"""Pairs that are kept while bodies move: nobody can tell the difference."""
+
+import pickle
+
+import numpy as np
+import pytest
+from test_flying import crowd
+from test_grid import soup
+
+import supple
+from supple.collision.broad_phase.candidates import Candidates
+from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.positions import Points
+from supple.collision.broad_phase.search import find
+from supple.collision.geometry.surfaces import normals_of
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple.collision.narrow_phase.proximity import gaps
+from supple.kernels import HOST
+
+
+@pytest.mark.parametrize("pace", [0.003, 0.03, 0.3])
+def test_gaps_are_those_that_are_found_anew(pace):
+    rng = np.random.default_rng(1)
+    surfaces, x = crowd(rng)
+    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.45 * places[surfaces.body]
+    known, near = Candidates(surfaces), 0
+    for _ in range(12):
+        found, expected = (gaps(surfaces, x, 0.1, HOST, k) for k in (known, None))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+        near += len(expected.distance)
+        x = x + pace * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * pace * rng.normal(size=x.shape)
+    assert near > 100
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
+    """By which way triangles face and whose they are; against pairs that know of neither."""
+    rng = np.random.default_rng(3)
+    surfaces, x = crowd(rng)
+    surfaces.flat[:2] = flat
+    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.5 * places[surfaces.body]
+    points, body, own = Points.at(x), surfaces.body, 0.02
+    normal = normals_of(x, surfaces.triangles, HOST)
+    looking = Looking(surfaces, clear=False)
+    one, two = find(x, surfaces.triangles, surfaces.triangles, 0.1)[1:]
+    cosine = -(normal[one] * normal[two]).sum(axis=1)
+    faces = (cosine > 0.5) | ((cosine < -0.5) & (surfaces.free[one] | surfaces.free[two]))
+    found = looking.triangles(points, 0.1, normal)
+    assert faces.sum() > 50
+    np.testing.assert_array_equal(found, (one[faces], two[faces]))
+    for kind, seek, other in (
+        ("vertices", surfaces.vertices, surfaces.triangles),
+        ("edges", surfaces.edges, surfaces.edges),
+    ):
+        one, two = find(x, seek, other, 0.1)[1:]
+        others = body[seek[one, 0]] != body[other[two, 0]]
+        near = set(zip(*find(x, seek, other, own)[1:], strict=True))
+        every = set(zip(one, two, strict=True))
+        found = set(zip(*getattr(looking, kind)(points, 0.1, HOST, own), strict=True))
+        assert found <= every
+        assert found >= near | set(zip(one[others], two[others], strict=True))
+        assert others.sum() > 0
+
+
+def test_large_things_are_found_within_a_body_from_cells_that_are_far():
+    """Those that are near are in cells beyond the radius of their own, too."""
+    x, triangles = soup(60, seed=5)
+    x[:30] = x.mean(axis=0) + 8 * (x[:30] - x.mean(axis=0))
+    surfaces = Surfaces(triangles, np.zeros(len(x), int), x, 0.0, np.zeros(1, bool))
+    looking, points = Looking(surfaces, clear=False), Points.at(x)
+    surfaces.edge = 0.1
+    for kind, seek, other in (
+        ("vertices", surfaces.vertices, surfaces.triangles),
+        ("edges", surfaces.edges, surfaces.edges),
+    ):
+        near = set(zip(*find(x, seek, other, 0.02)[1:], strict=True))
+        found = list(zip(*getattr(looking, kind)(points, 0.3, HOST, 0.02), strict=True))
+        assert len(near) > 3
+        assert near <= set(found)
+        assert len(found) == len(set(found))
+
+
+def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():
+    surfaces, x = crowd(np.random.default_rng(0))
+    known = pickle.loads(pickle.dumps(Candidates(surfaces)))
+    known.vertices(Points.at(x), 0.1)
+    kept = dict(known._known)
+    known.vertices(Points.at(x + np.array([5.0, 0, 0])), 0.1)
+    assert known._known == kept, "all go together"
+    known.vertices(Points.at(np.where(surfaces.body[:, None] == 0, x + 0.5, x)), 0.1)
+    assert known._known["vertices", False] is not kept["vertices", False]
+    assert known._known["vertices", True] is kept["vertices", True], "within bodies nothing has moved"
+
+
+def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
+    """The pairs within others stay; all are those that are found anew."""
+    rng, asked = np.random.default_rng(2), []
+    surfaces, x = crowd(rng)
+    known = Candidates(surfaces)
+
+    def watched(*given):
+        asked.append(given[5].late.copy())
+        return find(*given)
+
+    monkeypatch.setattr("supple.collision.broad_phase.candidates.find", watched)
+    known.edges(Points.at(x), 0.1)
+    for k in (3, 1, 3):
+        x = np.where(surfaces.body[:, None] == k, x * rng.uniform(0.5, 0.8, 3), x)
+        asked.clear()
+        found = known.edges(Points.at(x), 0.1)
+        within = [late for late in asked if not late.all()]
+        assert [np.flatnonzero(late).tolist() for late in within] == [[k]]
+        np.testing.assert_array_equal(found, Candidates(surfaces).edges(Points.at(x), 0.1))
+
+
+@pytest.mark.parametrize("contact", ["weak", "barrier"])
+def test_frames_of_copies_have_the_contacts_of_their_own(contact):
+    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, contact=contact)
+    elastic = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(2), elastic, density=100, name="low")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    block = supple.block(1, size=(0.5, 0.5, 0.5)).translated((0.2, 1.02, 0.2))
+    high = scene.add_solid(block, elastic, density=100, velocity=(0, -3, 0), name="high")
+    sim = supple.Stepper(scene, solver=supple.PBNG(), copies=2, tolerance=1e-6)
+    for _ in range(3):
+        frames = sim.step(forces=np.array([np.zeros((len(low.points) + 8, 3)), lifted(low, high)]))
+    pushed = [np.abs(frames[k].evaluate().net_force[frames[k].model.free]).max() for k in range(2)]
+    assert len(frames[0].model.terms[-1].vertices) > 0
+    assert frames.reports[0].met.contacts > 0
+    assert frames.reports[1].met.contacts == 0
+    assert max(pushed) < 1e-3 * 100 * 0.125 * 9.81, "with contacts, forces balance"
+
+
+def lifted(low, high):
+    force = np.zeros((len(low.points) + len(high.points), 3))
+    force[high.vertices, 1] = 2e3
+    return force

@@ -1,0 +1,118 @@
+"""Contacts that a device finds: those that the host finds, on a card that the CPU stands in for."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from test_flying import crowd
+from test_grid import CASES, edges_of
+
+import supple
+from supple.collision.broad_phase import search as grid
+from supple.collision.broad_phase.candidates import Candidates
+from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.positions import Points
+from supple.collision.broad_phase.search import find
+from supple.collision.narrow_phase.proximity import gaps
+from supple.kernels import HOST, Host
+from supple.problem import Problem
+
+pytestmark = pytest.mark.usefixtures("fake_device")
+
+
+def card():
+    from supple.problem.cuda import Cuda
+
+    return Cuda(records=2)
+
+
+def searches(name):
+    """Of all kinds of things."""
+    x, triangles = CASES[name]
+    vertices, edges = np.unique(triangles)[:, None], edges_of(triangles)
+    triangles = np.ascontiguousarray(triangles, np.int64)
+    for seek, other in ((vertices, triangles), (edges, edges), (edges, triangles), (triangles, triangles)):
+        yield np.ascontiguousarray(x, float), seek, other
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
+    for things in searches(name):
+        for radius in (0.02, 0.2):
+            found, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+    assert fake_device.launched.count("search_all") >= 8
+
+
+@pytest.mark.parametrize("where", ["card", "one", "several"])
+def test_there_is_room_for_all_pairs(where, monkeypatch):
+    """However few were expected: none are dropped."""
+    things, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
+    expected = find(*things, 0.3)
+    monkeypatch.setattr(grid, "ROOM", 0)
+    found = find(*things, 0.3, runner)
+    assert len(found.one) > 2 * len(things[1])
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def close_together():
+    """Six bodies, some of which are inside of others."""
+    surfaces, x = crowd(np.random.default_rng(1))
+    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    surfaces.clear = 0.05
+    return surfaces, x - 0.45 * places[surfaces.body]
+
+
+def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa: F811
+    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
+    known, apart, met = Looking(surfaces), Candidates(surfaces), 0
+    for _ in range(6):
+        found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
+        for name, values in vars(expected).items():
+            np.testing.assert_allclose(vars(found)[name], values, atol=1e-12)
+        near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
+        np.testing.assert_array_equal(near.keys, expected.keys)
+        np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
+        met += len(near.keys)
+        x = x + 5e-3 * rng.normal(size=(6, 3))[surfaces.body] + 5e-4 * rng.normal(size=x.shape)
+    assert met > 100
+    launched = fake_device.launched
+    assert launched.count("search_all") >= 6 * 5
+    assert "sift_all" not in launched
+
+
+def test_pairs_that_a_device_has_found_serve_the_host():
+    """As where a frame is evaluated after it was solved elsewhere."""
+    surfaces, x = close_together()
+    known, found = Candidates(surfaces), []
+    for runner in (card(), HOST, card(), Host(2)):
+        found.append(known.vertices(Points.at(x), 0.1, runner))
+        for numbers in found[-1]:
+            runner.pull(numbers)
+    assert len(found[0][0]) > 0
+    for pairs in found:
+        np.testing.assert_array_equal(pairs, found[0])
+
+
+@pytest.mark.parametrize(("contact", "down"), [("weak", 0.05), ("barrier", 0.01)])
+def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, down, fake_device):  # noqa: F811
+    scene = supple.Scene(quasistatic=False, contact=contact)
+    elastic = supple.Corotated(young=1e5, poisson=0.3)
+    scene.add_solid(supple.block(2), elastic, density=100)
+    block = supple.block(1, size=(0.5, 0.5, 0.5)).rotated((1, 0, 0.3), 0.1).translated((0.2, 1.06, 0.2))
+    scene.add_solid(block, elastic, density=100)
+    model = supple.build_model(scene, quasistatic=False)
+    ((_, follower),) = model.followers
+    from supple.problem.cuda import Cuda
+
+    lower = down * (np.arange(model.vertices) >= 27)[:, None] * (0, -1, 0)
+    terms = []
+    for device in (Cuda(model.vertices + 1), None):
+        problem = Problem(model, "float64", 1, device)
+        problem.positions = model.rest + lower
+        terms.append(follower.follow(problem, 0.0))
+    assert len(terms[1].vertices) > 0
+    for name in ("vertices", "keys"):
+        np.testing.assert_array_equal(getattr(terms[0], name), getattr(terms[1], name))
+    assert "search_all" in fake_device.launched

@@ -1,0 +1,71 @@
+"""Contact on a CUDA device: what the CPU finds and does, and the same again in a second run."""
+
+import numpy as np
+import pytest
+from cards import on_a_card
+from test_finding_on_devices import close_together, searches
+from test_grid import CASES
+
+import supple
+from supple.collision.broad_phase.candidates import Candidates
+from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.search import find
+from supple.collision.narrow_phase.proximity import gaps
+from supple.kernels import HOST
+
+pytestmark = on_a_card
+
+
+def card():
+    from supple.problem.cuda import Cuda
+
+    return Cuda(records=2)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_card_finds_what_the_host_finds(name):
+    for things in searches(name):
+        for radius in (0.02, 0.2):
+            found, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_what_meets_while_bodies_move():
+    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
+    known, apart = Looking(surfaces), Candidates(surfaces)
+    for _ in range(6):
+        found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
+        for name, values in vars(expected).items():
+            np.testing.assert_allclose(vars(found)[name], values, atol=1e-12)
+        near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
+        np.testing.assert_array_equal(near.keys, expected.keys)
+        np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
+        x = x + 5e-3 * rng.normal(size=(6, 3))[surfaces.body] + 5e-4 * rng.normal(size=x.shape)
+
+
+def falling(contact):
+    """Two blocks and a ball, on each other and on the floor."""
+    scene = supple.Scene(quasistatic=False, dt=0.01, contact=contact)
+    scene.add_obstacle(supple.Plane(), friction=0.3)
+    rubber = supple.StableNeoHookean(young=2e4, poisson=0.3)
+    scene.add_solid(supple.block(4, size=(0.4, 0.4, 0.4), origin=(0, 0.01, 0)), rubber, density=100)
+    block = supple.block(3, size=(0.3, 0.3, 0.3)).rotated((1, 0, 0.3), 0.2).translated((0.1, 0.5, 0.05))
+    scene.add_solid(block, rubber, density=100)
+    scene.add_solid(supple.ball(0.15, resolution=3).translated((0.25, 1.05, 0.2)), rubber, density=100)
+    return scene
+
+
+@pytest.mark.parametrize("contact", ["weak", "barrier"])
+def test_bodies_that_fall_on_each_other(contact):
+    runs = []
+    for device in ("cuda", "cuda", "cpu"):
+        motion = supple.simulate(
+            falling(contact), supple.PBNG(iterations=30), frames=25, device=device, precision="float64"
+        )
+        runs.append([(frame.positions, frame.report.met.contacts) for frame in motion])
+    for (x, met), (y, also), (z, _) in zip(*runs, strict=True):
+        np.testing.assert_array_equal(x, y)
+        assert met == also
+        np.testing.assert_allclose(x, z, atol=1e-5)
+    assert max(met for _, met in runs[0]) > 10

@@ -1,0 +1,74 @@
+"""Bodies that intersect where a scene begins, pushed apart before a barrier keeps them so."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.collision.ccd.intersections import crossings
+from supple.collision.narrow_phase.contact_pairs import Surfaces
+
+
+def overlapping(depth=0.05, **options):
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
+    soft = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(2), soft, name="low")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    above = supple.block(3, size=(0.8, 0.8, 0.8)).translated((0.12, 1 - depth, 0.07))
+    high = scene.add_solid(above, soft, name="high")
+    scene.pin(high.where(lambda X: X[:, 1] > 1.7 - depth))
+    return scene
+
+
+def intersects(scene, x):
+    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
+    body = np.repeat([0, 1], [len(body.points) for body in scene.bodies])
+    return crossings(Surfaces(triangles, body, x, 0.0, np.zeros(2, bool)), x)
+
+
+def test_bodies_are_pushed_apart_where_that_is_asked_for():
+    with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect.*push_apart = true"):
+        supple.build_model(overlapping())
+    scene = overlapping(push_apart=True)
+    result = supple.equilibrium(scene, tolerance=1e-4)
+    assert result.report.ok, result.report
+    assert intersects(scene, np.concatenate([body.points for body in scene.bodies]))
+    assert not intersects(scene, result.positions)
+    for frame in supple.simulate(scene, frames=2, quasistatic=False, dt=0.01, tolerance=1e-3):
+        assert not intersects(scene, frame.positions)
+
+
+def test_only_a_barrier_pushes_apart_first():
+    with pytest.raises(supple.SceneError, match='push_apart is for contact by a "barrier"'):
+        supple.Contact("weak", push_apart=True)
+
+
+def stacked(**options):
+    """A block that lies on another one, without any gap."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
+    soft = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(1), soft, name="low")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    high = scene.add_solid(supple.block(1).translated((0, 1, 0)), soft, name="high")
+    scene.pin(high.where(lambda X: X[:, 1] >= 2))
+    return scene
+
+
+def test_bodies_that_touch_are_told_or_pushed_apart():
+    with pytest.raises(ValueError, match=r"'low' touches 'high'.*push_apart = true"):
+        supple.equilibrium(stacked(), tolerance=1e-4)
+    result = supple.equilibrium(stacked(push_apart=True), tolerance=1e-4)
+    assert result.report.ok, result.report
+    assert result.report.met.gap > 0
+
+
+def test_what_flies_away_has_not_burst():
+    """Far apart, bodies are still as large as they were, whatever keeps them from touching."""
+    scene = supple.Scene(
+        quasistatic=False, dt=0.02, frames=7, gravity=(0, 0, 0), contact=supple.Contact("barrier")
+    )
+    kind = supple.StableNeoHookean(young=1e6, poisson=0.3)
+    scene.add_solid(supple.block(1), kind)
+    scene.add_solid(supple.block(1).translated((3, 0, 0)), kind, velocity=(500, 0, 0))
+    for frame in supple.simulate(scene, tolerance=1e-6):
+        assert frame.report.ok, frame.report
+        assert frame.positions[:, 0].max() == pytest.approx(4 + 10 * frame.index, abs=1e-3)

@@ -1,0 +1,128 @@
+"""Files that are complete whenever they exist, and what is said where they cannot be."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from supple.io import replace_file as module
+from supple.io.replace_file import is_abandoned, put_back, replacing, replacing_folder, unfinished
+
+
+def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
+    film = tmp_path / "film.mp4"
+    film.mkdir()
+    with pytest.raises(OSError, match=r"film\.mp4'$") as caught, replacing(film) as unfinished:
+        unfinished.touch()
+    assert caught.value.filename == str(film)
+    assert ".unfinished" not in str(caught.value)
+    assert os.listdir(tmp_path) == ["film.mp4"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    path = tmp_path / "missing" / "film.mp4"
+    with pytest.raises(FileNotFoundError) as caught, replacing(path) as unfinished:
+        unfinished.write_text("frames")
+    assert caught.value.filename == str(path)
+
+
+def test_files_in_a_folder_are_named(tmp_path):
+    path = tmp_path / "frames.zarr"
+    with pytest.raises(FileNotFoundError) as caught, replacing_folder(path) as unfinished:
+        (unfinished / "chunk").write_text("numbers")
+    assert caught.value.filename == str(path / "chunk")
+
+
+def test_other_files_keep_their_names(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "film.mp4"):
+        (tmp_path / "mesh.obj").read_text()
+    assert caught.value.filename == str(tmp_path / "mesh.obj")
+
+
+def test_names_are_nobody_else_s(tmp_path):
+    """Two processes of the same number on two machines may write the same file of a shared disk, and two
+    threads of one process as well."""
+    first, second = unfinished(tmp_path / "a.json"), unfinished(tmp_path / "a.json")
+    assert first != second
+    assert str(os.getpid()) in first.name
+    assert not is_abandoned(first)
+    assert not is_abandoned(tmp_path / ".unfinished_4711_a.json"), "of an earlier version: nobody knows"
+    assert is_abandoned(first.with_name(first.name.replace(f"_{os.getpid()}_", "_999999999_")))
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
+    """Interrupted before the first or before the second change of names."""
+    path = tmp_path / "set"
+    path.mkdir()
+    (path / "old").touch()
+    real, calls = os.replace, []
+
+    def killed(*names):
+        calls.append(names)
+        if len(calls) == moment:
+            raise KeyboardInterrupt
+        real(*names)
+
+    def replace():
+        with replacing_folder(path) as folder:
+            folder.mkdir()
+            (folder / "new").touch()
+
+    monkeypatch.setattr(module.os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        replace()
+    assert os.listdir(path) == ["old"]
+    assert os.listdir(tmp_path) == ["set"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
+def test_a_folder_comes_back_after_a_kill_between_both_names(tmp_path):
+    path, other = tmp_path / "set", tmp_path / "my_set"
+    path.mkdir()
+    (path / "old").touch()
+    program = """
+import os, signal, sys
+from pathlib import Path
+from supple.io import replacing
+real = os.replace
+def killed(source, target):
+    if ".unfinished" in str(source):
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(source, target)
+replacing.os.replace = killed
+with replacing.replacing_folder(Path(sys.argv[1])) as folder:
+    folder.mkdir()
+"""
+    ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not path.exists()
+    put_back(other)
+    assert not other.exists(), "of another name"
+    put_back(path)
+    assert os.listdir(path) == ["old"]
+    with replacing_folder(path) as folder:
+        folder.mkdir()
+        (folder / "new").touch()
+    assert os.listdir(path) == ["new"]
+    assert not list(tmp_path.glob(".replaced*"))
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    path = tmp_path / "set"
+    path.mkdir()
+    (path / "old").touch()
+    real = os.replace
+
+    def refuse(source, target):
+        if ".unfinished" in str(source):
+            raise OSError(13, "Permission denied", str(source))
+        real(source, target)
+
+    monkeypatch.setattr(module.os, "replace", refuse)
+    with pytest.raises(OSError, match="Permission denied"), replacing_folder(path) as folder:
+        folder.mkdir()
+    assert os.listdir(tmp_path) == ["set"]
+    assert os.listdir(path) == ["old"]

@@ -1,0 +1,150 @@
+"""Limits come on top of the default tolerance at every door, and `ok` tells whether a shape can be used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import supple
+from supple.config.stop import DEFAULT_TOLERANCE
+from supple.runs.text import outcome
+from supple.solve.report import FAR_IMBALANCE, Outcome, Report
+
+FILE = """
+quasistatic = {quasistatic}
+dt = 0.02
+frames = 2
+
+[[solid]]
+mesh = {{ block = {{ cells = [2, 2, 2] }} }}
+material = {{ corotated = {{ young = 1e4, poisson = 0.3 }} }}
+density = 100
+
+[[pin]]
+where = {{ side = "x-" }}
+
+[solver]
+method = "pbng"
+{solver}
+[stop]
+{stop}
+"""
+
+
+def loaded(tmp_path, stop="", quasistatic="true", solver=""):
+    path = tmp_path / "bar.toml"
+    path.write_text(FILE.format(stop=stop, quasistatic=quasistatic, solver=solver))
+    return supple.load_scene(path)
+
+
+ONE = [supple.Variation()]
+DOORS = {
+    "equilibrium": lambda scene, **limits: supple.equilibrium(scene, **limits).report,
+    "equilibria": lambda scene, **limits: next(iter(supple.equilibria(scene, ONE, **limits))).report,
+    "simulate": lambda scene, **limits: next(supple.simulate(scene, **limits)).report,
+    "Stepper": lambda scene, **limits: supple.Stepper(scene, **limits).step().report,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_budget": 60.0}], ids=["count", "time"])
+@pytest.mark.parametrize("door", DOORS)
+def test_a_limit_keeps_the_default_tolerance_of_scenes_and_files(door, limit, tmp_path):
+    file = loaded(tmp_path)
+    for scene in (file, file.scene):
+        report = DOORS[door](scene, **limit)
+        assert report.tolerance == DEFAULT_TOLERANCE
+        expected = Outcome.BUDGET_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
+        assert (report.outcome, report.ok) == (expected, expected is Outcome.CONVERGED)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_limit_of_a_file_keeps_it_too_unless_the_file_switches_it_off(door, tmp_path):
+    assert DOORS[door](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
+    off = loaded(tmp_path, "max_iterations = 3\ntolerance = false")
+    report = DOORS[door](off)
+    assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.COMPLETED, 3)
+    assert DOORS[door](off, tolerance=1e-2).tolerance == 1e-2
+    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.COMPLETED
+
+
+def test_no_tolerance_needs_another_limit(tmp_path):
+    with pytest.raises(ValueError, match="nothing says when to stop"):
+        supple.equilibrium(loaded(tmp_path, "tolerance = false"))
+
+
+def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
+    file = loaded(tmp_path, quasistatic="false", solver="iterations = 4")
+    report = next(supple.simulate(file)).report
+    assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.COMPLETED)
+    assert next(supple.simulate(file, time_budget=60.0)).report.tolerance == DEFAULT_TOLERANCE
+
+
+def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
+    scene = loaded(tmp_path).scene
+    far = supple.equilibrium(scene, "pbng", max_iterations=1, tolerance=None).report
+    near = supple.equilibrium(scene, "pbng", max_iterations=200, tolerance=None).report
+    assert far.imbalance > FAR_IMBALANCE > near.imbalance
+    assert (far.outcome, far.ok, near.outcome, near.ok) == (Outcome.COMPLETED, False, Outcome.COMPLETED, True)
+    assert str(far).startswith("Ran as long as was asked for, far from balance;")
+
+
+def test_a_time_budget_is_for_all_steps_together(tmp_path):
+    scene = loaded(tmp_path).scene
+    options = {"solver": "pbng", "tolerance": 1e-15, "distance": None, "max_iterations": 10**9}
+    supple.equilibrium(scene, steps=2, **options | {"max_iterations": 1})  # compiles
+    report = supple.equilibrium(scene, supple.XPBD(), steps=3, time_budget=0.3, tolerance=None).report
+    assert 0.1 < report.seconds < 0.45
+
+
+def report_with(**figures):
+    values = {"outcome": Outcome.CONVERGED, "solver": "pbng", "iterations": 5, "imbalance": 1e-5}
+    rest = dict.fromkeys(("reduction", "residual", "energy", "seconds"), 0.0)
+    return Report(**values | rest | figures)
+
+
+def test_inverted_elements_are_in_the_outcome_line_and_not_ok():
+    report = report_with(inverted=15)
+    assert not report.ok
+    assert report.ending == "converged, 15 inverted elements"
+    assert str(report).splitlines()[0] == (
+        "Converged, 15 inverted elements: the imbalance is below the tolerance."
+    )
+    assert not report.to_dict()["ok"]
+    assert report_with(inverted=15, inverted_before=20).ok
+    frames = [report_with(inverted=n).to_dict() for n in (0, 3, 15)]
+    assert outcome(frames).splitlines() == [
+        "2 frames: Converged, up to 15 inverted elements: the imbalance is below the tolerance.",
+        "1 frame: Converged: the imbalance is below the tolerance.",
+    ]
+
+
+def test_a_motion_may_keep_the_inverted_elements_it_began_with_but_no_others():
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1e-6, frames=1)
+    body = scene.add_solid(supple.block(1), supple.Corotated(young=1e3, poisson=0.3), density=1e3)
+    turned = body.mesh.points.copy()
+    turned[np.argmax(turned.sum(axis=1))] = (-1.0, -1.0, -1.0)
+    options = {"solver": supple.PBNG(iterations=2)}
+    begun = next(supple.simulate(scene, start=turned, **options))
+    assert begun.report.inverted > 0
+    assert begun.report.inverted_before == begun.report.inverted
+    assert "inverted" in begun.report.ending
+    later = next(supple.simulate(scene, start=begun.state, **options)).report
+    assert (later.inverted > 0, later.ok) == (True, False)
+
+
+def test_a_motion_far_from_balance_says_that_it_lags(tmp_path):
+    scene = loaded(tmp_path, quasistatic="false").scene
+    scene.dt = 1.0
+    one, guessed, many = (
+        next(supple.simulate(scene, supple.PBNG(iterations=n), initial_guess=guess)).report
+        for n, guess in ((1, "coast"), (1, "inertial"), (200, "coast"))
+    )
+    assert one.far
+    assert f"far from balance (imbalance {one.imbalance:.2g}): bodies move slower" in one.notes[-1]
+    assert "more iterations, initial_guess='inertial' or a tolerance would help" in one.notes[-1]
+    assert "more iterations or a tolerance would help" in guessed.notes[-1]
+    assert many.ok
+    assert not any("slower" in note for note in many.notes)
+    stepped = supple.Stepper(scene, solver=supple.XPBD(iterations=1)).step().report
+    assert stepped.far
+    assert "more iterations or a tolerance would help" in stepped.notes[-1]

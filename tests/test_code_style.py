@@ -1,0 +1,310 @@
+"""Style of the sources: sizes, types, docstrings, and words of the field."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import supple
+from supple.kernels.compile.disk_cache import KERNEL_PACKAGES
+from supple.solvers import SOLVERS
+
+ROOT = Path(supple.__file__).parent
+PROJECT = Path(__file__).parents[1]
+FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+MAX_FILE_LINES, MAX_CLASS_METHODS, MAX_FUNCTION_LINES = 500, 25, 60
+"""Lines of a file without docstrings, methods of a class (a property with its setter is one), and lines of a
+function without docstring and signature."""
+
+MAX_ROOT_MODULES, MAX_FOLDER_MODULES = 2, 20
+"""Modules of the package root, and of a folder that is no list."""
+
+LISTS = {"materials", "terms"}
+"""Folders with one material or one kind of stencil per file."""
+
+KERNEL_MARKS = {
+    "physics",
+    "passage",
+    "kernel",
+    "maker",
+    "generic",
+    "generic_passage",
+    "ordered",
+    "chosen_by_type",
+    "of",
+    "njit",
+    "intrinsic",
+}
+"""Decorators of functions that Numba compiles; of: an implementation of a generic one."""
+
+
+def functions():
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, node
+
+
+def test_there_is_something_to_measure():
+    assert len(FILES) > 200
+    assert sum(1 for _ in functions()) > 1000
+
+
+def docstring_lines(tree: ast.AST) -> int:
+    """Lines of docstrings and of strings below constants."""
+    return sum(
+        node.end_lineno - node.lineno + 1
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def test_files_are_short():
+    """Documentation does not count."""
+    lines = {
+        name: len(path.read_text(encoding="utf-8").splitlines()) - docstring_lines(TREES[name])
+        for name, path in FILES.items()
+    }
+    long = {name: count for name, count in lines.items() if count > MAX_FILE_LINES}
+    assert not long, f"more than {MAX_FILE_LINES} lines: {long}"
+
+
+def test_folders_are_small():
+    """A reader sees the architecture from the folders."""
+    sizes = {}
+    for name in FILES:
+        if not name.endswith("__init__.py"):
+            folder = name.rpartition("/")[0]
+            sizes[folder] = sizes.get(folder, 0) + 1
+    assert sizes.pop("") < MAX_ROOT_MODULES, "the package root has __init__ and the map of public names"
+    large = {
+        folder: count for folder, count in sizes.items() if count > MAX_FOLDER_MODULES and folder not in LISTS
+    }
+    assert not large, f"more than {MAX_FOLDER_MODULES} modules: {large}"
+
+
+def test_classes_have_few_methods():
+    long = {}
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and "Protocol" not in map(ast.unparse, node.bases):
+                methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+                if len(methods) > MAX_CLASS_METHODS:
+                    long[f"{name}: {node.name}"] = len(methods)
+    assert not long, f"more than {MAX_CLASS_METHODS} methods: {long}"
+
+
+def test_functions_are_short():
+    long = {}
+    for name, function in functions():
+        lines = function.body[-1].end_lineno - function.body[0].lineno + 1 - docstring_lines(function)
+        if lines > MAX_FUNCTION_LINES:
+            long[f"{name}: {function.name}"] = lines
+    assert not long, f"more than {MAX_FUNCTION_LINES} lines: {long}"
+
+
+def has_types(function: ast.FunctionDef) -> bool:
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    known = all(a.annotation is not None or a.arg in ("self", "cls") for a in arguments)
+    return known and (function.returns is not None or function.name == "__init__")
+
+
+def mark(decorator: ast.expr) -> str:
+    """physics of @physics and @physics(...), of of @psi.of(Corotated)."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called).rpartition(".")[2]
+
+
+def test_what_has_no_types_is_a_kernel():
+    """mypy checks the other packages, and `kernels` is about how Numba compiles."""
+    seen = 0
+    for name, tree in TREES.items():
+        if not name.startswith(KERNEL_PACKAGES) or name.startswith("kernels"):
+            continue
+        inside = set()
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef) or node in inside:
+                continue
+            if not has_types(node):
+                marks = {mark(decorator) for decorator in node.decorator_list}
+                assert marks & KERNEL_MARKS, f"{name}: {node.name} is no kernel and has no types"
+                inside |= set(ast.walk(node))
+                seen += 1
+    assert seen > 200
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
+    }
+
+
+def kinds_of_terms() -> set[str]:
+    """Classes of terms and of their rows, and those that they have in common."""
+    classes = [n for name in TREES if name.startswith("terms/") for n in ast.walk(TREES[name])]
+    bases = {n.name: {ast.unparse(base) for base in n.bases} for n in classes if isinstance(n, ast.ClassDef)}
+    found = {"Term", "Elemental"} | {name for name in bases if name.endswith("Rows")}
+    while new := {name for name, above in bases.items() if above & found} - found:
+        found |= new
+    return found
+
+
+def questions(tree: ast.AST):
+    """What is asked for a class: (line, the classes) of isinstance, issubclass, `type(...) is` and cases."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            yield node.lineno, names_in(node.args[1])
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+            yield node.lineno, set().union(*map(names_in, node.comparators))
+        elif isinstance(node, ast.MatchClass):
+            yield node.lineno, names_in(node.cls)
+
+
+def compiled_modules():
+    """Modules with functions that Numba compiles."""
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and {"physics", "kernel"} & set(
+                map(mark, node.decorator_list)
+            ):
+                yield name
+                break
+
+
+def test_the_kernel_cache_is_named_by_the_sources_of_all_kernels():
+    """A kernel outside KERNEL_PACKAGES would be served from the cache after an edit."""
+    compiled = set(compiled_modules())
+    assert len(compiled) > 100
+    outside = {name for name in compiled if name.split("/")[0] not in KERNEL_PACKAGES}
+    assert not outside, f"kernels that the cache key does not cover: {outside}"
+
+
+def test_only_kernel_packages_have_functions_without_types():
+    overrides = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"][
+        "overrides"
+    ]
+    (untyped,) = (entry["module"] for entry in overrides if entry.get("disallow_untyped_defs") is False)
+    assert {module.split(".")[1] for module in untyped} <= set(KERNEL_PACKAGES)
+
+
+def test_nobody_asks_what_class_a_term_has():
+    """A term says itself what others need to know of it, see `terms.Term`."""
+    kinds, asked, seen = kinds_of_terms(), [], 0
+    assert {"TetElasticity", "Springs", "WeakConstraints", "RubbingContacts", "TetRows"} <= kinds
+    for name, tree in TREES.items():
+        for line, classes in questions(tree):
+            seen += 1
+            if not name.startswith("terms/") and classes & kinds:
+                asked.append(f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}")
+    assert seen > 100
+    assert not asked, "; ".join(asked)
+
+
+def test_nobody_asks_what_class_a_solver_has():
+    """A solver says itself what it can do, see `solvers.Solver`."""
+    kinds = {kind.__name__ for solver in SOLVERS.values() for kind in solver.__mro__} - {
+        "Solver",
+        "ABC",
+        "object",
+    }
+    asked = [
+        f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}"
+        for name, tree in TREES.items()
+        if not name.startswith("solvers/")
+        for line, classes in questions(tree)
+        if classes & kinds
+    ]
+    assert {"PBNG", "Newton", "ElementOptions"} <= kinds
+    assert not asked, "; ".join(asked)
+
+
+def test_nobody_asks_whether_a_term_has_something():
+    asked = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        if not name.startswith("terms/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("hasattr", "getattr")
+        and ast.unparse(node.args[0]) in ("term", "rows", "sheet")
+    ]
+    assert not asked, f"attributes of terms that need not be there: {asked}"
+
+
+def test_what_subclasses_must_define_is_abstract():
+    raised = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
+    ]
+    assert not raised, f"NotImplementedError in place of an abstract method: {raised}"
+
+
+def test_ruff_has_one_version():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (pinned,) = re.findall(r"'ruff==([\d.]+)'", str(project["optional-dependencies"]["dev"]))
+    hooks = (PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"ruff==([\d.]+)", hooks)) == {pinned}
+
+
+def docstrings():
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+                yield f"{name}: {getattr(node, 'name', 'module')}", text
+
+
+def test_docstrings_stand_alone():
+    found = dict(docstrings())
+    assert len(found) > 2000
+    leaning = [where for where, text in found.items() if text.startswith(("The same", "Same as", "Ditto"))]
+    assert not leaning, f"docstrings that begin with what stands elsewhere: {leaning}"
+
+
+def is_number(node: ast.expr | None) -> bool:
+    parts = ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop
+    return node is not None and all(
+        isinstance(part, parts) and not isinstance(getattr(part, "value", 0), str | bool | bytes | None)
+        for part in ast.walk(node)
+    )
+
+
+def test_numbers_with_names_say_where_they_come_from():
+    """A constant of a module is followed by a text."""
+    silent, seen = [], 0
+    for name, tree in TREES.items():
+        for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
+            if (
+                isinstance(node, ast.Assign)
+                and ast.unparse(node.targets[0]).isupper()
+                and is_number(node.value)
+            ):
+                seen += 1
+                told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                if not told:
+                    silent.append(f"{name}:{node.lineno} {ast.unparse(node)}")
+    assert seen > 200
+    assert not silent, f"constants without a word: {silent}"
+
+
+def test_contributors_are_told_of_every_folder():
+    told = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert len(folders) > 15
+    assert not [name for name in sorted(folders) if f"`{name}/`" not in told]
+
+
+NOT_METHODS = {"__init__", "base", "options", "launch"}
+"""Modules that all methods share; building blocks have folders of their own."""
+
+
+def test_solvers_are_methods():
+    methods = {solver.__module__.rpartition(".")[2] for solver in SOLVERS.values()}
+    files = {path.stem for path in (ROOT / "solvers").glob("*.py")}
+    assert files == methods | NOT_METHODS

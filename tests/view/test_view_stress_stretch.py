@@ -1,0 +1,46 @@
+"""Stress against stretch of materials."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import supple
+from supple.cli import app
+from supple.view.stress_stretch import pulled, stretch_plot
+
+
+def test_the_stress_of_a_bar_is_the_closed_form():
+    """St. Venant-Kirchhoff with free sides: P = E λ (λ² - 1)/2, whatever ν is."""
+    stretches = np.array([0.8, 1.0, 1.3])
+    found = pulled(supple.StVK(young=1e5, poisson=0.3), stretches)
+    np.testing.assert_allclose(found, 0.5e5 * stretches * (stretches**2 - 1), atol=1e-3)
+
+
+def test_beyond_the_limit_of_a_material_there_is_none():
+    """Ī₁ - 3 of a bar that keeps its volume is 1 at a stretch of about 1.6."""
+    stretches = np.linspace(1, 3, 21)
+    found = pulled(supple.Gent(shear=1e4, limit=1.0, bulk=1e6), stretches)
+    assert np.isfinite(found[:4]).all()
+    assert np.isnan(found[-1])
+
+
+def test_a_plot_is_a_picture(tmp_path):
+    path = tmp_path / "stress.png"
+    stretch_plot(path, {"soft": supple.StVK(young=1e4, poisson=0.3)}, size=(400, 300))
+    with Image.open(path) as image:
+        assert image.size == (400, 300)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["list", "--plot", "a.png"], "supple list materials --plot"),
+        (["list", "solvers", "--plot", "a.png"], "supple list materials --plot"),
+        (["list", "measured", "--plot", "a.jpg"], "PNG file"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(arguments, sentence):
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 2
+    assert sentence in " ".join(found.output.split())
