@@ -10,8 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from supple.support.arguments import closest
-
 if TYPE_CHECKING:
     from supple_papers.account import Account
 
@@ -107,6 +105,8 @@ def find_rows(names: Iterable[str]) -> list[Row]:
     for name in names:
         chosen = [key for key, row in rows().items() if name in (key, row.paper)]
         if not chosen:
+            from supple.support.arguments import closest
+
             raise ValueError(f"there is no figure or table {name!r}; {closest(name, [*rows(), *titles()])}")
         wanted.update(chosen)
     return [row for key, row in rows().items() if key in wanted]

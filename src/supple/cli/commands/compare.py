@@ -1,7 +1,4 @@
-"""supple compare: several solvers on one step of a scene.
-
-Result table of a comparison.
-"""
+"""supple compare: several solvers on one step of a scene."""
 
 from __future__ import annotations
 
@@ -9,10 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
 from supple.cli.console import (
     NOT_CONVERGED,
@@ -26,9 +19,7 @@ from supple.cli.console import (
     interruption,
     note,
     refusing,
-    stdout,
 )
-from supple.runs.comparison import COLUMNS, Entry
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,15 +74,14 @@ def compare(
     are written). Others as for `supple run`.
     """
     with refusing(json):
-        from supple.solve.options import stop_of
-
-        pass
         from supple.api.solver_syntax import words
+        from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
         from supple.config.compute import Compute
         from supple.io import ComparisonFolder
         from supple.runs.comparison import new_account
         from supple.runs.saved import begin_results
+        from supple.solve.options import stop_of
         from supple.solvers import SOLVERS
 
         compute = Compute(device, precision, threads)
@@ -235,57 +225,3 @@ def _exit_code(comparison: Comparison, tolerance: float | None, named: bool) -> 
     missing = len(reports) < len(comparison.trials) and (named or not reports)
     reached = any(report.outcome is Outcome.CONVERGED for report in reports)
     return NOT_AS_ASKED if missing or (tolerance is not None and not reached) else 0
-
-
-FIRST_HALF = 4
-"""Number of columns in the first table if the terminal is too narrow for one table."""
-
-
-def print_comparison(account: dict[str, Any], folder: Path) -> None:
-    console = stdout()
-    print_table(console, account["trials"])
-    for line in _remarks(account):
-        console.print(line, soft_wrap=True)
-    console.print(f"Results are in {folder}.", soft_wrap=True)
-
-
-def print_table(console: Console, trials: list[Entry]) -> None:
-    """Print one table, or two on narrow terminals."""
-    names = list(COLUMNS)
-    whole = _table(trials, names)
-    if Measurement.get(console, console.options.update(width=1000), whole).maximum <= console.width:
-        console.print(whole)
-        return
-    for half in (names[:FIRST_HALF], names[FIRST_HALF:]):
-        console.print(_table(trials, half))
-        console.print()
-
-
-def _table(trials: list[Entry], columns: list[str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("solver", style="cyan")
-    for name in columns:
-        table.add_column(name, justify="left" if name == "outcome" else "right", no_wrap=True)
-    for trial in trials:
-        cells = ["not run" if name == "outcome" else "" for name in columns]
-        if trial["error"] is None:
-            cells = [COLUMNS[name](trial) for name in columns]
-        table.add_row(trial["label"], *cells)
-    return table
-
-
-def _remarks(account: dict[str, Any]) -> list[Text]:
-    """Remarks below the table."""
-    remarks = [
-        Text.assemble((trial["label"], "cyan"), f" was not run: {trial['error']}.")
-        for trial in account["trials"]
-        if trial["error"] is not None
-    ]
-    other = [
-        trial["label"]
-        for trial in account["trials"]
-        if trial["error"] is None and trial["precision"] != account["precision"]
-    ]
-    if other:
-        remarks.append(Text(f"{', '.join(other)} ran in float64, which is the only precision it has."))
-    return remarks

@@ -1,9 +1,4 @@
-"""supple run: solve a scene file and write the results.
-
-Summary table of a run.
-
-Repair of results files that `supple run --resume` can write from the scene, without solving.
-"""
+"""supple run: solve a scene file and write the results, or repair results with --resume."""
 
 from __future__ import annotations
 
@@ -13,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from supple.cli.console import (
     DONE,
@@ -29,9 +23,7 @@ from supple.cli.console import (
     interruption,
     note,
     refusing,
-    stdout,
 )
-from supple.runs.text import has_inverted, inverted, outcome, solver_name
 from supple.support.text import counted, say_seconds
 
 if TYPE_CHECKING:
@@ -98,9 +90,6 @@ def run(
     """
     with refusing(json):
         from supple.cli.job import Job, load_file, solver_for
-        from supple.solve.options import arriving, resolved_stop
-
-        pass
         from supple.config.compute import Compute
         from supple.io import ResultsFolder
         from supple.io.checksums import compact_checksums
@@ -109,6 +98,7 @@ def run(
         from supple.runs.manifest import new_account
         from supple.runs.pictures import make_appearance
         from supple.runs.saved import fields_of
+        from supple.solve.options import arriving, resolved_stop
 
         formats = [f.name for f in parse_formats(write)] if write else []
         compute = Compute(device, precision, threads)
@@ -220,7 +210,7 @@ def _perform(
 
 def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
     from supple.cli.progress import setup_seconds
-    from supple.support.text import say_cells, say_seconds
+    from supple.support.text import say_cells
 
     seconds = setup_seconds(scene["tets"] + scene["triangles"])
     if seconds > 10 and not quiet:
@@ -265,7 +255,6 @@ def _illustrate(
 
 
 def _say_interrupted(word: str, done: int, frames: int, folder: Path) -> None:
-    from supple.support.text import counted
 
     if done == frames:
         errors.print(
@@ -281,7 +270,7 @@ def _say_interrupted(word: str, done: int, frames: int, folder: Path) -> None:
 
 
 def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
-    pass
+    from supple.cli.summary import print_summary
     from supple.runs.text import inversion_warning
 
     if as_json:
@@ -291,52 +280,6 @@ def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: 
     warning = inversion_warning(account["frames"])
     if warning and not quiet:
         note(warning)
-
-
-def print_summary(account: dict[str, Any], folder: Path) -> None:
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in _rows(account, folder).items():
-        table.add_row(name, value)
-    stdout().print(table)
-
-
-def _distance(frame: dict[str, Any]) -> dict[str, str]:
-    """Largest relative position error of all bodies, if computed."""
-    certificate = frame.get("certificate")
-    if not certificate:
-        return {}
-    worst = max(body["of_size"] for body in certificate["bodies"])
-    return {"distance": f"{worst:.1e} of the size" + ("" if certificate["stable"] else ", not stable")}
-
-
-def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
-    scene, frames, totals = account["scene"], account["frames"], account["totals"]
-    last = frames[-1]
-    several = len(frames) > 1
-    compiling = totals["compile_seconds"]
-    rows = {
-        "scene": f"{scene['title']} ({scene['file']})",
-        "vertices": f"{last['vertices']:,}",
-        "elements": f"{last['elements']:,}",
-        "solver": f"{solver_name(account)}, {last['precision']}, {counted(last['threads'], 'thread')}",
-        "outcome": outcome(frames),
-        **({"inverted": inverted(frames)} if several and has_inverted(frames) else {}),
-        "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
-        "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
-        **_distance(last),
-        "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
-        "energy": f"{last['energy']:.6g} J" + (" in the last frame" if several else ""),
-        "seconds": f"{totals['seconds']:.3g}"
-        + (f" (+ {say_seconds(compiling)} compiling)" if compiling else ""),
-        "results": str(folder),
-    }
-    if account.get("picture"):
-        rows["picture"] = str(folder / account["picture"]["file"])
-    if account.get("film"):
-        rows["film"] = ", ".join(str(folder / name) for name in account["film"]["files"])
-    return rows
 
 
 def repair_results(

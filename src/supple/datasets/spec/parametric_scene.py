@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -39,10 +39,6 @@ from supple.scene.loads.forces import Load
 from supple.scene.schema.solids import as_grown
 from supple.scene.variations import conditions_in
 from supple.support.arguments import closest
-
-if TYPE_CHECKING:
-    pass
-    pass
 
 
 class Changing:

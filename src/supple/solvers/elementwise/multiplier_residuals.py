@@ -116,8 +116,6 @@ class KeptPrimaryRun(ElementRun):
         return projection
 
     def _gather(self) -> None:
-        pass
-
         found = residual_vectors(self)
         if found is None:
             raise ValueError("xpbd with primary='kept' knows elements and attachments only, no contact")
