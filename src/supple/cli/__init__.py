@@ -46,7 +46,7 @@ app.command("compile")(compile_kernels)
 app.command("schema")(schema)
 app.command("view")(view)
 for _entry in sorted(entry_points(group="supple.commands"), key=lambda entry: entry.name):
-    app.command(_entry.name)(_entry.load())  # such as `papers`, of the package supple_papers
+    app.command(_entry.name)(_entry.load())  # such as `supple papers`
 
 
 def _flowing(text: str) -> str:
