@@ -28,8 +28,12 @@ CELLS = 21
 MEASURE = """
 import json, sys
 import supple
-from supple import bench
-from supple.bench import sweep
+
+try:
+    from supple.api import bench
+except ImportError:  # checkouts in which the package root had all modules
+    from supple import bench
+sweep = bench.sweep
 
 def plain():
     return getattr(bench, "PLAIN", None) or supple.PBNG(acceleration="none")
