@@ -55,6 +55,41 @@ class FollowingTraction:
             np.add.at(total, corner, third * turned)
         return total[self.vertices]
 
+    def stiffness(self, x: np.ndarray) -> np.ndarray:
+        """Load stiffness K = ∂f/∂x of each triangle, of which every corner has a third of the force f.
+
+        With the area vector A = |A| n, the turned traction τ and the angular velocity ω of the triangle, f =
+        |A| τ changes by (n · dA) τ + |A| ω × τ. ω = n × dA/|A| + w n, where w turns the triangle within its
+        plane such that its stretch U, the deformation seen in the turned frame, stays symmetric.
+
+        Args:
+            x: (n, 3) positions of all points of the body [m].
+
+        Returns:
+            (k, 3, 3, 3) [N/m]: component i of the force on each corner by coordinate j of corner b at
+            [triangle, b, i, j].
+        """
+        rest = frames(self.body.points, self.triangles)
+        R = frames(x, self.triangles, like=self.body.points)
+        tau = np.einsum("kij,klj,kl->ki", R, rest, self.traction)
+        A = area_vectors(x, self.triangles)
+        area = np.maximum(np.linalg.norm(A, axis=1), 1e-300)[:, None, None]
+        n = R[:, :, 2]
+        p = np.linalg.inv(_in_plane(self.body.points, self.triangles, rest))
+        U = _in_plane(x, self.triangles, R) @ p
+        a, b, c = np.moveaxis(x[self.triangles], 1, 0)
+        edges, trace = (b - a, c - a), np.trace(U, axis1=1, axis2=2)[:, None]
+        K = np.zeros((len(n), 3, 3, 3))
+        for corner, other, sign in ((1, 1, -0.5), (2, 0, 0.5)):
+            dA = sign * _skew(edges[other])
+            first, second = p[:, corner - 1, :1], p[:, corner - 1, 1:]
+            w = (first * R[:, :, 1] - second * R[:, :, 0]) / trace
+            spin = _skew(n) @ dA / area + n[:, :, None] * w[:, None]
+            growth = np.einsum("ki,kij->kj", n, dA)
+            K[:, corner] = (tau[:, :, None] * growth[:, None] - area * _skew(tau) @ spin) / 3
+        K[:, 0] = -K[:, 1] - K[:, 2]
+        return K
+
     def term(self, positions: np.ndarray) -> Pull:
         """As it is at rest."""
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
@@ -136,3 +171,8 @@ def _in_plane(x: np.ndarray, triangles: np.ndarray, axes: np.ndarray) -> np.ndar
 
 def _unit(v: np.ndarray) -> np.ndarray:
     return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+
+
+def _skew(v: np.ndarray) -> np.ndarray:
+    """Cross product matrices [v]ₓ (k, 3, 3): [v]ₓ w = v × w."""
+    return np.cross(v[:, None, :], np.eye(3)).transpose(0, 2, 1)
