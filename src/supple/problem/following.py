@@ -114,6 +114,7 @@ class Following:
         """Look where the step that ends at a time [s] begins."""
         if self._problem.model.followers or self._problem.contacts.rigid:
             self._time, self._done = time, 0
+            self._problem.follower_loads.time = time
             self._look(True)
 
     @property

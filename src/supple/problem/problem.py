@@ -17,6 +17,7 @@ from supple.model import Conditions, Model
 from supple.problem.balance import Balance
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
+from supple.problem.follower_loads import FollowerLoads
 from supple.problem.following import Following
 from supple.problem.gases import Gases
 from supple.problem.initial_guess import predict_fall
@@ -71,6 +72,7 @@ class Problem:
         self.loads.stay_in(self.room.balls)
         self.measures, self.gases = Measures(self), Gases(self)
         self.following = Following(self)
+        self.follower_loads = FollowerLoads(self)
         self.remembered = self.states.remembered = Remembered(self)
         self._shared: dict[str, Any] = {}
         self.keeps_prepared = False
@@ -196,6 +198,9 @@ class Problem:
         between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
         if index in self.gases.indices:
             self.gases.take(index, term)  # type: ignore[arg-type]
+        elif index in self.follower_loads.indices:
+            self.follower_loads.take(index, term)
+            self.layout.version += 1
         else:
             refresh(self, index, term)
 

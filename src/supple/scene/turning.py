@@ -93,7 +93,7 @@ class FollowingTraction:
     def term(self, positions: np.ndarray) -> Pull:
         """As it is at rest."""
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
-        return Pull(ids, self.forces(self.body.points), len(ids))
+        return Pull(ids, self.forces(self.body.points))
 
     def follower(self, index: int) -> tuple[int, Turning]:
         """Who turns the term of this number."""
@@ -115,10 +115,20 @@ class Turning:
         "too small where the load is large or the tolerance loose; compare with a tighter tolerance"
     )
 
+    def forces(self, positions: np.ndarray, time: float) -> np.ndarray:
+        """(m, 3) [N] at a time [s], for all vertices of the model at positions (n, 3) [m]."""
+        load = self.load
+        return fraction_at(load.ramp, time) * load.forces(positions[load.body.vertices])
+
+    def load_stiffness(self, positions: np.ndarray, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """Triangles (k, 3) of vertices of the model, and ∂f/∂x (k, 3, 3, 3) [N/m] of each, see
+        `FollowingTraction.stiffness`."""
+        load = self.load
+        K = fraction_at(load.ramp, time) * load.stiffness(positions[load.body.vertices])
+        return load.triangles + load.body.first, K
+
     def follow(self, problem: Any, time: float) -> Term | None:
-        load, term = self.load, problem.model.terms[self.index]
-        x = problem.positions[load.body.vertices]
-        wanted = fraction_at(load.ramp, time) * load.forces(x)
+        term, wanted = problem.model.terms[self.index], self.forces(problem.positions, time)
         tried = problem.following.noted.setdefault(self.index, [])
         if tried and np.linalg.norm(wanted - term.force) <= CLOSE * np.linalg.norm(wanted):
             return None
