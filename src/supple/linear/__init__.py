@@ -13,6 +13,7 @@ vectors stay in device memory.
 from supple.linear.apart import solve_apart
 from supple.linear.assembly import Assembly
 from supple.linear.enclosed import EnclosedSystem, Matrix, enclosed
+from supple.linear.follower import FollowerSystem
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
 from supple.linear.parts import Parts
 from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
@@ -20,6 +21,7 @@ from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shar
 __all__ = [
     "Assembly",
     "EnclosedSystem",
+    "FollowerSystem",
     "Matrix",
     "Multilevel",
     "NotPositive",

@@ -165,6 +165,8 @@ class Layout:
 
     def _arranged(self, index: int) -> list[tuple[Any, np.ndarray]]:
         """Rows of a term in every arrangement, and the stencil (rows, lanes) of each of their lanes."""
+        if self.room:
+            self.room.arrange_elements()
         elements = self._with_values[index]
         arranged = [(self.terms[index], self.vertices.element[index]), (elements.rows, elements.element)]
         arranged += [(b.rows, b.element) for key, b in self._coloured.items() if key[0] == index]

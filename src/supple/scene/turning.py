@@ -111,8 +111,8 @@ class Turning:
     load: FollowingTraction
     every: int | None = LOOKS
     caveat: ClassVar[str] = (
-        "the distance to the equilibrium takes tractions that follow their surface as fixed: it may be far "
-        "too small where the load is large or the tolerance loose; compare with a tighter tolerance"
+        "tractions that follow their surface have no energy: this report does not tell whether the "
+        "equilibrium is stable"
     )
 
     def forces(self, positions: np.ndarray, time: float) -> np.ndarray:

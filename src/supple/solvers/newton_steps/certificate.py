@@ -1,7 +1,8 @@
 """How far a state is from the equilibrium: one Newton step says it, beside what stiffness hides in forces.
 
 With the net forces r and the Hessian H there, d with H d = r is how far the equilibrium is, and ½ d · r how
-much lower its energy: to second order, which near the equilibrium is all there is.
+much lower its energy: to second order, which near the equilibrium is all there is. Tractions that follow their
+surface have a load stiffness K: then (H - K) d = r, and no energy tells whether the equilibrium is stable.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Distance:
 @dataclass(frozen=True)
 class Certificate:
     """The distance of every body, in the order of the scene. stable: whether the energy is convex there in
-    all directions that were looked at, beside motions of whole bodies that nothing holds. curvature: the
-    smallest that was seen, p · H p / |p|² [N/m], where that is known. seconds: what it took to find out."""
+    all directions that were looked at, beside motions of whole bodies that nothing holds; True under tractions
+    that follow their surface, where no energy tells. curvature: the smallest that was seen, p · H p / |p|² [N/m], where that is known. seconds: what it took to find out."""
 
     bodies: tuple[Distance, ...]
     stable: bool
@@ -101,22 +102,30 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     of which u is the rounded one; how far rounding has moved vertices is then added to the distances."""
     began = perf_counter()
     twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
+    twin.follower_loads.sync()
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
     nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
-    direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
+    follows = bool(twin.follower_loads)
+    if follows:
+        direction = linear.follower_direction(ACCURACY)
+    else:
+        direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
     if balance.at_rest:
         direction = direction._replace(d=nothing.d, slope=0.0)
     states = twin.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
     bodies = distances(twin.model, d, net, u)
-    if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
+    known = not direction.filtered if follows else direction.slope > 0
+    if not balance.at_rest and balance.residual > 0 and not known:
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+    elif follows:  # r · d may have either sign
+        bodies = tuple(replace(body, energy=abs(body.energy)) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
-    stable = not direction.filtered or direction.adrift
+    stable = follows or not direction.filtered or direction.adrift
     stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
     if not stable and problem.contacts and problem.contacts.rough:
         stable = _held_by_friction(problem, copy)

@@ -9,6 +9,7 @@ import numpy as np
 from supple.linear import (
     Assembly,
     EnclosedSystem,
+    FollowerSystem,
     Matrix,
     Multilevel,
     NotPositive,
@@ -268,6 +269,21 @@ class Linearisation:
             curvature = float(work.sum() / max(float(along @ along), 1e-300))
             direction = direction._replace(curvature=curvature, shares=None if p is None else shares)
         return direction if p is None else direction._replace(concave=spread(as_records(p)))
+
+    def follower_direction(self, accuracy: float) -> Direction:
+        """d of T d = r with the load stiffness of tractions that follow their surface, T = H - K, at the
+        problem's u, whose net forces r have been evaluated; `filtered` and d = 0 where it was not found. T
+        has no energy, of which a curvature could tell."""
+        assembly, problem = self.assembly, self.problem
+        net = assembly.restrict(problem.states.net)
+        self._drift = self._drifting(assembly.matrix("exact"))
+        without = None if self._drift is None else self._drift[1].without
+        try:
+            x, iterations = FollowerSystem(assembly, without).solve(net, accuracy, LINEAR_ITERATIONS)
+        except NotPositive:
+            return Direction(problem.zeros(problem.u.shape), True, None, 0.0, None)
+        self.iterations += iterations
+        return Direction(assembly.spread(as_records(x)), False, None, float(net @ x), None)
 
     def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
         """That of H, or that of an earlier state of the same solve while it does as well: where many solves
