@@ -32,6 +32,7 @@ from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers.newton_steps.beside_obstacles import step_beside_obstacles
+from supple.solvers.newton_steps.follower_newton import FollowerNewton
 from supple.solvers.newton_steps.line_search import Start, backtrack
 from supple.solvers.newton_steps.moves import line
 from supple.solvers.solver import Run, Solver
@@ -109,7 +110,7 @@ class NewtonRun(Run):
 
     patience = 12
 
-    def __init__(self, options: Newton, problem: Problem) -> None:
+    def __init__(self, options: Newton, problem: Problem, holds_loads: bool = False) -> None:
         self.options, self.problem = options, problem
         self._of_twin: NewtonRun | None = None
         if problem.contacts.rigid and problem.device.name == "cpu":
@@ -118,6 +119,10 @@ class NewtonRun(Run):
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
         self._see_stencils()
+        held = holds_loads or options != Newton(linear_solver=options.linear_solver)
+        self._follower: FollowerNewton | None = None
+        if problem.follower_loads.alone and not held:
+            self._follower = FollowerNewton(problem, 0.0, self._step, turning=True)
 
     def _step(self) -> None:
         """One pass through the box above."""
@@ -172,14 +177,19 @@ class NewtonRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         for _ in range(iterations):
-            if self.problem.contacts:
+            if self._follower is not None and not self._follower.failed:
+                self._follower.step()
+            elif self.problem.contacts:
                 step_beside_obstacles(self.problem, self._steps_of)
             else:
                 self._step()
 
     def _steps_of(self, twin: Problem) -> Callable[[], None]:
-        self._of_twin = NewtonRun(self.options, twin)
+        self._of_twin = NewtonRun(self.options, twin, holds_loads=True)
         return self._of_twin._step
+
+    def on_its_way(self, copy: int) -> bool:
+        return self._follower is not None and self._follower.on_its_way
 
     def _see_stencils(self) -> None:
         """Forget the pattern of the Hessian and find it again for the stencils that there are; not beside
@@ -210,6 +220,8 @@ class NewtonRun(Run):
             )
 
     def notes(self, copy: int = 0) -> list[str]:
+        if self._follower is not None and not self._follower.failed:
+            return self._follower.notes()
         notes = [f"linear solver: {(self._of_twin or self).linear.name}"]
         if self._uphill:
             notes.append(
