@@ -26,6 +26,9 @@ RESTART = 50
 LARGEST_FACTORIZATION = 45_000
 """Largest number of unknowns for a sparse factorization of T."""
 
+WORTHWHILE = 150
+"""Most iterations of GMRES where a factorization is possible."""
+
 
 class FollowerSolution(NamedTuple):
     """Result of `FollowerSystem.solve`.
@@ -68,14 +71,17 @@ class FollowerSystem:
             NotPositive: The system could not be solved to that accuracy.
         """
         project = self._without or (lambda v: v)
-        done = 0
+        T, done = self.matrix, 0
+        factorizes = (
+            self._without is None and isinstance(T, bsr_matrix) and len(b) <= LARGEST_FACTORIZATION
+        )
         if not self._direct:
+            most = min(iterations, WORTHWHILE) if factorizes else iterations
             M = self._M = self._M or self._preconditioner()
-            x, done, left = gmres(self.matrix, project(b), lambda v: project(M(v)), accuracy, iterations)
+            x, done, left = gmres(T, project(b), lambda v: project(M(v)), accuracy, most)
             if left <= accuracy:
                 return FollowerSolution(x, done)
-        T = self.matrix
-        if isinstance(T, Enclosed) or self._without is not None or len(b) > LARGEST_FACTORIZATION:
+        if not factorizes:
             raise NotPositive
         self._direct = True
         try:
