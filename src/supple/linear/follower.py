@@ -14,7 +14,7 @@ from scipy.sparse import bsr_matrix, coo_array, csc_matrix
 from scipy.sparse.linalg import splu
 
 from supple.linear.block_rows import Threes
-from supple.linear.enclosed import Enclosed, Matrix, enclosed
+from supple.linear.enclosed import Enclosed, Matrix, enclosed, shifted
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
@@ -43,19 +43,17 @@ class FollowerSolution(NamedTuple):
 
 
 class FollowerSystem:
-    """Linear system of the tangent T = H - K at the problem's u, with that of sealed gas in H."""
+    """Linear system of the tangent T = H - K at the problem's u, with that of sealed gas in H.
 
-    def __init__(
-        self, assembly: Assembly, without: Callable[[np.ndarray], np.ndarray] | None = None
-    ) -> None:
-        """Assemble the system.
+    Attributes:
+        matrix: T.
+        without: Projection that removes free rigid motions from a vector (3 f,), or None if there are none.
+    """
 
-        Args:
-            assembly: Assembly of the problem.
-            without: Projection that removes free rigid motions from a vector (3 f,), or None if there are
-                none.
-        """
-        self._assembly, self._without = assembly, without
+    def __init__(self, assembly: Assembly) -> None:
+        """Assemble the system; raises NotPositive if H is not finite."""
+        self._assembly = assembly
+        self.without: Callable[[np.ndarray], np.ndarray] | None = None
         H = assembly.hessian("exact")
         if not np.isfinite(H.data).all():
             raise NotPositive
@@ -70,10 +68,10 @@ class FollowerSystem:
         Raises:
             NotPositive: The system could not be solved to that accuracy.
         """
-        project = self._without or (lambda v: v)
+        project = self.without or (lambda v: v)
         T, done = self.matrix, 0
         factorizes = (
-            self._without is None and isinstance(T, bsr_matrix) and len(b) <= LARGEST_FACTORIZATION
+            self.without is None and isinstance(T, bsr_matrix) and len(b) <= LARGEST_FACTORIZATION
         )
         if not self._direct:
             most = min(iterations, WORTHWHILE) if factorizes else iterations
@@ -93,9 +91,12 @@ class FollowerSystem:
         return FollowerSolution(x, done)
 
     def _preconditioner(self) -> Preconditioner:
+        """That of H; with a shift beside free rigid motions."""
+        assembly = self._assembly
         for kind in ("exact", "projected", "bound"):
             try:
-                return self._hierarchy.at(self._assembly.matrix(kind), self._assembly.positions)
+                matrix = assembly.matrix(kind) if self.without is None else shifted(assembly, kind)
+                return self._hierarchy.at(matrix, assembly.positions)
             except NotPositive:
                 continue
         raise NotPositive

@@ -158,10 +158,18 @@ class Linearisation:
     def _drifting(self, exact: Threes) -> tuple[Matrix, Drift] | None:
         """The exact H, and what whole bodies may do under the net forces; None where that is nothing, or
         where H is not finite."""
-        assembly, p = self.assembly, self.problem
-        if not self.parts.loose.any() or p.loads.inertia.any():
+        if not self._loose:
             return None
-        H, positions = enclosed(assembly, assembly.here(exact)), assembly.positions
+        return self._drifting_of(enclosed(self.assembly, self.assembly.here(exact)))
+
+    @property
+    def _loose(self) -> bool:
+        """True if there are bodies that nothing holds, not even inertia."""
+        return bool(self.parts.loose.any()) and not self.problem.loads.inertia.any()
+
+    def _drifting_of(self, H: Matrix) -> tuple[Matrix, Drift] | None:
+        """The same of a matrix, also of one with the load stiffness."""
+        assembly, p, positions = self.assembly, self.problem, self.assembly.positions
         if not np.isfinite(H.data).all():
             return None
         p.device.pull(positions)
@@ -276,10 +284,12 @@ class Linearisation:
         has no energy, of which a curvature could tell."""
         assembly, problem = self.assembly, self.problem
         net = assembly.restrict(problem.states.net)
-        self._drift = self._drifting(assembly.matrix("exact"))
-        without = None if self._drift is None else self._drift[1].without
         try:
-            x, iterations = FollowerSystem(assembly, without).solve(net, accuracy, LINEAR_ITERATIONS)
+            system = FollowerSystem(assembly)
+            drift = self._drifting_of(system.matrix) if self._loose else None
+            if drift is not None:
+                system.without = drift[1].without
+            x, iterations = system.solve(net, accuracy, LINEAR_ITERATIONS)
         except NotPositive:
             return Direction(problem.zeros(problem.u.shape), True, None, 0.0, None)
         self.iterations += iterations
