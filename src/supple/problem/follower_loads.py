@@ -71,6 +71,13 @@ class FollowerLoads:
                 term: Any = self._problem.model.terms[index]
                 self.take(index, replace(term, force=self.fraction * load.forces(x, self.time)))
 
+    @property
+    def magnitude(self) -> float:
+        """Norm of all forces that follow [N] at the present positions, at the whole load."""
+        x = self._problem.positions
+        forces = [load.forces(x, self.time) for load in self._loads.values()]
+        return math.sqrt(sum(float(np.square(force).sum()) for force in forces))
+
     def stiffness(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the triangles (k, 3) of every load, and K of each: blocks (k, 3, 3, 3) [N/m], the derivative
         of the force on any of its corners with respect to the position of each corner."""

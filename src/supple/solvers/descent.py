@@ -20,7 +20,7 @@ from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model, unpinned
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
-from supple.solvers.newton_steps.follower_newton import FollowerNewton
+from supple.solvers.newton_steps.follower_newton import HELD_UPDATES, FollowerNewton
 from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
 from supple.solvers.newton_steps.newton_pcg import NewtonPCG
 from supple.solvers.newton_steps.righting import ROUGHLY, Righting
@@ -151,7 +151,8 @@ class DescentRun(Run):
         self._newton: NewtonPCG | BesideObstacles | FollowerNewton | None = None
         self._swept_since = False
         self._sweeps_only = True
-        self._endless, self._holds_loads = "", False
+        self._endless = ""
+        self._holds_loads, self._held_updates = False, 0
         self._version = problem.layout.version
         self._rigid_moves, self._dropped = problem.contacts.moves, 0
         if options.ahead == 0:
@@ -237,6 +238,9 @@ class DescentRun(Run):
     def on_its_way(self, copy: int) -> bool:
         return isinstance(self._newton, FollowerNewton) and self._newton.on_its_way
 
+    def leaving(self) -> np.ndarray:
+        return np.full(self.problem.copies, self._held_updates > HELD_UPDATES)
+
     def _right(self) -> None:
         self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
         if self._newton is not None:
@@ -267,6 +271,7 @@ class DescentRun(Run):
     def _see_stencils(self) -> None:
         """Go on where stencils were exchanged: what was known is of other forces."""
         self._version = self.problem.layout.version
+        self._held_updates += self._holds_loads
         self._forecast = Forecast(self._forecast.aim)
         if self._newton is not None:
             self._turn_to_newton()

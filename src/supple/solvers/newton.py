@@ -32,7 +32,7 @@ from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers.newton_steps.beside_obstacles import step_beside_obstacles
-from supple.solvers.newton_steps.follower_newton import FollowerNewton
+from supple.solvers.newton_steps.follower_newton import HELD_UPDATES, FollowerNewton
 from supple.solvers.newton_steps.line_search import Start, backtrack
 from supple.solvers.newton_steps.moves import line
 from supple.solvers.solver import Run, Solver
@@ -121,6 +121,7 @@ class NewtonRun(Run):
         self._see_stencils()
         held = holds_loads or options != Newton(linear_solver=options.linear_solver)
         self._follower: FollowerNewton | None = None
+        self._held_updates = 0
         if problem.follower_loads.alone and not held:
             self._follower = FollowerNewton(problem, 0.0, self._step, turning=True)
 
@@ -176,6 +177,7 @@ class NewtonRun(Run):
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
             self._see_stencils()
+            self._held_updates += self._follower is not None and self._follower.failed
         for _ in range(iterations):
             if self._follower is not None and not self._follower.failed:
                 self._follower.step()
@@ -187,6 +189,9 @@ class NewtonRun(Run):
     def _steps_of(self, twin: Problem) -> Callable[[], None]:
         self._of_twin = NewtonRun(self.options, twin, holds_loads=True)
         return self._of_twin._step
+
+    def leaving(self) -> np.ndarray:
+        return np.full(self.problem.copies, self._held_updates > HELD_UPDATES)
 
     def on_its_way(self, copy: int) -> bool:
         return self._follower is not None and self._follower.on_its_way

@@ -45,6 +45,9 @@ SHORTEST = 1e-3
 MOST_CORRECTIONS = 400
 """Of all load steps together."""
 
+HELD_UPDATES = 20
+"""Updates of held forces after which a solve ends that failed here and went on with held forces."""
+
 UNLOADED, MINIMIZATIONS = 1e-2, 50
 """Residual at no follower load, relative to these loads, and the most Newton steps to get there."""
 
@@ -78,6 +81,7 @@ class FollowerNewton:
         self._before = self.linear.iterations
         self.at_saddle = self.failed = False
         self._begin = self._good = present(problem)
+        self._inverted = int(problem.measures.inversions()[0])
         self._reached: float | None = None  # part of the load at `_good`, None before the first equilibrium
         self._aim, self._step = 1.0, 0.5
         self._last: float | None = None
@@ -116,19 +120,14 @@ class FollowerNewton:
         """One step towards the equilibrium without follower loads."""
         self._minimize()
         self._minimized += 1
-        loads, problem = self.problem.follower_loads, self.problem
-        residual = problem.balance().residual
-        whole = 0.0
-        loads.fraction = 1.0
-        loads.sync()
-        for index in loads.indices:
-            whole = max(whole, float(np.linalg.norm(problem.model.terms[index].force)))  # type: ignore[attr-defined]
-        if residual <= UNLOADED * whole:
+        residual = self.problem.balance().residual
+        if residual <= UNLOADED * self.problem.follower_loads.magnitude:
             self._arrive()
         elif self._minimized >= MINIMIZATIONS or not np.isfinite(residual):
             self._fail()
 
     def _correct(self) -> None:
+        """One Newton step under the follower loads of the present load step, as far as elements may turn."""
         problem = self.problem
         balance = problem.balance()
         if not balance.finite:
@@ -142,14 +141,7 @@ class FollowerNewton:
         slow = self._last is not None and not length <= self._last
         if direction.filtered or (not close and (slow or self._here >= CORRECTIONS)):
             return self._retreat()
-        turn = 0.0
-        if self._paths is None:
-            go = line(problem, direction.d)
-        else:
-            path = self._paths.along(direction.d, np.inf)
-            go, turn = path.go, path.turn
-        t = min(1.0, TURN / max(turn, 1e-9))
-        go(t)
+        t = self._go(direction.d)
         self._here += 1
         self._corrections += 1
         self._last = (1 - CONTRACTION * t) * length
@@ -158,10 +150,24 @@ class FollowerNewton:
         elif self._corrections >= MOST_CORRECTIONS:
             self._fail()
 
+    def _go(self, d: np.ndarray) -> float:
+        """Go along d as far as elements may turn; returns the part of d."""
+        if self._paths is None:
+            line(self.problem, d)(1.0)
+            return 1.0
+        path = self._paths.along(d, np.inf)
+        t = min(1.0, TURN / max(path.turn, 1e-9))
+        path.go(t)
+        return t
+
     def _arrive(self) -> None:
         """Go on to the next load step, or stay at the last."""
         if self._reached == 1.0:
             return
+        inverted = int(self.problem.measures.inversions()[0])
+        if inverted > self._inverted:  # another equilibrium than the one that loads lead to
+            return self._retreat()
+        self._inverted = inverted
         if self._reached is not None:
             self._load_steps += 1
             self._step *= 2 if self._here <= EASY else 1
