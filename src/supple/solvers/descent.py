@@ -221,7 +221,7 @@ class DescentRun(Run):
                 bring_back(self._newton.problem, self.problem)
                 if isinstance(self._newton, FollowerNewton):
                     self._follow()
-            self._endless = _endless(self.problem)
+            self._endless = "" if self.on_its_way(0) else _endless(self.problem)
             self.unbounded = bool(self._endless)
         else:  # what is left of the time budget is too little for another Newton step
             PBNG().begin(self.problem).advance(iterations)

@@ -45,6 +45,9 @@ SHORTEST = 1e-3
 MOST_CORRECTIONS = 400
 """Of all load steps together."""
 
+INVERTED = 0.05
+"""Part of all elements; a load step that inverts more of them is too long."""
+
 HELD_UPDATES = 20
 """Updates of held forces after which a solve ends that failed here and went on with held forces."""
 
@@ -165,7 +168,7 @@ class FollowerNewton:
         if self._reached == 1.0:
             return
         inverted = int(self.problem.measures.inversions()[0])
-        if inverted > self._inverted:  # another equilibrium than the one that loads lead to
+        if inverted > self._inverted + INVERTED * self.problem.model.elements:  # another equilibrium
             return self._retreat()
         self._inverted = inverted
         if self._reached is not None:
