@@ -153,6 +153,9 @@ class DescentRun(Run):
         self._sweeps_only = True
         self._endless = ""
         self._holds_loads, self._held_updates = False, 0
+        self._start: np.ndarray | None = None
+        if problem.follower_loads.alone:
+            self._start, self._inverted = problem.positions.copy(), problem.measures.inversions()[0]
         self._version = problem.layout.version
         self._rigid_moves, self._dropped = problem.contacts.moves, 0
         if options.ahead == 0:
@@ -289,5 +292,7 @@ class DescentRun(Run):
         self._newton = held
         if self.problem.follower_loads.alone and not self._holds_loads:
             turning = self.options.path == "rotation"
+            if self._start is not None and twin.measures.inversions()[0] > self._inverted:
+                twin.positions = self._start  # sweeps under held loads have inverted elements
             self._newton = FollowerNewton(twin, self._forecast.aim, held.step, turning)
         return self._newton
