@@ -13,7 +13,6 @@ import numpy as np
 from scipy.sparse import bsr_matrix, coo_array, csc_matrix
 from scipy.sparse.linalg import splu
 
-from supple.linear.block_rows import Threes
 from supple.linear.enclosed import Enclosed, Matrix, enclosed, shifted
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
 
@@ -70,9 +69,7 @@ class FollowerSystem:
         """
         project = self.without or (lambda v: v)
         T, done = self.matrix, 0
-        factorizes = (
-            self.without is None and isinstance(T, bsr_matrix) and len(b) <= LARGEST_FACTORIZATION
-        )
+        factorizes = self.without is None and isinstance(T, bsr_matrix) and len(b) <= LARGEST_FACTORIZATION
         if not self._direct:
             most = min(iterations, WORTHWHILE) if factorizes else iterations
             M = self._M = self._M or self._preconditioner()
@@ -83,7 +80,7 @@ class FollowerSystem:
             raise NotPositive
         self._direct = True
         try:
-            x = splu(csc_matrix(T)).solve(b)
+            x = splu(csc_matrix(T)).solve(b)  # type: ignore[arg-type]
         except RuntimeError as singular:
             raise NotPositive from singular
         if not np.isfinite(x).all():

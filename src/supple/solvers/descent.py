@@ -168,7 +168,11 @@ class DescentRun(Run):
     @property
     def exact(self) -> Problem | None:
         newton = self._newton
-        known = isinstance(newton, NewtonPCG | FollowerNewton) and newton.problem is not self.problem and not self._swept_since
+        known = (
+            isinstance(newton, NewtonPCG | FollowerNewton)
+            and newton.problem is not self.problem
+            and not self._swept_since
+        )
         return newton.problem if known and newton is not None else None
 
     def start_at(self, balances: Balances) -> None:

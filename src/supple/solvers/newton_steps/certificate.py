@@ -1,8 +1,9 @@
 """How far a state is from the equilibrium: one Newton step says it, beside what stiffness hides in forces.
 
 With the net forces r and the Hessian H there, d with H d = r is how far the equilibrium is, and ½ d · r how
-much lower its energy: to second order, which near the equilibrium is all there is. Tractions that follow their
-surface have a load stiffness K: then (H - K) d = r, and no energy tells whether the equilibrium is stable.
+much lower its energy: to second order, which near the equilibrium is all there is. Tractions that follow
+their surface have a load stiffness K: then (H - K) d = r, and no energy tells whether the equilibrium is
+stable.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ class Distance:
 @dataclass(frozen=True)
 class Certificate:
     """The distance of every body, in the order of the scene. stable: whether the energy is convex there in
-    all directions that were looked at, beside motions of whole bodies that nothing holds; True under tractions
-    that follow their surface, where no energy tells. curvature: the smallest that was seen, p · H p / |p|² [N/m], where that is known. seconds: what it took to find out."""
+    all directions that were looked at, beside motions of whole bodies that nothing holds; True under
+    tractions that follow their surface, where no energy tells. curvature: the smallest that was seen,
+    p · H p / |p|² [N/m], where that is known. seconds: what it took to find out."""
 
     bodies: tuple[Distance, ...]
     stable: bool

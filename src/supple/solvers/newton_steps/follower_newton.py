@@ -5,8 +5,8 @@
     |d| does not fall  →  back; x at no follower load by minimization of E, then λ F with λ up to 1:
                           Δλ doubled after few corrections, quartered where |d| does not fall
 
-Such loads have no energy, so that nothing but |d| tells progress [Deuflhard 2011, section 2.1]. The numbers of
-corrections and of load steps are bounded; where they do not suffice, `failed` says so.
+Such loads have no energy, so that nothing but |d| tells progress [Deuflhard 2011, section 2.1]. The numbers
+of corrections and of load steps are bounded; where they do not suffice, `failed` says so.
 """
 
 from __future__ import annotations
@@ -102,9 +102,8 @@ class FollowerNewton:
             f"{counted(iterations, 'linear iteration')}"
         ]
         if self._load_steps:
-            notes.append(
-                f"tractions that follow their surface were applied in {counted(self._load_steps, 'load step')}"
-            )
+            steps = counted(self._load_steps, "load step")
+            notes.append(f"tractions that follow their surface were applied in {steps}")
         return notes
 
     def step(self) -> None:
