@@ -158,17 +158,14 @@ class Linearisation:
     def _drifting(self, exact: Threes) -> tuple[Matrix, Drift] | None:
         """The exact H, and what whole bodies may do under the net forces; None where that is nothing, or
         where H is not finite."""
-        if not self._loose:
+        if not self.parts.loose.any() or self.problem.loads.inertia.any():
             return None
-        return self._drifting_of(enclosed(self.assembly, self.assembly.here(exact)))
+        return self._drift_of(enclosed(self.assembly, self.assembly.here(exact)))
 
-    @property
-    def _loose(self) -> bool:
-        """True if there are bodies that nothing holds, not even inertia."""
-        return bool(self.parts.loose.any()) and not self.problem.loads.inertia.any()
-
-    def _drifting_of(self, H: Matrix) -> tuple[Matrix, Drift] | None:
-        """The same of a matrix, also of one with the load stiffness."""
+    def _drift_of(self, H: Matrix) -> tuple[Matrix, Drift] | None:
+        """A tangent, and the motions of whole bodies that it leaves free; None if there are none."""
+        if not self.parts.loose.any() or self.problem.loads.inertia.any():
+            return None
         assembly, p, positions = self.assembly, self.problem, self.assembly.positions
         if not np.isfinite(H.data).all():
             return None
@@ -286,7 +283,7 @@ class Linearisation:
         net = assembly.restrict(problem.states.net)
         try:
             system = FollowerSystem(assembly)
-            drift = self._drifting_of(system.matrix) if self._loose else None
+            drift = self._drift_of(system.matrix)
             if drift is not None:
                 system.without = drift[1].without
             x, iterations = system.solve(net, accuracy, LINEAR_ITERATIONS)
