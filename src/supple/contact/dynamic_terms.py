@@ -132,6 +132,7 @@ class Following:
         """Update the stencils at the beginning of the step that ends at a time [s]."""
         if self._problem.model.followers or self._problem.contacts.rigid:
             self._time, self._done = time, 0
+            self._problem.follower_loads.time = time
             self._look(True)
 
     @property

@@ -13,6 +13,7 @@ vectors stay in device memory.
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.components import Parts
 from supple.linear.enclosed import EnclosedSystem, Matrix, enclosed
+from supple.linear.follower import FollowerSystem
 from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
 from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
 from supple.linear.per_body import solve_apart
@@ -20,6 +21,7 @@ from supple.linear.per_body import solve_apart
 __all__ = [
     "Assembly",
     "EnclosedSystem",
+    "FollowerSystem",
     "Matrix",
     "Multilevel",
     "NotPositive",

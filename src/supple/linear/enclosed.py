@@ -139,21 +139,23 @@ class EnclosedSystem:
         self._widened = 0
         while self._kinds:
             try:
-                return self._hierarchy.at(self._shifted(self._kinds.pop()), self._assembly.positions)
+                matrix = shifted(self._assembly, self._kinds.pop())
+                return self._hierarchy.at(matrix, self._assembly.positions)
             except NotPositive:
                 continue
         raise NotPositive
 
-    def _shifted(self, kind: str) -> Threes:
-        """Assemble a Hessian variant with shifted diagonal blocks."""
-        assembly, matrix = self._assembly, self._assembly.matrix(kind)
-        device, diagonal = assembly.problem.device, assembly.pattern.diagonal
-        device.pull(matrix.blocks)
-        own = matrix.blocks[diagonal]
-        shift = SHIFT * np.trace(own, axis1=1, axis2=2)
-        matrix.blocks[diagonal] = own + shift[:, None, None] * np.eye(3)
-        device.push(matrix.blocks)
-        return matrix
+
+def shifted(assembly: Assembly, kind: str) -> Threes:
+    """Assemble a Hessian variant with shifted diagonal blocks."""
+    matrix = assembly.matrix(kind)
+    device, diagonal = assembly.problem.device, assembly.pattern.diagonal
+    device.pull(matrix.blocks)
+    own = matrix.blocks[diagonal]
+    shift = SHIFT * np.trace(own, axis1=1, axis2=2)
+    matrix.blocks[diagonal] = own + shift[:, None, None] * np.eye(3)
+    device.push(matrix.blocks)
+    return matrix
 
 
 def _gradients(

@@ -181,13 +181,28 @@ class Layout:
 
     def set_pressure(self, index: int, pressure: float) -> None:
         """Set the pressure [Pa] of all triangles of a term in every packed copy of its data."""
-        arranged = [self.terms[index], self._with_values[index].rows]
-        arranged += [batches.rows for key, batches in self._coloured.items() if key[0] == index]
-        if self.__dict__.get("_links") is not None:
-            arranged.append(self._links.terms[index])  # type: ignore[union-attr]
-        for rows in arranged:
+        for rows, _ in self._arranged(index):
             rows.pressure[:] = pressure
             self.device.push(rows.pressure)
+
+    def set_force(self, index: int, force: np.ndarray) -> None:
+        """Set the forces (m, 3) [N] of a term of point forces in every packed copy of its data."""
+        padded = np.concatenate([force, np.zeros((1, 3))])  # of lanes without a stencil, element -1
+        for rows, element in self._arranged(index):
+            rows.force[:] = np.moveaxis(padded[element], -1, 1)
+            self.device.push(rows.force)
+
+    def _arranged(self, index: int) -> list[tuple[Any, np.ndarray]]:
+        """Packed copies of the data of a term, and the stencil (rows, lanes) of each of their lanes."""
+        if self.room:
+            self.room.arrange_elements()
+        elements = self._with_values[index]
+        arranged = [(self.terms[index], self.vertices.element[index]), (elements.rows, elements.element)]
+        arranged += [(b.rows, b.element) for key, b in self._coloured.items() if key[0] == index]
+        links = self.__dict__.get("_links")
+        if links is not None:
+            arranged.append((links.terms[index], links.element[index]))
+        return arranged
 
     def take_stencils(self) -> Changes | None:
         """Pack the current stencils of the dynamic terms into the existing arrays.

@@ -20,6 +20,7 @@ from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import Measures
+from supple.problem.follower_loads import FollowerLoads
 from supple.problem.gases import Gases
 from supple.problem.history import Remembered
 from supple.problem.initial_guess import predict_fall
@@ -95,6 +96,7 @@ class Problem:
         self.loads.stay_in(self.room.balls)
         self.measures, self.gases = Measures(self), Gases(self)
         self.following = Following(self)
+        self.follower_loads = FollowerLoads(self)
         self.remembered = self.states.remembered = Remembered(self)
         self._shared: dict[str, Any] = {}
         self.keeps_prepared = False
@@ -247,6 +249,9 @@ class Problem:
         """
         if index in self.gases.indices:
             self.gases.take(index, term)  # type: ignore[arg-type]
+        elif index in self.follower_loads.indices:
+            self.follower_loads.take(index, term)
+            self.layout.version += 1
         else:
             refresh(self, index, term)
 

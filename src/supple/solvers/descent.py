@@ -22,6 +22,7 @@ from supple.solvers.base import Run, Solver
 from supple.solvers.newton_methods.active_set import BesideObstacles
 from supple.solvers.newton_methods.batched_newton import SweptTogether
 from supple.solvers.newton_methods.float64_problem import bring_back, exact_twin
+from supple.solvers.newton_methods.follower_newton import HELD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 from supple.solvers.newton_methods.rate_estimate import ON_DEVICES, Allowance, Forecast
 from supple.solvers.newton_methods.untangling import ROUGHLY, Righting
@@ -150,10 +151,14 @@ class DescentRun(Run):
         self._righting = Righting(problem)
         self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
-        self._newton: NewtonPCG | BesideObstacles | None = None
+        self._newton: NewtonPCG | BesideObstacles | FollowerNewton | None = None
         self._swept_since = False
         self._sweeps_only = True
         self._endless = ""
+        self._holds_loads, self._held_updates = False, 0
+        self._start: np.ndarray | None = None
+        if problem.follower_loads.alone:
+            self._start, self._inverted = problem.positions.copy(), problem.measures.inversions()[0]
         self._version = problem.layout.version
         self._rigid_moves, self._dropped = problem.contacts.moves, 0
         if options.ahead == 0:
@@ -166,7 +171,11 @@ class DescentRun(Run):
     @property
     def exact(self) -> Problem | None:
         newton = self._newton
-        known = isinstance(newton, NewtonPCG) and newton.problem is not self.problem and not self._swept_since
+        known = (
+            isinstance(newton, NewtonPCG | FollowerNewton)
+            and newton.problem is not self.problem
+            and not self._swept_since
+        )
         return newton.problem if known and newton is not None else None
 
     def start_at(self, balances: Balances) -> None:
@@ -223,11 +232,27 @@ class DescentRun(Run):
                 for _ in range(iterations):
                     self._newton.step()
                 bring_back(self._newton.problem, self.problem)
-            self._endless = _endless(self.problem)
+                if isinstance(self._newton, FollowerNewton):
+                    self._follow()
+            self._endless = "" if self.on_its_way(0) else _endless(self.problem)
             self.unbounded = bool(self._endless)
         else:  # too little of the time budget is left for another Newton step
             PBNG().begin(self.problem).advance(iterations)
             self._swept_since = True
+
+    def _follow(self) -> None:
+        """Hold follower loads as they are where Newton's method has led; with held loads from now on, if it
+        failed."""
+        if self._newton is not None and self._newton.problem is not self.problem:
+            self.problem.follower_loads.sync()
+        if isinstance(self._newton, FollowerNewton) and self._newton.failed:
+            self._turn_to_newton()
+
+    def on_its_way(self, copy: int) -> bool:
+        return isinstance(self._newton, FollowerNewton) and self._newton.on_its_way
+
+    def leaving(self) -> np.ndarray:
+        return np.full(self.problem.copies, self._held_updates > HELD_UPDATES)
 
     def _right(self) -> None:
         self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
@@ -261,16 +286,25 @@ class DescentRun(Run):
     def _see_stencils(self) -> None:
         """Restart forecast and Newton steps after a change of stencils, which changes the forces."""
         self._version = self.problem.layout.version
+        self._held_updates += self._holds_loads
         self._forecast = Forecast(self._forecast.aim)
         if self._newton is not None:
             self._turn_to_newton()
 
-    def _turn_to_newton(self) -> NewtonPCG | BesideObstacles:
+    def _turn_to_newton(self) -> NewtonPCG | BesideObstacles | FollowerNewton:
         self.check_every, self.patience, self._swept_since = 1, 3, False
         if self.problem.contacts:
             self.patience = BESIDE_OBSTACLES
             make = partial(NewtonPCG, self.options)
             self._newton = BesideObstacles(self.problem, make, self._forecast.aim)
-        else:
-            self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
+            return self._newton
+        twin = exact_twin(self.problem)
+        held = NewtonPCG(self.options, twin, self._forecast.aim)
+        self._holds_loads |= isinstance(self._newton, FollowerNewton) and self._newton.failed
+        self._newton = held
+        if self.problem.follower_loads.alone and not self._holds_loads:
+            turning = self.options.path == "rotation"
+            if self._start is not None and twin.measures.inversions()[0] > self._inverted:
+                twin.positions = self._start  # sweeps under held loads have inverted elements
+            self._newton = FollowerNewton(twin, self._forecast.aim, held.step, turning)
         return self._newton

@@ -33,6 +33,7 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers.base import Run, Solver
 from supple.solvers.newton_methods.active_set import step_beside_obstacles
+from supple.solvers.newton_methods.follower_newton import HELD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.line_search import Start, backtrack, line
 from supple.support.arguments import check_iterations, flag, listed, one_of, whole_number
 from supple.support.text import counted
@@ -119,7 +120,7 @@ class NewtonRun(Run):
 
     patience = 12
 
-    def __init__(self, options: Newton, problem: Problem) -> None:
+    def __init__(self, options: Newton, problem: Problem, holds_loads: bool = False) -> None:
         self.options, self.problem = options, problem
         self._of_twin: NewtonRun | None = None
         if problem.contacts.rigid and problem.device.name == "cpu":
@@ -128,6 +129,11 @@ class NewtonRun(Run):
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
         self._see_stencils()
+        held = holds_loads or options != Newton(linear_solver=options.linear_solver)
+        self._follower: FollowerNewton | None = None
+        self._held_updates = 0
+        if problem.follower_loads.alone and not held:
+            self._follower = FollowerNewton(problem, 0.0, self._step, turning=True)
 
     def _step(self) -> None:
         """Take one Newton step: a pass through the box above."""
@@ -184,15 +190,24 @@ class NewtonRun(Run):
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
             self._see_stencils()
+            self._held_updates += self._follower is not None and self._follower.failed
         for _ in range(iterations):
-            if self.problem.contacts:
+            if self._follower is not None and not self._follower.failed:
+                self._follower.step()
+            elif self.problem.contacts:
                 step_beside_obstacles(self.problem, self._steps_of)
             else:
                 self._step()
 
     def _steps_of(self, twin: Problem) -> Callable[[], None]:
-        self._of_twin = NewtonRun(self.options, twin)
+        self._of_twin = NewtonRun(self.options, twin, holds_loads=True)
         return self._of_twin._step
+
+    def leaving(self) -> np.ndarray:
+        return np.full(self.problem.copies, self._held_updates > HELD_UPDATES)
+
+    def on_its_way(self, copy: int) -> bool:
+        return self._follower is not None and self._follower.on_its_way
 
     def _see_stencils(self) -> None:
         """Rebuild the sparsity pattern of the Hessian for the current stencils.
@@ -226,6 +241,8 @@ class NewtonRun(Run):
             )
 
     def notes(self, copy: int = 0) -> list[str]:
+        if self._follower is not None and not self._follower.failed:
+            return self._follower.notes()
         notes = [f"linear solver: {(self._of_twin or self).linear.name}"]
         if self._uphill:
             notes.append(

@@ -61,10 +61,45 @@ class FollowingTraction:
             np.add.at(total, corner, third * turned)
         return total[self.vertices]
 
+    def stiffness(self, x: np.ndarray) -> np.ndarray:
+        """Load stiffness K = ∂f/∂x of each triangle, of which every corner has a third of the force f.
+
+        With the area vector A = |A| n, the turned traction τ and the angular velocity ω of the triangle, f =
+        |A| τ changes by (n · dA) τ + |A| ω × τ. ω = n × dA/|A| + w n, where w turns the triangle within its
+        plane such that its stretch U, the deformation seen in the turned frame, stays symmetric.
+
+        Args:
+            x: (n, 3) positions of all points of the body [m].
+
+        Returns:
+            (k, 3, 3, 3) [N/m]: component i of the force on each corner by coordinate j of corner b at
+            [triangle, b, i, j].
+        """
+        rest = frames(self.body.points, self.triangles)
+        R = frames(x, self.triangles, like=self.body.points)
+        tau = np.einsum("kij,klj,kl->ki", R, rest, self.traction)
+        A = area_vectors(x, self.triangles)
+        area = np.maximum(np.linalg.norm(A, axis=1), 1e-300)[:, None, None]
+        n = R[:, :, 2]
+        p = np.linalg.inv(_in_plane(self.body.points, self.triangles, rest))
+        U = _in_plane(x, self.triangles, R) @ p
+        a, b, c = np.moveaxis(x[self.triangles], 1, 0)
+        edges, trace = (b - a, c - a), np.trace(U, axis1=1, axis2=2)[:, None]
+        K = np.zeros((len(n), 3, 3, 3))
+        for corner, other, sign in ((1, 1, -0.5), (2, 0, 0.5)):
+            dA = sign * _skew(edges[other])
+            first, second = p[:, corner - 1, :1], p[:, corner - 1, 1:]
+            w = (first * R[:, :, 1] - second * R[:, :, 0]) / trace
+            spin = _skew(n) @ dA / area + n[:, :, None] * w[:, None]
+            growth = np.einsum("ki,kij->kj", n, dA)
+            K[:, corner] = (tau[:, :, None] * growth[:, None] - area * _skew(tau) @ spin) / 3
+        K[:, 0] = -K[:, 1] - K[:, 2]
+        return K
+
     def term(self, positions: np.ndarray) -> Pull:
         """Build a constant force term from rest tractions."""
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
-        return Pull(ids, self.forces(self.body.points), len(ids))
+        return Pull(ids, self.forces(self.body.points))
 
     def follower(self, index: int) -> tuple[int, Turning]:
         """Return (index, updater) of the term."""
@@ -82,14 +117,24 @@ class Turning:
     load: FollowingTraction
     every: int | None = LOOKS
     caveat: ClassVar[str] = (
-        "the distance to the equilibrium takes tractions that follow their surface as fixed: it may be far "
-        "too small where the load is large or the tolerance loose; compare with a tighter tolerance"
+        "tractions that follow their surface have no energy: this report does not tell whether the "
+        "equilibrium is stable"
     )
 
+    def forces(self, positions: np.ndarray, time: float) -> np.ndarray:
+        """(m, 3) [N] at a time [s], for all vertices of the model at positions (n, 3) [m]."""
+        load = self.load
+        return fraction_at(load.ramp, time) * load.forces(positions[load.body.vertices])
+
+    def load_stiffness(self, positions: np.ndarray, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """Triangles (k, 3) of vertices of the model, and ∂f/∂x (k, 3, 3, 3) [N/m] of each, see
+        `FollowingTraction.stiffness`."""
+        load = self.load
+        K = fraction_at(load.ramp, time) * load.stiffness(positions[load.body.vertices])
+        return load.triangles + load.body.first, K
+
     def follow(self, problem: Any, time: float) -> Term | None:
-        load, term = self.load, problem.model.terms[self.index]
-        x = problem.positions[load.body.vertices]
-        wanted = fraction_at(load.ramp, time) * load.forces(x)
+        term, wanted = problem.model.terms[self.index], self.forces(problem.positions, time)
         tried = problem.following.noted.setdefault(self.index, [])
         if tried and np.linalg.norm(wanted - term.force) <= CLOSE * np.linalg.norm(wanted):
             return None
@@ -155,3 +200,8 @@ def _in_plane(x: np.ndarray, triangles: np.ndarray, axes: np.ndarray) -> np.ndar
 
 def _unit(v: np.ndarray) -> np.ndarray:
     return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+
+
+def _skew(v: np.ndarray) -> np.ndarray:
+    """Cross product matrices [v]ₓ (k, 3, 3): [v]ₓ w = v × w."""
+    return np.cross(v[:, None, :], np.eye(3)).transpose(0, 2, 1)

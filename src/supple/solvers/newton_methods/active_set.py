@@ -63,6 +63,7 @@ def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Prob
     pinned = np.flatnonzero((values > 1e-9).any(axis=1))
     twin = _holding(problem, model, pinned, held[pinned])
     twin.loads.copy(problem.loads, copy)
+    twin.follower_loads.copy(problem.follower_loads)
     twin.loads.set(twin.loads.force + forces.sum(axis=0))  # friction matters for sliding vertices only
     for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
         of_twin[:-1, :3] = vectors_of(problem.states, array, [copy])[0]
@@ -86,7 +87,8 @@ def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarra
         same = of is model and last[0].shape == pinned.shape
         if same and np.array_equal(last[0], pinned) and np.array_equal(last[1], held):
             return twin
-    alone = replace(model, pinned=pinned, held=held, obstacles=None, followers=())
+    loads = tuple((k, each) for k, each in model.followers if k in problem.follower_loads.indices)
+    alone = replace(model, pinned=pinned, held=held, obstacles=None, followers=loads)
     twin = Problem(alone, "float64", problem.device.threads if problem.device.name == "cpu" else None)
     known[:] = model, (pinned, held), twin
     return twin

@@ -2,7 +2,8 @@
 
 With the net forces r and the Hessian H, the solution d of H d = r is the displacement to the equilibrium, and
 ½ d · r is the energy above it, both to second order. Unlike residual norms, d is not dominated by the
-stiffest elements.
+stiffest elements. Tractions that follow their surface have a load stiffness K: then (H - K) d = r, and the
+stability of the equilibrium is not assessed, since these loads have no energy.
 
 Error estimates of several batch members, solved as bodies of one block-diagonal problem where possible.
 """
@@ -66,7 +67,7 @@ class Certificate:
     Attributes:
         bodies: Distances of the bodies in the order of the scene.
         stable: True if the energy is convex along all directions that were examined, except rigid motions of
-            unconstrained bodies.
+            unconstrained bodies. Always True under tractions that follow their surface.
         curvature: Smallest curvature met, p · H p / |p|² [N/m], if known.
         seconds: Computing time.
     """
@@ -125,22 +126,30 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     """
     began = perf_counter()
     twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
+    twin.follower_loads.sync()
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
     nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
-    direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
+    follows = bool(twin.follower_loads)
+    if follows:
+        direction = linear.follower_direction(ACCURACY)
+    else:
+        direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
     if balance.at_rest:
         direction = direction._replace(d=nothing.d, slope=0.0)
     states = twin.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
     bodies = distances(twin.model, d, net, u)
-    if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # no estimate
+    known = not direction.filtered if follows else direction.slope > 0
+    if not balance.at_rest and balance.residual > 0 and not known:  # no estimate
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+    elif follows:  # r · d may have either sign
+        bodies = tuple(replace(body, energy=abs(body.energy)) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
-    stable = not direction.filtered or direction.adrift
+    stable = follows or not direction.filtered or direction.adrift
     stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
     if not stable and problem.contacts and problem.contacts.rough:
         stable = _held_by_friction(problem, copy)

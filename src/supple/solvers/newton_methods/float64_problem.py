@@ -33,6 +33,7 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
         twin.device.push(records)
     for k in twin.gases.indices:
         twin.gases.take(k, problem.model.terms[k])  # type: ignore[arg-type]
+    twin.follower_loads.copy(problem.follower_loads)
     twin.room.stale = True
 
 

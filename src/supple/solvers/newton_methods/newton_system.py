@@ -9,6 +9,7 @@ import numpy as np
 from supple.linear import (
     Assembly,
     EnclosedSystem,
+    FollowerSystem,
     Matrix,
     Multilevel,
     NotPositive,
@@ -190,10 +191,15 @@ class Linearisation:
 
         None if there are no such motions, or if H is not finite.
         """
-        assembly, p = self.assembly, self.problem
-        if not self.parts.loose.any() or p.loads.inertia.any():
+        if not self.parts.loose.any() or self.problem.loads.inertia.any():
             return None
-        H, positions = enclosed(assembly, assembly.here(exact)), assembly.positions
+        return self._drift_of(enclosed(self.assembly, self.assembly.here(exact)))
+
+    def _drift_of(self, H: Matrix) -> tuple[Matrix, Drift] | None:
+        """A tangent, and the motions of whole bodies that it leaves free; None if there are none."""
+        if not self.parts.loose.any() or self.problem.loads.inertia.any():
+            return None
+        assembly, p, positions = self.assembly, self.problem, self.assembly.positions
         if not np.isfinite(H.data).all():
             return None
         p.device.pull(positions)
@@ -305,6 +311,23 @@ class Linearisation:
             curvature = float(work.sum() / max(float(along @ along), 1e-300))
             direction = direction._replace(curvature=curvature, shares=None if p is None else shares)
         return direction if p is None else direction._replace(concave=spread(as_records(p)))
+
+    def follower_direction(self, accuracy: float) -> Direction:
+        """d of T d = r with the load stiffness of tractions that follow their surface, T = H - K, at the
+        problem's u, whose net forces r have been evaluated; `filtered` and d = 0 where it was not found. T
+        has no energy, of which a curvature could tell."""
+        assembly, problem = self.assembly, self.problem
+        net = assembly.restrict(problem.states.net)
+        try:
+            system = FollowerSystem(assembly)
+            drift = self._drift_of(system.matrix)
+            if drift is not None:
+                system.without = drift[1].without
+            x, iterations = system.solve(net, accuracy, LINEAR_ITERATIONS)
+        except NotPositive:
+            return Direction(problem.zeros(problem.u.shape), True, None, 0.0, None)
+        self.iterations += iterations
+        return Direction(assembly.spread(as_records(x)), False, None, float(net @ x), None)
 
     def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
         """Return the preconditioner of H, or that of an earlier state while it is equally effective.

@@ -1,0 +1,197 @@
+"""Newton's method for tractions that follow their surface, in load steps where one step is too far.
+
+    F = follower loads at x, r = net forces, T = H - K, K = ∂F/∂x
+    d = T⁻¹ r (linear/follower.py);  x(t) from x along d, turning elements
+    |d| does not fall  →  back; x at no follower load by minimization of E, then λ F with λ up to 1:
+                          Δλ doubled after few corrections, quartered where |d| does not fall
+
+Such loads have no energy, so that nothing but |d| tells progress [Deuflhard 2011, section 2.1]. The numbers
+of corrections and of load steps are bounded; where they do not suffice, `failed` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from supple.problem import Problem
+from supple.solvers.newton_methods.line_search import line, present
+from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.rotation_path import RotationPath
+from supple.support.text import counted
+
+ACCURACY = 1e-3
+"""Of every linear solve."""
+
+TURN = 1.0
+"""How far nearly all elements may turn in one correction [rad]."""
+
+CONTRACTION = 0.3
+"""|d| must fall by at least this part of a full correction."""
+
+CLOSE = 1e-3
+"""|d| of a load step that is done, relative to the size of the scene."""
+
+CORRECTIONS = 15
+"""Most corrections of a load step before its |d| is close."""
+
+EASY = 4
+"""Corrections after which the next load step is twice as long."""
+
+SHORTEST = 1e-3
+"""Shortest load step, as a part of the whole load."""
+
+MOST_CORRECTIONS = 400
+"""Of all load steps together."""
+
+INVERTED = 0.05
+"""Part of all elements; a load step that inverts more of them is too long."""
+
+HELD_UPDATES = 20
+"""Updates of held forces after which a solve ends that failed here and went on with held forces."""
+
+UNLOADED, MINIMIZATIONS = 1e-2, 50
+"""Residual at no follower load, relative to these loads, and the most Newton steps to get there."""
+
+
+class FollowerNewton:
+    """Corrections of a problem in float64 towards the equilibrium under its follower loads.
+
+    Attributes:
+        problem: The problem; after every step its follower loads act in full, at the positions there.
+        tolerance: Imbalance to reach; unused, since all linear solves have the same accuracy.
+        failed: True if load steps became too short, or too many.
+    """
+
+    def __init__(
+        self, problem: Problem, tolerance: float, minimize: Callable[[], None], turning: bool = True
+    ) -> None:
+        """Begin at the problem's u.
+
+        Args:
+            problem: Problem in float64.
+            tolerance: Imbalance to reach.
+            minimize: Makes one step of the problem's u towards the minimum of its energy with held forces.
+            turning: Whether corrections turn elements; otherwise they are straight.
+        """
+        self.problem, self.tolerance, self._minimize = problem, tolerance, minimize
+        self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
+        self._paths: RotationPath | None = None
+        if turning:
+            self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
+        self._size = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
+        self._before = self.linear.iterations
+        self.at_saddle = self.failed = False
+        self._begin = self._good = present(problem)
+        self._inverted = int(problem.measures.inversions()[0])
+        self._reached: float | None = None  # part of the load at `_good`, None before the first equilibrium
+        self._aim, self._step = 1.0, 0.5
+        self._last: float | None = None
+        self._here = self._corrections = self._load_steps = self._minimized = 0
+
+    @property
+    def on_its_way(self) -> bool:
+        """True until an equilibrium under the whole load is close."""
+        return not self.failed and self._reached != 1.0
+
+    def notes(self) -> list[str]:
+        iterations = self.linear.iterations - self._before
+        notes = [
+            f"{counted(self._corrections, 'Newton step')} with the load stiffness and "
+            f"{counted(iterations, 'linear iteration')}"
+        ]
+        if self._load_steps:
+            steps = counted(self._load_steps, "load step")
+            notes.append(f"tractions that follow their surface were applied in {steps}")
+        return notes
+
+    def step(self) -> None:
+        """One correction of the present load step."""
+        loads = self.problem.follower_loads
+        loads.fraction = self._aim
+        loads.sync()
+        if self._aim > 0:
+            self._correct()
+        else:
+            self._unload()
+        loads.fraction = 1.0
+        loads.sync()
+
+    def _unload(self) -> None:
+        """One step towards the equilibrium without follower loads."""
+        self._minimize()
+        self._minimized += 1
+        residual = self.problem.balance().residual
+        if residual <= UNLOADED * self.problem.follower_loads.magnitude:
+            self._arrive()
+        elif self._minimized >= MINIMIZATIONS or not np.isfinite(residual):
+            self._fail()
+
+    def _correct(self) -> None:
+        """One Newton step under the follower loads of the present load step, as far as elements may turn."""
+        problem = self.problem
+        balance = problem.balance()
+        if not balance.finite:
+            return self._retreat()
+        if not balance.residual > 0:
+            return self._arrive()
+        direction = self.linear.follower_direction(ACCURACY)
+        d = problem.states.vectors(direction.d)[0]
+        length = float(np.sqrt(np.square(d).sum()))
+        close = float(np.abs(d).max(initial=0)) <= CLOSE * self._size
+        slow = self._last is not None and not length <= self._last
+        if direction.filtered or (not close and (slow or self._here >= CORRECTIONS)):
+            return self._retreat()
+        t = self._go(direction.d)
+        self._here += 1
+        self._corrections += 1
+        self._last = (1 - CONTRACTION * t) * length
+        if close:
+            self._arrive()
+        elif self._corrections >= MOST_CORRECTIONS:
+            self._fail()
+
+    def _go(self, d: np.ndarray) -> float:
+        """Go along d as far as elements may turn; returns the part of d."""
+        if self._paths is None:
+            line(self.problem, d)(1.0)
+            return 1.0
+        path = self._paths.along(d, np.inf)
+        t = min(1.0, TURN / max(path.turn, 1e-9))
+        path.go(t)
+        return t
+
+    def _arrive(self) -> None:
+        """Go on to the next load step, or stay at the last."""
+        if self._reached == 1.0:
+            return
+        inverted = int(self.problem.measures.inversions()[0])
+        if inverted > self._inverted + INVERTED * self.problem.model.elements:  # another equilibrium
+            return self._retreat()
+        self._inverted = inverted
+        if self._reached is not None:
+            self._load_steps += 1
+            self._step *= 2 if self._here <= EASY else 1
+        self._reached, self._good = self._aim, present(self.problem)
+        self._aim = min(1.0, self._reached + self._step)
+        self._last, self._here = None, 0
+
+    def _retreat(self) -> None:
+        """Go back to the last equilibrium and take a shorter load step; from an unknown state, to no load."""
+        self.problem.device.assign(self.problem.u, self._good)
+        self._last, self._here = None, 0
+        if self._reached == 1.0:
+            self._fail()
+        elif self._reached is None:
+            self._aim = 0.0
+        else:
+            self._step = 0.25 * (self._aim - self._reached)
+            self._aim = self._reached + self._step
+            if self._step < SHORTEST:
+                self._fail()
+
+    def _fail(self) -> None:
+        if self._reached != 1.0:
+            self.problem.device.assign(self.problem.u, self._begin)
+        self.failed = True

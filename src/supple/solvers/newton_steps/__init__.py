@@ -1,1 +1,0 @@
-"""Building blocks of Newton's method: linear systems, rotation paths, line searches and error estimates."""

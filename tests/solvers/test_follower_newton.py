@@ -1,0 +1,305 @@
+"""Large tractions that follow their surface: equilibria, error estimates, and the load stiffness."""
+
+import numpy as np
+import pytest
+from problems import face
+from scipy.integrate import solve_ivp
+
+import supple
+from supple.linear import Assembly, FollowerSystem
+from supple.linear.follower import gmres, load_stiffness
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers.newton_methods.error_estimate import certify
+
+YOUNG, POISSON = 1e5, 0.3
+
+
+def cantilever(q, cells=(30, 3, 3), length=10.0, kind=None, both_sides=False, ramp=None):
+    """A bar of unit cross-section that is held at x = 0, under a normal traction with q = t L³/EI on its
+    upper side, or half of that on the upper and half on the lower one."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    kind = kind or supple.Corotated(young=YOUNG, poisson=POISSON)
+    bar = scene.add_solid(supple.block(cells, size=(length, 1, 1)), kind, density=1.0)
+    scene.pin(bar.where(face(0, 0)))
+    traction = q * YOUNG / 12 / length**3
+    share = 0.5 if both_sides else 1.0
+    scene.add_traction(bar.where(face(1, 1)), -share * traction, ramp, following=True)
+    if both_sides:
+        scene.add_traction(bar.where(face(1, 0)), share * traction, ramp, following=True)
+    return scene, bar
+
+
+def tip_of(bar, result, length=10.0):
+    return result.positions[bar.where(face(0, length)).indices].mean(axis=0)
+
+
+def elastica(q):
+    """Tip (x, y) of an inextensible cantilever with L = EI = 1 under a load q per length that stays normal to
+    it. Seen from the tip, where nothing acts on the section, this is an initial value problem."""
+
+    def rates(_, state):
+        angle, moment, fx, fy = state[2:]
+        t, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        return [*t, -moment, -(t[0] * fy - t[1] * fx), *(q * n)]
+
+    root = solve_ivp(rates, (0, 1), np.zeros(6), rtol=1e-10, atol=1e-12).y[:, -1]
+    turn = np.pi - root[2]  # the tangent at the root points to the tip along +x
+    Q = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    return Q @ -root[:2]
+
+
+def test_a_slender_bar_bends_as_the_elastica_does():
+    """With the stiffness in bending that the mesh has under a small load, w = q L⁴/8EI."""
+    length, cells = 20.0, (60, 2, 2)
+    mild = supple.equilibrium(cantilever(0.01, cells, length, both_sides=True)[0], tolerance=1e-9)
+    scene, bar = cantilever(0.01, cells, length, both_sides=True)
+    softness = -(tip_of(bar, mild, length)[1] - 0.5) / length / (0.01 / 8)
+    assert 0.5 < softness < 1.1
+    for q in (6.0, 18.0, 30.0):
+        scene, bar = cantilever(q / softness, cells, length, both_sides=True)
+        result = supple.equilibrium(scene)
+        assert result.report.outcome is supple.Outcome.CONVERGED
+        assert result.report.iterations < 200
+        np.testing.assert_allclose(
+            tip_of(bar, result, length)[:2] / length - (0, 0.025), elastica(q), atol=0.02
+        )
+
+
+def test_the_elastica_of_a_small_load_is_that_of_a_beam():
+    np.testing.assert_allclose(elastica(1e-3), (1.0, -1e-3 / 8), atol=1e-7)
+
+
+class Independent:
+    """StVK bar under a pressure on its upper side, with forces by NumPy and a tangent by differences."""
+
+    def __init__(self, scene, bar, pressure):
+        self.X, self.cells = bar.points, bar.mesh.cells
+        upper = face(1, 1)(self.X)
+        surface = bar.mesh.surface
+        self.top, self.pressure = surface[upper[surface].all(axis=1)], pressure
+        self.free = np.repeat(~face(0, 0)(self.X), 3)
+        self.inverse = np.linalg.inv(self.edges(self.X))
+        self.volume = 1 / 6 / np.abs(np.linalg.det(self.inverse))
+        self.mu = YOUNG / 2 / (1 + POISSON)
+        self.lam = YOUNG * POISSON / (1 + POISSON) / (1 - 2 * POISSON)
+
+    def edges(self, x):
+        corners = x[self.cells]
+        return (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
+
+    def residual(self, x, part):
+        F = self.edges(x) @ self.inverse
+        E = 0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))
+        S = 2 * self.mu * E + self.lam * np.trace(E, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+        H = -self.volume[:, None, None] * (F @ S @ self.inverse.transpose(0, 2, 1))
+        f = np.zeros_like(x)
+        for k in range(3):
+            np.add.at(f, self.cells[:, k + 1], H[:, :, k])
+        np.add.at(f, self.cells[:, 0], -H.sum(axis=2))
+        a, b, c = (x[self.top[:, k]] for k in range(3))
+        push = -part * self.pressure * np.cross(b - a, c - a) / 6
+        for k in range(3):
+            np.add.at(f, self.top[:, k], push)
+        return f.ravel()[self.free]
+
+    def equilibrium(self, steps=24, h=1e-6):
+        x, n = self.X.copy(), int(self.free.sum())
+        places = np.flatnonzero(self.free)
+        for part in np.linspace(0, 1, steps + 1)[1:]:
+            for _ in range(12):
+                r, J = self.residual(x, part), np.empty((n, n))
+                for column, k in enumerate(places):
+                    there, back = x.copy(), x.copy()
+                    there.ravel()[k] += h
+                    back.ravel()[k] -= h
+                    J[:, column] = (self.residual(there, part) - self.residual(back, part)) / (2 * h)
+                d = np.linalg.solve(J, -r)
+                x.ravel()[places] += d
+                if np.abs(d).max() < 1e-7:
+                    break
+            else:
+                raise AssertionError(f"no equilibrium at {part} of the load")
+        return x
+
+
+@pytest.mark.parametrize("solver", ["descent", "newton"])
+def test_it_is_the_equilibrium_of_an_independent_load_stepping(solver):
+    kind = supple.StVK(young=YOUNG, poisson=POISSON)
+    scene, bar = cantilever(30.0, (8, 1, 1), kind=kind)
+    x = Independent(scene, bar, 30.0 * YOUNG / 12 / 10**3).equilibrium()
+    assert np.abs(x - bar.points).max() > 5
+    result = supple.equilibrium(scene, solver, tolerance=1e-8)
+    assert result.report.outcome is supple.Outcome.CONVERGED
+    np.testing.assert_allclose(result.positions, x, atol=1e-4)
+
+
+@pytest.mark.parametrize("q", [2.4, 12.0, 18.0, 40.0])
+def test_error_estimates_are_the_true_distance(q):
+    scene, _ = cantilever(q)
+    tight = supple.equilibrium(scene, tolerance=1e-10, distance=1e-9)
+    assert tight.report.outcome is supple.Outcome.CONVERGED
+    cases = [
+        (None, {}),
+        ("newton", {}),
+        (None, {"precision": "float32"}),
+        (None, {"precision": "float32", "tolerance": 1e-3, "distance": 0.9}),
+        ("newton", {"tolerance": 1e-2, "distance": 0.9}),
+    ]
+    for solver, options in cases:
+        result = supple.equilibrium(scene, solver, **options)
+        assert result.report.outcome is supple.Outcome.CONVERGED
+        true = np.linalg.norm(result.positions - tight.positions, axis=1).max()
+        assert 0.5 < result.report.certificate.worst.position / true < 2
+
+
+def test_sweeps_that_are_far_from_the_equilibrium_say_so():
+    scene, _ = cantilever(12.0)
+    tight = supple.equilibrium(scene, tolerance=1e-8)
+    report = (swept := supple.equilibrium(scene, "pbng", tolerance=1e-3, max_iterations=500)).report
+    true = np.linalg.norm(swept.positions - tight.positions, axis=1).max()
+    assert true > 1
+    assert report.outcome is not supple.Outcome.CONVERGED
+    assert report.certificate.worst.position > 0.3 * true
+
+
+def turned_problem(axes=False):
+    """A problem at random positions, of which a vertex or a face may move along the plane of a symmetry."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    block = scene.add_solid(supple.block(2), supple.Corotated(young=YOUNG, poisson=POISSON))
+    scene.pin(block.where(face(0, 0)), axes="x") if axes else scene.pin(block.where(face(0, 0)))
+    scene.add_traction(block.where(face(1, 1)), (300.0, -200.0, 100.0), following=True)
+    problem = Problem(build_model(scene), "float64")
+    problem.begin_step(np.inf)
+    noise = 0.1 * np.random.default_rng(0).normal(size=problem.positions.shape)
+    problem.positions = problem.model.rest + problem.model.unheld(noise) * problem.model.free[:, None]
+    problem.follower_loads.sync()
+    return problem
+
+
+@pytest.mark.parametrize("axes", [False, True])
+def test_the_tangent_is_the_derivative_of_all_forces(axes):
+    problem, h = turned_problem(axes), 1e-6
+    assembly = Assembly(problem)
+    T = (assembly.hessian("exact") - load_stiffness(assembly)).toarray()
+    x, free = problem.positions.copy(), problem.model.free
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        way = problem.model.unheld(rng.normal(size=x.shape)) * free[:, None]
+        forces = []
+        for sign in (1, -1):
+            problem.positions = x + sign * h * way
+            problem.follower_loads.sync()
+            problem.balance()
+            forces.append(assembly.unheld(assembly.restrict(problem.states.net)))
+        change = -(forces[0] - forces[1]) / (2 * h)
+        np.testing.assert_allclose(T @ way[assembly.free].ravel(), change, atol=1e-5 * np.abs(change).max())
+
+
+def test_part_of_the_load_has_that_part_of_forces_and_stiffness():
+    problem = turned_problem()
+    assembly, force = Assembly(problem), problem.model.terms[-1].force
+    K = load_stiffness(assembly).toarray()
+    problem.follower_loads.fraction = 0.25
+    problem.follower_loads.sync()
+    np.testing.assert_allclose(problem.model.terms[-1].force, 0.25 * force)
+    np.testing.assert_allclose(load_stiffness(assembly).toarray(), 0.25 * K)
+
+
+def test_gmres_and_factorization_solve_the_same_system():
+    problem = turned_problem()
+    problem.balance()
+    assembly = Assembly(problem)
+    system, b = FollowerSystem(assembly), assembly.restrict(problem.states.net)
+    exact = np.linalg.solve(system.matrix.toarray(), b)
+    np.testing.assert_allclose(system.solve(b, 1e-10, 1000).x, exact, rtol=1e-6, atol=1e-8)
+    found = system.solve(b, 1e-30, 5)  # GMRES fails within 5 iterations
+    np.testing.assert_allclose(found.x, exact, rtol=1e-9, atol=1e-12)
+
+
+def test_gmres_ends_at_its_limit():
+    rng = np.random.default_rng(0)
+    T, b = rng.normal(size=(200, 200)), rng.normal(size=200)
+    _, iterations, left = gmres(T, b, lambda v: v, 1e-8, 7)
+    assert iterations == 7
+    assert 0 < left <= 1
+
+
+@pytest.mark.parametrize("solver", ["descent", "newton"])
+def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
+    """A pressure beyond the largest that the block resists, (2 μ + 3 λ) ln(l)/l³."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    block = scene.add_solid(supple.block(2), supple.Hencky(young=YOUNG, poisson=POISSON))
+    for axis in range(3):
+        scene.pin(block.where(face(axis, 0)), axes="xyz"[axis])
+    scene.add_traction(block, 3 * YOUNG, following=True)
+    report = supple.equilibrium(scene, solver).report
+    assert report.outcome is not supple.Outcome.CONVERGED
+    assert report.iterations < 10_000
+
+
+@pytest.mark.parametrize("pressure", [-3e4, -3e5])
+@pytest.mark.parametrize("solver", ["descent", "newton"])
+def test_large_pressure_from_outside(pressure, solver):
+    """Also where sweeps under held forces invert elements."""
+    scene, _ = pressed(pressure)
+    result = supple.equilibrium(scene, solver, tolerance=1e-6)
+    assert result.report.outcome is supple.Outcome.CONVERGED
+    np.testing.assert_allclose(np.ptp(result.positions, axis=0), stretch_under(pressure), rtol=1e-4)
+
+
+def pressed(pressure, held=True, cells=4):
+    scene = supple.Scene(gravity=(0, 0, 0))
+    block = scene.add_solid(supple.block(cells), supple.StVK(young=YOUNG, poisson=POISSON))
+    for axis in range(3) if held else ():
+        scene.pin(block.where(face(axis, 0)), axes="xyz"[axis])
+    scene.add_traction(block, pressure, following=True)
+    return scene, block
+
+
+def stretch_under(pressure):
+    """l with (3 λ + 2 μ) (l² - 1)/2 = p l."""
+    bulk = YOUNG / (1 - 2 * POISSON)
+    return (pressure + np.sqrt(pressure**2 + bulk**2)) / bulk
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(held):
+    scene, _ = pressed(2e4, held, cells=2)
+    for solver in ("descent", "newton"):
+        result = supple.equilibrium(scene, solver, tolerance=1e-6)
+        assert result.report.outcome is supple.Outcome.CONVERGED
+        np.testing.assert_allclose(np.ptp(result.positions, axis=0), stretch_under(2e4), rtol=1e-4)
+
+
+def test_motions_are_the_same_with_and_without_the_load_stiffness():
+    found = []
+    for solver in ("descent", "newton", "pbng"):
+        scene, _ = cantilever(20.0, (12, 1, 1))
+        scene.quasistatic, scene.dt, scene.frames = False, 0.05, 8
+        frames = list(supple.simulate(scene, solver, tolerance=1e-7, max_iterations=5000))
+        assert all(frame.report.ok for frame in frames)
+        found.append(frames[-1].positions)
+    assert np.abs(found[0] - build_model(scene).rest).max() > 1
+    np.testing.assert_allclose(found[1], found[0], atol=1e-4)
+    np.testing.assert_allclose(found[2], found[0], atol=1e-4)
+
+
+def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():
+    scene, _ = cantilever(18.0, (12, 2, 2), ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene.quasistatic, scene.dt, scene.frames = True, 0.25, 4
+    frames = list(supple.simulate(scene, tolerance=1e-7))
+    whole = supple.equilibrium(cantilever(18.0, (12, 2, 2))[0], tolerance=1e-7)
+    np.testing.assert_allclose(frames[-1].positions, whole.positions, atol=1e-4)
+
+
+def test_beside_an_obstacle_the_error_estimate_knows_the_load_stiffness():
+    scene, _ = cantilever(6.0, (8, 1, 1))
+    scene.add_obstacle(supple.Plane((0, -1.0, 0), (0, 1, 0)))
+    problem = Problem(build_model(scene), "float64")
+    problem.begin_step(np.inf)
+    rest = certify(problem).worst.position
+    scene, _ = cantilever(6.0, (8, 1, 1))
+    alone = Problem(build_model(scene), "float64")
+    alone.begin_step(np.inf)
+    assert rest == pytest.approx(certify(alone).worst.position, rel=0.05)
