@@ -17,8 +17,15 @@ help:
 demo: $(VENV)/.installed
 	$(BIN)/supple run scenes/twist.toml --overwrite
 
+# One group of folders after the other: a process keeps the code of all kernels that it has compiled in memory.
+GROUPS := "algebra kernels support api model postprocess test_*.py" "collision contact grid" "solvers" \
+  "linear ordering problem solve materials terms" "scene meshes gradients" "datasets io runs view" \
+  "cli live examples papers"
+
 test: $(VENV)/.installed_dev
-	$(BIN)/python -m pytest -n auto
+	@failed=0; for group in $(GROUPS); do echo "Testing $$group ..."; \
+	  $(BIN)/python -m pytest -n auto $$(for part in $$group; do echo tests/$$part; done) || failed=1; \
+	done; exit $$failed
 
 check: $(VENV)/.installed_dev
 	$(BIN)/ruff format --check .

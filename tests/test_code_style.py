@@ -308,3 +308,13 @@ def test_solvers_are_methods():
     methods = {solver.__module__.rpartition(".")[2] for solver in SOLVERS.values()}
     files = {path.stem for path in (ROOT / "solvers").glob("*.py")}
     assert files == methods | NOT_METHODS
+
+
+def test_make_runs_every_folder_of_tests():
+    (groups,) = re.findall(
+        r"^GROUPS := (.*?)\n\n", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.M | re.S
+    )
+    named = set(re.findall(r"[a-z_]+", groups))
+    folders = {path.parent.name for path in (PROJECT / "tests").glob("*/test_*.py")}
+    assert len(folders) > 20
+    assert folders <= named
