@@ -132,7 +132,7 @@ def measure_peers(arguments: argparse.Namespace, figures: dict[str, Any]) -> Non
                 ).stdout
                 found = json.loads(output.splitlines()[-1]) if output else {"outcome": "error"}
             except subprocess.TimeoutExpired:
-                found = {"outcome": "budget_time", "wall": arguments.longest_peer}
+                found = {"outcome": "time_limit", "wall": arguments.longest_peer}
             figures["peers"].setdefault(case, {})[peer] = found
             save(figures)
             print(f"{case}, {peer}: {found}", flush=True)
@@ -149,7 +149,7 @@ def seconds(found: dict[str, Any] | None) -> str:
     """CPU seconds; with > where the limit ended the solve, – where there was none."""
     if found is None or "cpu" not in found:
         return "–"
-    if found["outcome"] in ("converged", "precision"):
+    if found["outcome"] in ("converged", "rounding_limit"):
         return f"{found['cpu']:.2g}"
     return f"{'>' if found['outcome'].startswith('budget') else found['outcome'] + ' '}{found['cpu']:.2g}"
 
@@ -223,7 +223,11 @@ def peer_table(figures: dict[str, Any]) -> list[str]:
 
 def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
     """(E - Newton's E) / |Newton's E|, where both arrived."""
-    if not exact or not newton or not {exact["outcome"], newton["outcome"]} <= {"converged", "precision"}:
+    if (
+        not exact
+        or not newton
+        or not {exact["outcome"], newton["outcome"]} <= {"converged", "rounding_limit"}
+    ):
         return "–"
     size = max(abs(newton["energy"]), abs(exact["energy"]))
     return "0" if size < AT_REST else f"{(exact['energy'] - newton['energy']) / size:+.0e}"

@@ -26,7 +26,7 @@ from supple.io.machine import machine, versions
 
 RESULTS = Path(__file__).parent / "results" / "arrive_more.json"
 
-GOOD = {"converged", "precision", "refused"}
+GOOD = {"converged", "rounding_limit", "refused"}
 
 
 class TooLongError(Exception):

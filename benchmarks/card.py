@@ -81,7 +81,7 @@ def profile() -> dict[str, list[float]]:
 
 
 def measured(scene: supple.Scene, device: str, precision: str, tolerance: float, ahead: int) -> dict:
-    solver = supple.Descent(ahead=ahead)
+    solver = supple.Hybrid(ahead=ahead)
     began = perf_counter()
     found = supple.equilibrium(scene, solver, tolerance=tolerance, device=device, precision=precision)
     report = found.report

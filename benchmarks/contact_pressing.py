@@ -167,7 +167,7 @@ def closing(nu: float = 0.3) -> list[dict]:
     """A soft block that closes a gap of 6 % and is pressed on, weak contact: every solver arrives, and where
     Newton does."""
     rows, reference = [], None
-    for name in ("newton", "pbng", "descent"):
+    for name in ("newton", "pbng", "hybrid"):
         scene, soft = supple.Scene(gravity=(0, 0, 0), contact="weak"), supple.Corotated(young=1e5, poisson=nu)
         low = scene.add_solid(supple.block(2), soft, name="low")
         high = scene.add_solid(supple.block(3).translated((0, 1.06, 0)), soft, name="high")

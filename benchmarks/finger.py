@@ -91,7 +91,7 @@ def limits(found: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
     """What every three meshes that follow each other say, by the pressure."""
     told: dict[str, list[dict[str, float]]] = {}
     for pressure in PRESSURES:
-        rows = [row for row in found if row["pressure"] == pressure and row["solver"] == "descent"]
+        rows = [row for row in found if row["pressure"] == pressure and row["solver"] == "hybrid"]
         sizes, angles = ([row[key] for row in rows] for key in ("cells", "degrees"))
         told[f"{pressure:g} Pa"] = [
             dict(zip(("degrees", "order"), limit(sizes[k : k + 3], angles[k : k + 3]), strict=True))

@@ -9,7 +9,7 @@ YOUNG, STRENGTH, AREA = 1e5, 3e4, 0.25
 
 SOLVERS = {
     "newton": supple.Newton(),
-    "descent": supple.Descent(),
+    "hybrid": supple.Hybrid(),
     "pbng": supple.PBNG(),
     "fpxpbd": supple.FPXPBD(),
     "bpxpbd": supple.BPXPBD(pseudo_dt=5e-4),

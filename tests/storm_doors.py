@@ -82,9 +82,19 @@ def obstacles_and_loads() -> Doors:
     ball, surface = supple.Sphere(radius=0.3), supple.sphere(resolution=1)
     axis: dict[str, Any] = {"start": (0, 0, 0), "end": (0, 1, 0), "radius": 0.1, "hollow": False}
     contact: dict[str, Any] = {"method": "weak", "thickness": 0.01, "stiffness": 1e3, "friction": 0.2}
-    contact |= {"kinetic": 0.1, "pairs": (supple.Rub(("a", "b"), 0.5),), "push_apart": False}
-    obstacle: dict[str, Any] = {"shape": ball, "motion": None, "friction": 0.2, "kinetic": 0.1, "mass": 1.0}
-    obstacle |= {"velocity": (0, 0, 0), "spin": (0, 0, 0), "name": "o"}
+    contact |= {
+        "kinetic_friction": 0.1,
+        "friction_pairs": (supple.Rub(("a", "b"), 0.5),),
+        "separate_initial": False,
+    }
+    obstacle: dict[str, Any] = {
+        "shape": ball,
+        "motion": None,
+        "friction": 0.2,
+        "kinetic_friction": 0.1,
+        "mass": 1.0,
+    }
+    obstacle |= {"velocity": (0, 0, 0), "angular_velocity": (0, 0, 0), "name": "o"}
     ramp = supple.Ramp((0, 1), (0, 1))
 
     def on_ball(name: str) -> Callable[..., Any]:
@@ -119,7 +129,7 @@ def obstacles_and_loads() -> Doors:
                                obstacle),
         "Contact": (supple.Contact, contact),
         "Contact of a grid": (supple.Contact, {"method": "grid", "spacing": 0.1, "cfl": 0.4}),
-        "Rub": (supple.Rub, {"bodies": ("a", "b"), "friction": 0.5, "kinetic": 0.2}),
+        "FrictionPair": (supple.Rub, {"bodies": ("a", "b"), "friction": 0.5, "kinetic_friction": 0.2}),
         "Ramp": (supple.Ramp, {"times": (0, 1), "fractions": (0, 1)}),
         "Scene.add_pressure": (on_ball("add_pressure"), {"vertices": "body", "pressure": 1.0, "ramp": ramp}),
         "Scene.add_cavity": (on_ball("add_cavity"), {"vertices": "body", "pressure": 1.0, "ramp": ramp,

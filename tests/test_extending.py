@@ -237,6 +237,6 @@ def test_what_a_solver_cannot_treat_is_said_with_who_can():
     points, _ = sheet()
     strings = Tethers(np.array([[0, 1]], np.int32), np.ones(1), np.ones((1, 1)), points)
     with pytest.raises(
-        ValueError, match=r"gradient cannot treat tethers: .* pbng, mpbng, descent, newton, .*xpbd, .*pbd can"
+        ValueError, match=r"gradient cannot treat tethers: .* pbng, mpbng, hybrid, newton, .*xpbd, .*pbd can"
     ):
         supple.equilibrium(model_of(points, strings), Gradient(), max_iterations=1)

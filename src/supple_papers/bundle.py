@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from supple import PBNG, Descent, Newton
+from supple import PBNG, Hybrid, Newton
 from supple import _public as supple
 from supple.collision.ccd.intersections import crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
@@ -25,7 +25,7 @@ GATHERED = 0.2
 """Relative displacement of the muscle ends toward the axis of the bundle."""
 
 TOLERANCE, EXACT = 1e-5, 1e-9
-"""Imbalance of PBNG and descent, and of Newton.
+"""Imbalance of PBNG and hybrid, and of Newton.
 
 At the first one, overlaps are accurate to well below 1 mm.
 """
@@ -74,7 +74,7 @@ def gathered(full: bool, contact: str, name: str) -> supple.Result:
     if name == "newton":
         near = gathered(full, contact, "pbng").positions
         return supple.equilibrium(scene, Newton(), start=near, tolerance=EXACT, distance=None)
-    solver: Any = {"pbng": PBNG(), "descent": Descent()}[name]
+    solver: Any = {"pbng": PBNG(), "hybrid": Hybrid()}[name]
     return supple.equilibrium(
         scene, solver, steps=4, tolerance=TOLERANCE, distance=None, max_iterations=20_000
     )
@@ -113,7 +113,7 @@ def with_contact(account: Account) -> str:
     free = account.part("without contact, newton", partial(arrived, account, "none", "newton"))
     found = {
         name: account.part(f"contact = weak, {name}", partial(arrived, account, "weak", name))
-        for name in ("newton", "pbng", "descent")
+        for name in ("newton", "pbng", "hybrid")
     }
     rows = found.values()
     away, deep = max(row["from Newton"] for row in rows), max(row["overlap [m]"] for row in rows)

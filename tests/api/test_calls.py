@@ -88,7 +88,7 @@ def test_what_the_call_says_comes_before_the_scene_file(tmp_path):
     report = supple.equilibrium(file, "pbng", tolerance=1e-2).report
     assert (report.solver, report.tolerance) == ("pbng", 1e-2)
     report = supple.equilibrium(file, tolerance=None, max_iterations=1).report
-    assert (report.tolerance, report.iterations, report.outcome) == (None, 1, supple.Outcome.COMPLETED)
+    assert (report.tolerance, report.iterations, report.outcome) == (None, 1, supple.Outcome.FIXED_ITERATIONS)
 
 
 def test_a_scene_file_says_where_to_start(tmp_path):
@@ -141,8 +141,8 @@ def test_a_scene_file_stands_for_its_scene(tmp_path):
     ("options", "tolerance", "outcome"),
     [
         ({}, 1e-4, "CONVERGED"),
-        ({"solver": PBNG(iterations=3)}, None, "COMPLETED"),
-        ({"max_iterations": 3}, 1e-4, "BUDGET_ITERATIONS"),
+        ({"solver": PBNG(iterations=3)}, None, "FIXED_ITERATIONS"),
+        ({"max_iterations": 3}, 1e-4, "MAX_ITERATIONS"),
         ({"tolerance": 0.1}, 0.1, "CONVERGED"),
     ],
 )

@@ -44,7 +44,7 @@ def test_curves_have_an_entry_for_the_start_and_for_every_iteration(fallen, name
 
 def test_comparisons_and_trials_are_one_line(fallen):
     assert repr(fallen).startswith(f"<Comparison: {', '.join(SOLVERS)} on <Model: 125 vertices, ")
-    assert str(fallen["newton"]).startswith("<Trial 'newton': completed, imbalance ")
+    assert str(fallen["newton"]).startswith("<Trial 'newton': fixed iterations, imbalance ")
     (refused,) = supple.compare(falling_block("StVK"), "block_xpbd", max_iterations=1).trials
     assert repr(refused).startswith("<Trial 'block_xpbd': not run, block_xpbd needs a material")
     for shown in (fallen, *fallen.trials, refused):
@@ -77,7 +77,7 @@ def test_figures_are_those_of_the_positions(fallen):
 def test_newton_is_the_most_accurate_and_stops_at_rounding(fallen):
     newton = fallen["newton"].report
     assert all(newton.imbalance <= trial.report.imbalance for trial in fallen.trials)
-    assert newton.outcome is supple.Outcome.COMPLETED
+    assert newton.outcome is supple.Outcome.FIXED_ITERATIONS
     assert newton.tolerance is None
     assert newton.imbalance < 1e-12
     assert newton.iterations < 25

@@ -193,7 +193,7 @@ def test_what_is_printed_is_short():
         assert "\n" not in repr(thing)
         assert len(repr(thing)) < 160
     assert repr(result).startswith("<Result: converged, 54 vertices")
-    assert repr(frame).startswith("<Frame 2 at 0.02 s: completed")
+    assert repr(frame).startswith("<Frame 2 at 0.02 s: fixed iterations")
     assert str(frame).startswith("Frame 2 at 0.02 s: Ran as long as was asked for")
     assert "'solid0', 'solid1'" in repr(scene)
 

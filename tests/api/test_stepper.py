@@ -147,9 +147,9 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
 
 def test_steppers_and_their_frames_are_shown_in_a_line():
     sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
-    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 completed>"
+    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
-    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, descent>"
+    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
 
 
 @pytest.mark.parametrize("copies", [None, 2])
@@ -217,7 +217,9 @@ def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
         assert reports[0].outcome is not Outcome.FAILED
         sim.reset(copies=[1])
     frame = sim.step()
-    assert all(r.outcome is Outcome.COMPLETED for r in ([frame.report] if copies is None else frame.reports))
+    assert all(
+        r.outcome is Outcome.FIXED_ITERATIONS for r in ([frame.report] if copies is None else frame.reports)
+    )
 
 
 @pytest.mark.parametrize(
@@ -368,7 +370,7 @@ def test_an_interrupted_step_is_not_gone_on_from():
 
 
 def test_a_failed_substep_is_what_a_frame_reports():
-    outcomes = [Outcome.BUDGET_ITERATIONS, Outcome.FAILED, Outcome.BUDGET_ITERATIONS]
+    outcomes = [Outcome.MAX_ITERATIONS, Outcome.FAILED, Outcome.MAX_ITERATIONS]
     reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
     assert merged(reports).outcome is Outcome.FAILED
 

@@ -56,7 +56,7 @@ def test_everything_is_written_and_shown(tmp_path):
         assert column in header
     assert [row.split()[0] for row in rows[:3]] == ["pbng", "newton", "xpbd"]
     assert "results/scene_compare" in rows[-1]
-    assert "xpbd: completed, 40 iterations" in result.stderr
+    assert "xpbd: fixed iterations, 40 iterations" in result.stderr
 
 
 def test_json_is_complete_and_is_what_the_file_says(tmp_path):
@@ -107,7 +107,7 @@ def test_a_tolerance_that_none_reaches_gives_exit_code_1(tmp_path):
     scene = write_scene(tmp_path, FALL)
     options = ("--solvers", "xpbd", "--tolerance", "1e-9", "--iterations", "30", "--no-pictures")
     missed = supple_json("compare", scene, *options, exit_code=1)
-    assert missed["trials"][0]["outcome"] == "budget_iterations"
+    assert missed["trials"][0]["outcome"] == "max_iterations"
     options = ("--solvers", "xpbd,newton", *options[2:], "--overwrite")
     reached = supple_json("compare", scene, *options)
     assert [trial["ok"] for trial in reached["trials"]] == [False, True]
@@ -276,9 +276,9 @@ def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
     figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "imbalance": 2.6e-3}
     figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colours": 38, "error": None}
     console = Console(width=width, file=io.StringIO())
-    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "budget_iterations", **figures}])
+    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "max_iterations", **figures}])
     shown = console.file.getvalue()
     assert "…" not in shown
     assert shown.count("solver") == (2 if width == 80 else 1)
-    for name in (*COLUMNS, "budget iterations", "2.6e-03", "8.7e-10", "-7.14721"):
+    for name in (*COLUMNS, "max iterations", "2.6e-03", "8.7e-10", "-7.14721"):
         assert name in shown

@@ -109,7 +109,11 @@ def test_following_tractions_are_loads(tmp_path):
     ("options", "found", "told"),
     [
         ('method = "weak"\nthickness = 0.01', {"thickness": 0.01, "stiffness": None}, "0.01 m"),
-        ('method = "barrier"\npush_apart = true\nfriction = 0.3', {"push_apart": True, "pairs": 0}, "yes"),
+        (
+            'method = "barrier"\nseparate_initial = true\nfriction = 0.3',
+            {"separate_initial": True, "friction_pairs": 0},
+            "yes",
+        ),
         ('method = "grid"\nspacing = 0.25', {"spacing": 0.25, "cfl": 0.4}, "0.25 m"),
         ('method = "none"', {}, ""),
     ],

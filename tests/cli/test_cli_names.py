@@ -86,7 +86,7 @@ def test_bench_sweep_covers_every_solver(solver):
     )
     assert (figures["solver"], figures["material"], figures["precision"]) == (solver, "corotated", "float64")
     assert (figures["vertices"], figures["tets"]) == (125, 320)
-    colours = {"pbng": 5, "mpbng": 5, "descent": 5, "newton": 0}.get(solver)
+    colours = {"pbng": 5, "mpbng": 5, "hybrid": 5, "newton": 0}.get(solver)
     assert figures["colours"] == colours if colours is not None else 30 < figures["colours"] < 50
     assert 0 < figures["imbalance"] < 1
     free_visits = 4 * 320 - 2 * visits_of_a_face(4)

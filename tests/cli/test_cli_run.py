@@ -26,7 +26,7 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
         "picture.png",
         "checksums.sha256",
     }
-    for word in ("Sagging block", "64", "135", "descent", "Converged", "imbalance", "results/scene"):
+    for word in ("Sagging block", "64", "135", "hybrid", "Converged", "imbalance", "results/scene"):
         assert word in result.stdout
 
 
@@ -89,7 +89,7 @@ def test_a_solver_may_be_given_with_options(tmp_path):
 def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path):
     report = supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", exit_code=1)
     assert not report["totals"]["ok"]
-    assert report["frames"][0]["outcome"] == "budget_iterations"
+    assert report["frames"][0]["outcome"] == "max_iterations"
     folder = tmp_path / "results" / "scene"
     assert read_frame(folder, 1).positions.shape == (64, 3)
     assert (folder / "picture.png").exists()
@@ -98,7 +98,7 @@ def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path
 def test_a_run_of_iterations_without_tolerance_is_done(tmp_path):
     text = SAG.replace("tolerance = 1e-6", "max_iterations = 200\ntolerance = false")
     report = supple_json("run", write_scene(tmp_path, text), "--no-picture")
-    assert report["frames"][0]["outcome"] == "completed"
+    assert report["frames"][0]["outcome"] == "fixed_iterations"
     assert report["solver"]["tolerance"] is None
 
 

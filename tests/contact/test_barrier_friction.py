@@ -78,7 +78,7 @@ def test_a_start_far_within_the_thickness_is_told():
 
 
 def test_what_slides_has_kinetic_friction():
-    scene = on_slope(0.8, kinetic=0.3, angle=0.0)
+    scene = on_slope(0.8, kinetic_friction=0.3, angle=0.0)
     rest = supple.equilibrium(on_slope(0.8, angle=0.0, quasistatic=True), tolerance=1e-5, distance=None)
     velocity = np.zeros_like(rest.positions)
     velocity[scene.bodies[1].vertices] = 1, 0, 0
@@ -88,7 +88,7 @@ def test_what_slides_has_kinetic_friction():
 
 
 def test_pairs_have_their_own_friction_and_forces_are_opposite():
-    scene = on_slope(0.0, pairs=(supple.Rub(("block", "base"), 0.4),))
+    scene = on_slope(0.0, friction_pairs=(supple.Rub(("block", "base"), 0.4),))
     for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-5):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
@@ -107,7 +107,7 @@ def test_an_equilibrium_is_held_by_friction():
     assert np.isfinite(found.energy)
 
 
-@pytest.mark.parametrize("solver", ["descent", "pbng", "mpbng"])
+@pytest.mark.parametrize("solver", ["hybrid", "pbng", "mpbng"])
 def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
     """Within a factor of two of the distance to the positions at a far tighter tolerance."""
     scene = on_slope(0.7, quasistatic=True)

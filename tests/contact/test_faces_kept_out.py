@@ -55,7 +55,7 @@ def test_faces_leave_obstacles_on_the_side_where_they_were(thing, depth):
     assert found.report.contact.obstacles[0].force[1] > 0
 
 
-@pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Descent()])
+@pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Hybrid()])
 def test_solvers_agree(solver):
     reference, found = pressed("ball", solver=supple.PBNG()), pressed("ball", solver=solver)
     assert found.report.ok

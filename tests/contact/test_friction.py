@@ -16,14 +16,14 @@ RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "bl
 """Solvers that arrive at a small imbalance with contacts this stiff in some hundred sweeps."""
 
 
-def on_slope(mu, kinetic=None, angle=ANGLE, velocity=(0, 0, 0), **options):
+def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **options):
     """A block on another that is held, on a slope."""
     gravity = 9.81 * np.array([np.sin(angle), -np.cos(angle), 0])
     scene = supple.Scene(
         gravity=tuple(gravity),
         quasistatic=False,
         dt=0.02,
-        contact=supple.Contact("weak", friction=mu, kinetic=kinetic, **options),
+        contact=supple.Contact("weak", friction=mu, kinetic_friction=kinetic_friction, **options),
     )
     base = supple.block(cells=(3, 1, 2), size=(3, 0.5, 2)).translated((-0.5, -0.5, -0.5))
     elastic = supple.Corotated(young=1e6, poisson=0.3)
@@ -53,19 +53,19 @@ def test_a_block_slides_on_another_as_friction_lets_it():
 
 
 def test_what_slides_has_kinetic_friction_and_what_rests_static():
-    scene = on_slope(0.8, kinetic=0.3, angle=0.0, velocity=(1, 0, 0))
+    scene = on_slope(0.8, kinetic_friction=0.3, angle=0.0, velocity=(1, 0, 0))
     there, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
     assert 2 * np.polyfit(times[4:15], there[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
-    held = on_slope(0.7, kinetic=0.2)
+    held = on_slope(0.7, kinetic_friction=0.2)
     start = supple.equilibrium(held, supple.PBNG(), tolerance=1e-7, distance=None).state
     assert np.ptp(positions_along(held, 20, start=start)[10:]) < 1e-6, "from rest"
 
 
 def test_pairs_have_their_own_friction():
     pair = supple.Rub(("block", "base"), 2.0)
-    assert np.ptp(positions_along(on_slope(0.0, pairs=(pair,)), 40)[25:]) < 1e-6
+    assert np.ptp(positions_along(on_slope(0.0, friction_pairs=(pair,)), 40)[25:]) < 1e-6
     with pytest.raises(supple.SceneError, match="no body 'floor'"):
-        supple.build_model(on_slope(0.0, pairs=(supple.Rub(("block", "floor"), 2.0),)))
+        supple.build_model(on_slope(0.0, friction_pairs=(supple.Rub(("block", "floor"), 2.0),)))
 
 
 def test_forces_of_bodies_on_each_other_are_opposite():
@@ -156,8 +156,8 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     ("make", "message"),
     [
         (lambda: supple.Contact(friction=-0.1), "friction of contact"),
-        (lambda: supple.Contact(friction=0.1, kinetic=0.2), "must not be larger than friction"),
-        (lambda: supple.Contact(pairs=("a", "b")), "must be Rub"),
+        (lambda: supple.Contact(friction=0.1, kinetic_friction=0.2), "must not be larger than friction"),
+        (lambda: supple.Contact(friction_pairs=("a", "b")), "must be FrictionPair"),
         (lambda: supple.Rub("ab", 0.2), "two names"),
     ],
 )

@@ -65,7 +65,7 @@ def test_all_solvers_agree_on_what_lies_on_a_floor(name):
     np.testing.assert_allclose(on_obstacles, -on_bodies, rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.parametrize("solver", [supple.Newton(), supple.Descent(ahead=0), supple.Descent()])
+@pytest.mark.parametrize("solver", [supple.Newton(), supple.Hybrid(ahead=0), supple.Hybrid()])
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 def test_newton_steps_find_what_sweeps_find(solver, friction):
     """A ball between two plates, of which it touches more and more."""
@@ -148,11 +148,11 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
     """Also on a floor that moves, where what rests is what moves along."""
     for speed in (0.0, 0.7):
         scene, _ = block_on_plane(2, 0.3, 1e7, quasistatic=False, dt=0.02)
-        scene.add_obstacle(supple.Plane(), friction=0.8, kinetic=0.3)
+        scene.add_obstacle(supple.Plane(), friction=0.8, kinetic_friction=0.3)
         start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
         scene.obstacles.clear()
         belt = supple.Translate((10 * speed, 0, 0), duration=10) if speed else None
-        scene.add_obstacle(supple.Plane(), belt, friction=0.8, kinetic=0.3)
+        scene.add_obstacle(supple.Plane(), belt, friction=0.8, kinetic_friction=0.3)
         moving = supple.State(start.displacements, start.velocities + np.array([1 + speed, 0, 0]))
         motion = supple.simulate(scene, supple.PBNG(), start=moving, frames=40, tolerance=1e-7)
         there = np.array([frame.positions[:, 0].mean() for frame in motion])
@@ -164,7 +164,7 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
 
 
 def test_static_friction_holds_on_a_slope_where_kinetic_would_not():
-    there = sliding(0.55, 60, kinetic=0.2)
+    there = sliding(0.55, 60, kinetic_friction=0.2)
     assert np.ptp(there[20:]) < 1e-6
 
 

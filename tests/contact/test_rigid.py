@@ -16,7 +16,7 @@ def collision(gravity=(0, 0, 0), velocity=(0.3, -2, 0), spin=(0, 0, 0), **option
     block = supple.block(cells=(3, 2, 3), size=(1, 0.5, 1))
     scene.add_solid(block, supple.NeoHookean(young=2e4, poisson=0.3), density=100)
     ball = supple.Sphere(radius=0.3, centre=(0.45, 0.83, 0.5))
-    scene.add_obstacle(ball, mass=MASS, velocity=velocity, spin=spin, name="ball", **options)
+    scene.add_obstacle(ball, mass=MASS, velocity=velocity, angular_velocity=spin, name="ball", **options)
     return scene
 
 

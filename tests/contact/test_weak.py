@@ -99,10 +99,10 @@ def test_what_has_passed_is_not_called_converged():
     ).report.met
     assert met.depth > 0
     assert met.complementarity > 0
-    assert unless_passed(supple.Outcome.CONVERGED, met) is supple.Outcome.PASSED
-    assert unless_passed(supple.Outcome.COMPLETED, met) is supple.Outcome.COMPLETED
+    assert unless_passed(supple.Outcome.CONVERGED, met) is supple.Outcome.INTERSECTING
+    assert unless_passed(supple.Outcome.FIXED_ITERATIONS, met) is supple.Outcome.FIXED_ITERATIONS
     assert unless_passed(supple.Outcome.CONVERGED, replace(met, depth=0.0)) is supple.Outcome.CONVERGED
-    assert not supple.Outcome.PASSED.ok
+    assert not supple.Outcome.INTERSECTING.ok
 
 
 @pytest.mark.parametrize("height", [0.5, 1.2], ids=["through", "above"])

@@ -209,7 +209,7 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     data = supple.data.open(store.path)
     assert not len(data.ids)
     assert np.isnan(data["positions"][:]).all()
-    assert set(data.outcomes) == {"budget_iterations"}
+    assert set(data.outcomes) == {"max_iterations"}
     assert (data["imbalance"] > 1e-9).all()
     assert len(store.account(0)["failures"]) == 3
     assert "allowed iterations" in store.account(0)["failures"]["0"]

@@ -212,7 +212,7 @@ def stiff(floor):
 @pytest.mark.parametrize(("floor", "precision"), [(False, "float64"), (False, "float32"), (True, "float64")])
 def test_the_default_arrives_by_newton_steps_where_newton_does(floor, precision):
     tolerance = {"float64": 1e-10, "float32": 1e-3}[precision]
-    begin = supple.Descent(ahead=0 if precision == "float32" else 250)
+    begin = supple.Hybrid(ahead=0 if precision == "float32" else 250)
     (frame,) = supple.simulate(stiff(floor), begin, frames=1, tolerance=tolerance, precision=precision)
     assert frame.report.ok
     assert any("Newton step" in note for note in frame.report.notes)

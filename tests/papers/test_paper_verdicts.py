@@ -27,7 +27,7 @@ MUSCLES = {
     "imbalance": 1e-6, "converged": True, "contacts": 90, "iterations": 9, "overlap [m]": 0.0,
     "from Newton": 1e-4,
 }  # fmt: skip
-SPINDLES = dict.fromkeys([f"contact = weak, {name}" for name in ("newton", "pbng", "descent")], MUSCLES)
+SPINDLES = dict.fromkeys([f"contact = weak, {name}" for name in ("newton", "pbng", "hybrid")], MUSCLES)
 FREE = {"without contact, newton": MUSCLES | {"overlap [m]": 0.02}}
 BALL = "ball of 0.2 kg on satin"
 BOUNCE = {"finite": True, "sinks [m]": 0.1, "rises again [m]": 0.1}

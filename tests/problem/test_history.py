@@ -15,7 +15,7 @@ from supple.materials import by_element
 from supple.problem import Problem
 from supple.scene import build_model
 
-SOLVERS = ["pbng", "descent", "newton", "gpbd", "bpxpbd"]
+SOLVERS = ["pbng", "hybrid", "newton", "gpbd", "bpxpbd"]
 
 
 def plastic(**changes):

@@ -150,8 +150,8 @@ MISTAKES = {
         "[45, 30]; got 'below'",
     ),
     "option of another contact": (
-        PINNED + '[contact]\nmethod = "weak"\npush_apart = true',
-        "contact: push_apart is for contact by a \"barrier\", and this is 'weak'",
+        PINNED + '[contact]\nmethod = "weak"\nseparate_initial = true',
+        "contact: separate_initial is for contact by a \"barrier\", and this is 'weak'",
     ),
     "thickness of a grid": (
         "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\nthickness = 0.1',
@@ -180,8 +180,8 @@ MISTAKES = {
         "contact: thickness [m] of contact, 3, must be smaller than the edges",
     ),
     "friction of nobody": (
-        PINNED + '[[contact.pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',
-        "contact.pair: There is no body 'ball' for friction; there are 'cube'",
+        PINNED + '[[contact.friction_pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',
+        "contact.friction_pair: There is no body 'ball' for friction; there are 'cube'",
     ),
     "bodies in each other": (
         "gravity = [0, 0, 0]\n"
@@ -215,7 +215,7 @@ MISTAKES = {
     ),
     "option of another solver": (
         PINNED + '[solver]\nacceleration = "sor"',
-        'solver.acceleration: is no option of descent, but one of others: write method = "pbng" beside it',
+        'solver.acceleration: is no option of hybrid, but one of others: write method = "pbng" beside it',
     ),
     "option of a part": (
         PINNED + '[solver]\nmethod = "pbng"\nacceleration = "sor"\nomega = 1.5',

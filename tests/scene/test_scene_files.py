@@ -151,7 +151,7 @@ time_budget = 2
 def test_a_short_file_has_the_defaults_of_the_scene(write):
     file = load_scene(write(PINNED))
     assert (file.title, file.scene.gravity, file.scene.quasistatic) == ("scene", (0, -9.81, 0), True)
-    assert (file.scene.dt, file.scene.frames, file.solver.method) == (1 / 30, 1, "descent")
+    assert (file.scene.dt, file.scene.frames, file.solver.method) == (1 / 30, 1, "hybrid")
 
 
 def test_scrambled_and_flattened_starts_move_free_vertices_only(write):

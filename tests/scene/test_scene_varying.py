@@ -64,7 +64,7 @@ def test_bodies_of_one_kind_vary_on_their_own():
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["pbng", "newton", "descent", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"])
+@pytest.mark.parametrize("name", ["pbng", "newton", "hybrid", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"])
 def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
     """Bit by bit, in every solver."""
     if precision not in SOLVERS[name].precisions:

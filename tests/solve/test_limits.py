@@ -53,7 +53,7 @@ def test_a_limit_keeps_the_default_tolerance_of_scenes_and_files(door, limit, tm
     for scene in (file, file.scene):
         report = DOORS[door](scene, **limit)
         assert report.tolerance == DEFAULT_TOLERANCE
-        expected = Outcome.BUDGET_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
+        expected = Outcome.MAX_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
         assert (report.outcome, report.ok) == (expected, expected is Outcome.CONVERGED)
 
 
@@ -62,9 +62,9 @@ def test_a_limit_of_a_file_keeps_it_too_unless_the_file_switches_it_off(door, tm
     assert DOORS[door](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
     off = loaded(tmp_path, "max_iterations = 3\ntolerance = false")
     report = DOORS[door](off)
-    assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.COMPLETED, 3)
+    assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.FIXED_ITERATIONS, 3)
     assert DOORS[door](off, tolerance=1e-2).tolerance == 1e-2
-    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.COMPLETED
+    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.FIXED_ITERATIONS
 
 
 def test_no_tolerance_needs_another_limit(tmp_path):
@@ -75,7 +75,7 @@ def test_no_tolerance_needs_another_limit(tmp_path):
 def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
     file = loaded(tmp_path, quasistatic="false", solver="iterations = 4")
     report = next(supple.simulate(file)).report
-    assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.COMPLETED)
+    assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.FIXED_ITERATIONS)
     assert next(supple.simulate(file, time_budget=60.0)).report.tolerance == DEFAULT_TOLERANCE
 
 
@@ -84,7 +84,12 @@ def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     far = supple.equilibrium(scene, "pbng", max_iterations=1, tolerance=None).report
     near = supple.equilibrium(scene, "pbng", max_iterations=200, tolerance=None).report
     assert far.imbalance > FAR_IMBALANCE > near.imbalance
-    assert (far.outcome, far.ok, near.outcome, near.ok) == (Outcome.COMPLETED, False, Outcome.COMPLETED, True)
+    assert (far.outcome, far.ok, near.outcome, near.ok) == (
+        Outcome.FIXED_ITERATIONS,
+        False,
+        Outcome.FIXED_ITERATIONS,
+        True,
+    )
     assert str(far).startswith("Ran as long as was asked for, far from balance;")
 
 

@@ -7,7 +7,7 @@ from problems import HAND_WRITTEN, face, material
 import supple
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers import Descent
+from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import certify
 from supple.solvers.newton_methods.newton_system import Linearisation
 from supple.solvers.newton_methods.rigid_modes import Drift, solve_beside
@@ -44,7 +44,7 @@ def drift_at(problem, linear):
     return H, Drift(H, linear.assembly.positions, forces, linear.parts)
 
 
-@pytest.mark.parametrize("solver", [Descent(), Descent(ahead=0)], ids=["default", "newton steps"])
+@pytest.mark.parametrize("solver", [Hybrid(), Hybrid(ahead=0)], ids=["default", "newton steps"])
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
 def test_free_balloons_arrive_and_stay(solver, tolerance):
     result = supple.equilibrium(balloon(), solver, tolerance=tolerance)

@@ -83,7 +83,7 @@ def eighth():
 
 
 @pytest.mark.parametrize(
-    "solver", [*PBNGS.values(), *NEWTONS.values(), supple.Descent(), supple.FPXPBD()], ids=str
+    "solver", [*PBNGS.values(), *NEWTONS.values(), supple.Hybrid(), supple.FPXPBD()], ids=str
 )
 @IN_PRECISION
 def test_solvers_find_the_equilibrium(solver, precision, eighth):

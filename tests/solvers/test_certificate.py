@@ -11,7 +11,7 @@ import supple
 from supple import PBNG, Outcome, Stop
 from supple.scene import build_model
 from supple.solve.loop import solve
-from supple.solvers import Descent
+from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import certify
 
 
@@ -50,7 +50,7 @@ def soft_beside_stiff():
 
 def missing(scene, result, **options):
     """The largest distance of a vertex from where it belongs [m], and the energy that is left [J]."""
-    truth = supple.equilibrium(scene, Descent(ahead=0), stop=Stop(tolerance=1e-11), **options)
+    truth = supple.equilibrium(scene, Hybrid(ahead=0), stop=Stop(tolerance=1e-11), **options)
     off = np.linalg.norm(result.positions - truth.positions, axis=1).max()
     return off, result.report.energy - truth.report.energy
 
@@ -87,7 +87,7 @@ def test_refined_cantilevers_converge_by_imbalance_and_are_far_off():
     off, _ = missing(scene, by_forces)
     assert by_forces.report.outcome is Outcome.CONVERGED
     assert off > 0.02 * np.abs(by_forces.positions - by_forces.model.rest).max()
-    for result in (supple.equilibrium(scene, Descent()), supple.equilibrium(scene, PBNG())):
+    for result in (supple.equilibrium(scene, Hybrid()), supple.equilibrium(scene, PBNG())):
         off, _ = missing(scene, result)
         assert result.report.outcome is Outcome.CONVERGED
         assert off < 2e-4 * 2.0
@@ -96,12 +96,12 @@ def test_refined_cantilevers_converge_by_imbalance_and_are_far_off():
 
 def test_a_warm_start_with_gravity_added():
     """The imbalance is below 1e-4 from the start, and yet all of the new displacement is missing."""
-    begin = supple.equilibrium(wrung(), Descent(), tolerance=1e-8).positions
+    begin = supple.equilibrium(wrung(), Hybrid(), tolerance=1e-8).positions
     scene = wrung(gravity=0.02)
     idle = supple.equilibrium(scene, stop=Stop(tolerance=1e-4), start=begin)
     assert idle.report.iterations == 0
     off, _ = missing(scene, idle, start=begin)
-    result = supple.equilibrium(scene, Descent(), start=begin, distance=1e-5)
+    result = supple.equilibrium(scene, Hybrid(), start=begin, distance=1e-5)
     assert result.report.iterations > 0
     assert missing(scene, result, start=begin)[0] < 0.1 * off
 
@@ -109,7 +109,7 @@ def test_a_warm_start_with_gravity_added():
 def test_a_soft_body_beside_a_stretched_stiff_one():
     """Each is judged by its own forces."""
     scene = soft_beside_stiff()
-    for solver in (PBNG(), Descent()):
+    for solver in (PBNG(), Hybrid()):
         result = supple.equilibrium(scene, solver)
         assert result.report.outcome is Outcome.CONVERGED
         assert missing(scene, result)[0] < 2e-4 * 2.0
@@ -179,10 +179,10 @@ def test_who_asks_for_no_distance_gets_none():
 def test_limits_come_first():
     """A solve that may not go on ends there, and says how far off it is."""
     report = supple.equilibrium(bar(), PBNG(), max_iterations=30).report
-    assert report.outcome is Outcome.BUDGET_ITERATIONS
+    assert report.outcome is Outcome.MAX_ITERATIONS
     assert report.certificate.worst.of_size > 1e-4
     timed = supple.equilibrium(bar(), PBNG(), time_budget=1e-3).report
-    assert timed.outcome is Outcome.BUDGET_TIME
+    assert timed.outcome is Outcome.TIME_LIMIT
     assert timed.certificate is None
     assert any("time budget ended before" in note for note in timed.notes)
     assert not any("time budget" in note for note in report.notes)

@@ -13,7 +13,7 @@ from supple.solvers import SOLVERS
 ERRORS = {
     "pbng": 1e-6,
     "mpbng": 1e-6,
-    "descent": 1e-6,
+    "hybrid": 1e-6,
     "newton": 1e-6,
     "bpxpbd": 1e-3,
     "fpxpbd": 1e-3,

@@ -100,7 +100,7 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
 
 @on_a_card
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
-@pytest.mark.parametrize("solver", [supple.Descent(ahead=0), supple.Newton()], ids=str)
+@pytest.mark.parametrize("solver", [supple.Hybrid(ahead=0), supple.Newton()], ids=str)
 def test_newton_steps_agree_with_the_cpu(solver, block):
     """The same states, certified alike, and the same bits when it is done again."""
     found = [
@@ -117,7 +117,7 @@ def test_newton_steps_agree_with_the_cpu(solver, block):
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_newton_steps_of_materials_agree_with_the_cpu(material):
     found = [
-        supple.equilibrium(falling_block(material), supple.Descent(ahead=0), tolerance=1e-8, device=device)
+        supple.equilibrium(falling_block(material), supple.Hybrid(ahead=0), tolerance=1e-8, device=device)
         for device in ("cpu", "cuda")
     ]
     assert all(result.report.ok for result in found)
@@ -128,7 +128,7 @@ def test_newton_steps_of_materials_agree_with_the_cpu(material):
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
 def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
     found = [
-        supple.equilibrium(make(), supple.Descent(ahead=0), tolerance=1e-8, device=device)
+        supple.equilibrium(make(), supple.Hybrid(ahead=0), tolerance=1e-8, device=device)
         for device in ("cpu", "cuda")
     ]
     assert all(result.report.ok for result in found)

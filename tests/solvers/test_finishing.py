@@ -11,7 +11,7 @@ from supple.config.compute import Compute
 from supple.scene import build_model
 from supple.scene.variations import conditions
 from supple.solve.loop import solve_copies
-from supple.solvers import Descent
+from supple.solvers import Hybrid
 from supple.solvers.newton_methods.batched_newton import NewtonTogether
 from supple.solvers.newton_methods.block_diagonal import room_for
 from supple.solvers.newton_methods.error_estimate import certify, certify_copies
@@ -126,7 +126,7 @@ def test_limits_are_kept_together(limit):
     scene, _ = slender()
     chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0)]
     for result in supple.equilibria(scene, chosen, device="cuda", tolerance=1e-4, **limit):
-        assert result.report.outcome in (Outcome.BUDGET_ITERATIONS, Outcome.BUDGET_TIME)
+        assert result.report.outcome in (Outcome.MAX_ITERATIONS, Outcome.TIME_LIMIT)
         assert "then alone" not in result.report.notes
 
 
@@ -356,7 +356,7 @@ def test_who_watches_the_first_copy_watches_on():
     problem, seen = problem_of(scene, [supple.Variation(), supple.Variation(gravity=(0, -4.0, 0))]), []
     stop = Stop(tolerance=1e-4, distance=1e-4)
     first, _ = solve_copies(
-        problem, Descent(), stop, history=True, watch=lambda *figures: seen.append(figures)
+        problem, Hybrid(), stop, history=True, watch=lambda *figures: seen.append(figures)
     )
     assert "then alone" in first.notes
     iterations, imbalances, seconds = zip(*seen, strict=True)

@@ -215,7 +215,7 @@ def test_factorisations_are_let_go():
 
 def test_newton_refuses_single_precision():
     with pytest.raises(
-        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, mpbng, descent, xpbd"
+        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, mpbng, hybrid, xpbd"
     ):
         supple.equilibrium(cantilever(material("corotated")), Newton(), precision="float32")
 

@@ -6,7 +6,7 @@ from fake_device import fake_device  # noqa: F401
 from problems import cantilever, face, material, membrane, tied_blocks
 
 import supple
-from supple import Descent, Newton, Outcome
+from supple import Hybrid, Newton, Outcome
 from supple.solve.loop import make_problem
 from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 
@@ -30,7 +30,7 @@ SCENES = {
 }
 
 
-CASES = [(Descent(ahead=0), name) for name in SCENES] + [(Newton(), name) for name in ("block", "rolling")]
+CASES = [(Hybrid(ahead=0), name) for name in SCENES] + [(Newton(), name) for name in ("block", "rolling")]
 
 
 @pytest.mark.parametrize(("solver", "name"), CASES, ids=str)
@@ -49,8 +49,8 @@ def test_steps_are_those_of_the_cpu(solver, name):
 
 def test_states_in_float32_are_certified_and_brought_back():
     scene = SCENES["block"]()
-    exact = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-10)
-    found = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-4, device="cuda", precision="float32")
+    exact = supple.equilibrium(scene, Hybrid(ahead=0), tolerance=1e-10)
+    found = supple.equilibrium(scene, Hybrid(ahead=0), tolerance=1e-4, device="cuda", precision="float32")
     assert found.report.outcome is Outcome.CONVERGED
     assert found.report.certificate.stable
     off = np.abs(found.positions - exact.positions).max()
@@ -62,7 +62,7 @@ def test_numbers_stay_on_the_device(fake_device):  # noqa: F811
     scene = cantilever(material("corotated"), cells=4)
     problem = make_problem(scene, True, supple.Compute("cuda"))
     problem.begin_step(np.inf)
-    newton = NewtonPCG(Descent(), problem, 1e-8)
+    newton = NewtonPCG(Hybrid(), problem, 1e-8)
     newton.step()
     problem.device.wait()
     before = fake_device.moved

@@ -66,7 +66,7 @@ def test_pxpbd_goes_on_where_xpbd_stagnates(falling, solver):
 
 @pytest.mark.parametrize(
     ("solver", "outcome"),
-    [(XPBD(), Outcome.BUDGET_ITERATIONS), (BPXPBD(), Outcome.CONVERGED), (FPXPBD(), Outcome.CONVERGED)],
+    [(XPBD(), Outcome.MAX_ITERATIONS), (BPXPBD(), Outcome.CONVERGED), (FPXPBD(), Outcome.CONVERGED)],
     ids=["xpbd", "bpxpbd", "fpxpbd"],
 )
 def test_the_report_says_whether_the_step_was_solved(falling, solver, outcome):

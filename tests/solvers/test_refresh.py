@@ -58,7 +58,7 @@ ELEMENTWISE = ["xpbd", "block_xpbd", "bpxpbd", "gpbd", "pbd"]
 METHODS = {
     **{f"pbng-{name}": solver for name, solver in PBNGS.items()},
     **{name: SOLVERS[name]() for name in [*ELEMENTWISE, "newton"]},
-    "descent": supple.Descent(ahead=0),
+    "hybrid": supple.Hybrid(ahead=0),
 }
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS)
 DT = 0.02
@@ -150,7 +150,7 @@ def test_what_was_before_changes_nothing(method, name):
     assert problem.layout.growths > 0
 
 
-@pytest.mark.parametrize("name", ["pbng-none", "pbng-anderson", "pbng-chebyshev", "newton", "descent"])
+@pytest.mark.parametrize("name", ["pbng-none", "pbng-anderson", "pbng-chebyshev", "newton", "hybrid"])
 @pytest.mark.parametrize("model", MODELS)
 def test_springs_may_change_between_sweeps(name, model):
     """The equilibrium is that of the last, found from scratch."""

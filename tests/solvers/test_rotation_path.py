@@ -162,5 +162,5 @@ def test_precompiled_solves_turn_elements(monkeypatch):
         return path
 
     monkeypatch.setattr(RotationPath, "along", watched)
-    precompile._compile("corotated", "float64", (supple.Descent(),), "cpu")
+    precompile._compile("corotated", "float64", (supple.Hybrid(),), "cpu")
     assert max(turned) > STRAIGHT

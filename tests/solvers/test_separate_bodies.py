@@ -10,7 +10,7 @@ from supple.linear import Assembly, Parts
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solve.loop import solve
-from supple.solvers import Descent
+from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import ACCURACY, certify
 from supple.solvers.newton_methods.newton_system import Linearisation
 
@@ -42,7 +42,7 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
     scene = beside(slow)
     problem = after_sweeps(scene)
     found = certify(problem)
-    truth = supple.equilibrium(scene, Descent(ahead=0), stop=Stop(tolerance=1e-10)).positions
+    truth = supple.equilibrium(scene, Hybrid(ahead=0), stop=Stop(tolerance=1e-10)).positions
     start = problem.positions
     assert found.stable
     for body, (name, own) in zip(found.bodies, problem.model.body_vertices, strict=True):
@@ -109,7 +109,7 @@ def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts(
 
 def test_a_free_body_stays_where_it_was_beside_a_held_one():
     scene, start = held_and_free()
-    for solver in (Descent(), Descent(ahead=0)):
+    for solver in (Hybrid(), Hybrid(ahead=0)):
         result = supple.equilibrium(scene, solver, start=start)
         own = scene.bodies[1].vertices
         assert result.report.ok

@@ -97,7 +97,7 @@ def test_forces_are_the_derivative_of_the_energy():
     check_forces(Problem(model_of(points, *terms), "float64"))
 
 
-@pytest.mark.parametrize("name", ["pbng", "descent", "newton", "gpbd", "xpbd"])
+@pytest.mark.parametrize("name", ["pbng", "hybrid", "newton", "gpbd", "xpbd"])
 def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}

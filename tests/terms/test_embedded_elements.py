@@ -108,7 +108,7 @@ def test_elements_of_a_colour_share_no_node(spacing):
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     "solver",
-    [supple.BPXPBD(zeta=0.5), supple.FPXPBD(), supple.PBNG(), supple.Descent()],
+    [supple.BPXPBD(zeta=0.5), supple.FPXPBD(), supple.PBNG(), supple.Hybrid()],
     ids=lambda s: s.name,
 )
 def test_methods_find_the_step_that_newton_finds(solver, precision):

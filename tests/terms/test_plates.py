@@ -218,7 +218,7 @@ def test_a_heavy_chain_of_triangles_is_a_catenary():
     assert -result.positions[:, 2].min() == pytest.approx(sag, rel=0.01)
 
 
-@pytest.mark.parametrize("solver", ["descent", "pbng", "newton"])
+@pytest.mark.parametrize("solver", ["hybrid", "pbng", "newton"])
 @pytest.mark.parametrize("bending", [None, HingeBending(1e-3)], ids=["slack", "bending"])
 def test_a_flat_sheet_falls_from_two_corners(solver, bending):
     """Though nothing holds it across its plane at the start."""

@@ -218,7 +218,7 @@ def test_scene_files_have_them(tmp_path):
         load_scene(path)
 
 
-@pytest.mark.parametrize("solver", ["newton", "descent", "pbng", "xpbd", "bpxpbd", "gpbd", "pbd"])
+@pytest.mark.parametrize("solver", ["newton", "hybrid", "pbng", "xpbd", "bpxpbd", "gpbd", "pbd"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_damping_of_the_mass_slows_a_flight(solver, precision):
     """v becomes v/(1 + α Δt) in every step, of bodies that have it; and nothing else happens to them."""

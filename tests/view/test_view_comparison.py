@@ -27,7 +27,7 @@ def trial(name: str, factor: float, count: int, first: float = 1e-3) -> Trial:
         [factor**i for i in steps],
         [0.0] * (count + 1),
     )
-    report = Report(Outcome.COMPLETED, name, count, 0.0, 0.0, 0.0, 0.0, first * count, history=history)
+    report = Report(Outcome.FIXED_ITERATIONS, name, count, 0.0, 0.0, 0.0, 0.0, first * count, history=history)
     return Trial(SOLVERS[name](), name, None, report)
 
 

@@ -195,7 +195,7 @@ def _run(
     if open_ended:
         report.tolerance = None
         if report.outcome not in (Outcome.STAGNATED, Outcome.UNBOUNDED, Outcome.FAILED):
-            report.outcome = Outcome.COMPLETED
+            report.outcome = Outcome.FIXED_ITERATIONS
     report.compile_seconds += compiled.seconds
     trial.positions, trial.report = problem.positions, report
 

@@ -199,7 +199,7 @@ def equilibrium(
     Args:
         scene: Scene, scene file or model. A scene file provides the solver, start and limits that the call
             omits.
-        solver: Solver with its options, or a name such as "newton". The default is `supple.Descent`.
+        solver: Solver with its options, or a name such as "newton". The default is `supple.Hybrid`.
         start: Initial positions (n, 3) [m] or a state; the rest positions by default.
         steps: Number of steps in which loads and motions are applied, each from the previous equilibrium; see
             `stages` of the result. More steps are made if forces would be infinite otherwise, or if a solve

@@ -126,7 +126,7 @@ class BarrierContact:
         stiffness: (bodies,) k [N/m]; a pair of bodies has the smaller one.
         names: Names of the bodies.
         friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs, or None.
-        push_apart: Young's modulus for the separation of initial intersections [Pa], or None to reject them.
+        separate_initial: Young's modulus for the separation of initial intersections [Pa]; None: reject them.
         every: Iterations between contact updates.
         confines: True, the protocol flag of methods with step bounds.
     """
@@ -136,7 +136,7 @@ class BarrierContact:
     stiffness: np.ndarray
     names: tuple[str, ...]
     friction: np.ndarray | None = None
-    push_apart: float | None = None
+    separate_initial: float | None = None
     every: int | None = EVERY
     confines: bool = True
 
@@ -348,11 +348,11 @@ class BarrierContact:
         return reach
 
     def _check(self, problem: Problem) -> None:
-        """Reject initial intersections and touching bodies, or separate them if `push_apart` is set."""
+        """Reject initial intersections and touching bodies, or separate them if `separate_initial` is set."""
         finder, x = problem.device, problem.positions
         close = touching(self.surfaces, x, self.thickness, finder)
-        if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
-            how = self.thickness, self.push_apart, problem.device.threads
+        if self.separate_initial is not None and (close or crossings(self.surfaces, x, finder)):
+            how = self.thickness, self.separate_initial, problem.device.threads
             problem.positions = pushed_apart(problem.model, self.surfaces, x, *how)
             problem.following.remember()
             close = touching(self.surfaces, problem.positions, self.thickness, finder)
@@ -380,8 +380,8 @@ def already_crossing(sentences: list[str]) -> str:
     """Error message for initial intersections."""
     return (
         "contact = 'barrier' must begin where nothing intersects or touches, but "
-        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with push_apart = true, or "
-        "take contact = 'weak'."
+        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with "
+        "separate_initial = true, or take contact = 'weak'."
     )
 
 
@@ -393,7 +393,7 @@ def with_barrier_contact(
     thickness: float | None = None,
     stiffness: float | None = None,
     friction: np.ndarray | None = None,
-    push_apart: bool = False,
+    separate_initial: bool = False,
 ) -> Model:
     """Add barrier contact to a model.
 
@@ -405,14 +405,14 @@ def with_barrier_contact(
         thickness: h [m], by default a fraction of the mean edge.
         stiffness: k [N/m] of all bodies, by default in proportion to `young`.
         friction: (2, bodies, bodies) static and kinetic friction coefficients, or None.
-        push_apart: Separate initial intersections instead of rejecting them.
+        separate_initial: Separate initial intersections instead of rejecting them.
     """
     surfaces = surfaces_of(model, triangles, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
     stiff = STIFFNESS * young * edge if stiffness is None else np.full(len(young), stiffness)
     names = tuple(name for name, _ in model.body_vertices)
-    apart = float(young.max()) if push_apart else None
+    apart = float(young.max()) if separate_initial else None
     contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
     nothing = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))

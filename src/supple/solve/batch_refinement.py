@@ -20,7 +20,7 @@ from supple.support.text import counted
 Ended = dict[int, tuple[Outcome, int, float]]
 """Outcome, iterations and seconds of each batch member."""
 
-UNFINISHED = {Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS, Outcome.FAILED}
+UNFINISHED = {Outcome.STAGNATED, Outcome.MAX_ITERATIONS, Outcome.FAILED}
 
 
 def finish_together(
@@ -106,4 +106,4 @@ def _later(
 def rounded(problem: Problem, outcome: Outcome, imbalance: float, tolerance: float | None) -> Outcome:
     """Outcome of a float64 solve after rounding to the problem's precision."""
     lost = problem.dtype == np.float32 and tolerance is not None and imbalance > tolerance
-    return Outcome.PRECISION if lost and outcome is Outcome.CONVERGED else outcome
+    return Outcome.ROUNDING_LIMIT if lost and outcome is Outcome.CONVERGED else outcome

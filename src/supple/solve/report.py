@@ -18,15 +18,15 @@ class Outcome(Enum):
     """Solve outcome; its value is the sentence shown to users."""
 
     CONVERGED = "Converged: the imbalance is below the tolerance."
-    BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
-    BUDGET_TIME = "Stopped when the time budget ran out, before the tolerance was reached."
-    COMPLETED = "Ran as long as was asked for; no tolerance was set."
+    MAX_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
+    TIME_LIMIT = "Stopped when the time budget ran out, before the tolerance was reached."
+    FIXED_ITERATIONS = "Ran as long as was asked for; no tolerance was set."
     STAGNATED = (
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
         "More steps (`steps` of an equilibrium, `substeps` or more frames of a motion), another solver or "
         "acceleration may get further."
     )
-    PASSED = (
+    INTERSECTING = (
         "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
         "a face. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
         "feels obstacles."
@@ -36,13 +36,13 @@ class Outcome(Enum):
         "goes on. Smaller steps, more iterations or integrator = 'backward_euler' may solve that one."
     )
     UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
-    PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
+    ROUNDING_LIMIT = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
 
     @property
     def ok(self) -> bool:
         """True if the solve reached its tolerance, or ran to completion without one."""
-        return self in (Outcome.CONVERGED, Outcome.COMPLETED)
+        return self in (Outcome.CONVERGED, Outcome.FIXED_ITERATIONS)
 
     def sentence(self, inverted: str = "", far: bool = False) -> str:
         """Return the sentence shown to the user.
@@ -226,7 +226,7 @@ class Report:
     @property
     def far(self) -> bool:
         """True if a solve without tolerance ended with imbalance above 1e-2."""
-        return self.outcome is Outcome.COMPLETED and self.imbalance > FAR_IMBALANCE
+        return self.outcome is Outcome.FIXED_ITERATIONS and self.imbalance > FAR_IMBALANCE
 
     @property
     def ok(self) -> bool:
@@ -270,7 +270,7 @@ class Report:
 
     def _limit(self) -> str:
         """Iteration limit in words, if it ended the solve."""
-        return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.BUDGET_ITERATIONS else ""
+        return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.MAX_ITERATIONS else ""
 
     def __str__(self) -> str:
         lines = [

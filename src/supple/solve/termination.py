@@ -85,7 +85,7 @@ class Progress:
         if not self.lacking(run, iteration)[copy]:
             return None
         if latest.is_rounding(ROUNDED):
-            return Outcome.PRECISION
+            return Outcome.ROUNDING_LIMIT
         energy = measures.energy_of(copy)
         falls = energy < self.energy[copy] - measures.energy_rounding(copy)
         self.energy[copy], self.at[copy] = energy, iteration
@@ -142,9 +142,9 @@ def outcome_here(
     if run.unbounded:
         return Outcome.UNBOUNDED
     if stop.time_budget is not None and clock >= stop.time_budget:
-        return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
+        return Outcome.TIME_LIMIT if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
     if iteration >= limit:
-        return Outcome.BUDGET_ITERATIONS if stop.tolerance is not None else Outcome.COMPLETED
+        return Outcome.MAX_ITERATIONS if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
     return None
 
 
@@ -207,7 +207,7 @@ def recovering(problem: Problem, run: Run) -> bool:
 def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
     """Replace CONVERGED by PASSED if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
-    return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
+    return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
 
 
 def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
@@ -225,7 +225,7 @@ def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactRepo
 
 def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """Suggestions for a better result."""
-    at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
+    at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
     further = ["precision='float64' would get further"] if at_limit else []
     return further if contact is None else further + contact.sentences
 

@@ -258,7 +258,7 @@ class Stepping:
             problem.device.wait()
         return [
             Report(
-                outcome=Outcome.COMPLETED,
+                outcome=Outcome.FIXED_ITERATIONS,
                 solver=solver.name,
                 iterations=done,
                 imbalance=np.nan,

@@ -10,7 +10,6 @@ from supple.solvers.acceleration import (
 )
 from supple.solvers.base import Run, Solver
 from supple.solvers.block_xpbd import BlockXPBD
-from supple.solvers.descent import Descent
 from supple.solvers.elementwise.gpbd_fabric import (
     FabricProjection as FabricProjection,  # registers it with gpbd
 )
@@ -18,6 +17,7 @@ from supple.solvers.elementwise.grid_embedded import (
     EmbeddedPair as EmbeddedPair,  # registers it with xpbd and pxpbd
 )
 from supple.solvers.gpbd import GPBD
+from supple.solvers.hybrid import Hybrid
 from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
@@ -28,12 +28,12 @@ from supple.support.arguments import shown
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
-    for solver in (PBNG, MPBNG, Descent, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
+    for solver in (PBNG, MPBNG, Hybrid, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
 }
 """All solvers, keyed by their name in scene files and on the command line."""
 
 
-DEFAULT_SOLVER: type[Solver] = Descent
+DEFAULT_SOLVER: type[Solver] = Hybrid
 """Default solver of the Python interface, scene files, the command line and the live page."""
 
 
@@ -77,7 +77,7 @@ __all__ = [
     "Anderson",
     "BlockXPBD",
     "Chebyshev",
-    "Descent",
+    "Hybrid",
     "Newton",
     "PaperChebyshev",
     "PaperSOR",

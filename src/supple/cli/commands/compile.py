@@ -20,7 +20,7 @@ def compile_kernels(
     ] = "",
     solvers: Annotated[
         str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
-    ] = "descent,pbng,newton",
+    ] = "hybrid,pbng,newton",
     precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     processes: Annotated[

@@ -27,8 +27,8 @@ ACCOUNTS = "shards"
 """Folder of the shard manifests, each written after all data of its shard."""
 
 OUTCOMES = (
-    "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
-    "failed", "invalid", "crashed", "unbounded", "passed",
+    "missing", "converged", "fixed_iterations", "max_iterations", "time_limit", "stagnated", "rounding_limit",
+    "failed", "invalid", "crashed", "unbounded", "intersecting",
 )  # fmt: skip
 """Outcomes of a sample; the first one, code 0, is the fill value."""
 

@@ -1,4 +1,4 @@
-"""Second phase of `Descent`: Newton's method with multigrid-preconditioned CG along rotation paths.
+"""Second phase of `Hybrid`: Newton's method with multigrid-preconditioned CG along rotation paths.
 
     H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
     negative curvature p  →  H = sum of the positive semi-definite element parts, new M and d
@@ -34,7 +34,7 @@ from supple.solvers.pbng import PBNG
 from supple.support.text import counted
 
 if TYPE_CHECKING:
-    from supple.solvers.descent import Descent
+    from supple.solvers.hybrid import Hybrid
 
 STIFF_MODEL = 1.4, 4.0
 """Ratios of actual to predicted decrease between which the model is too stiff and longer steps are tried."""
@@ -59,7 +59,7 @@ CURVATURE_TURN = 1.0
 
 
 class NewtonPCG:
-    """Second phase of `Descent` on a problem in float64.
+    """Second phase of `Hybrid` on a problem in float64.
 
     Args:
         options: Options of the solver.
@@ -67,7 +67,7 @@ class NewtonPCG:
         tolerance: Imbalance to reach.
     """
 
-    def __init__(self, options: Descent, problem: Problem, tolerance: float) -> None:
+    def __init__(self, options: Hybrid, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
         self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
         self._paths: RotationPath | None = None

@@ -26,7 +26,7 @@ NEWTON_SWEEPS = 100
 """Approximate cost of the first Newton step in sweeps."""
 
 ON_DEVICES = 4
-"""Factor on `Descent.ahead` on a device, where a Newton step takes the time of so many times more sweeps."""
+"""Factor on `Hybrid.ahead` on a device, where a Newton step takes the time of so many times more sweeps."""
 
 
 class Forecast:

@@ -1,4 +1,4 @@
-"""Descent arrives: at the tolerance, without ever going up, no higher than Newton."""
+"""Hybrid arrives: at the tolerance, without ever going up, no higher than Newton."""
 
 import math
 from itertools import pairwise
@@ -25,7 +25,7 @@ import supple
 from supple import PBNG, Newton, Outcome
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers import Descent
+from supple.solvers import Hybrid
 from supple.solvers.newton_methods.float64_problem import exact_twin
 from supple.solvers.newton_methods.line_search import Start, first_lower
 from supple.solvers.newton_methods.rate_estimate import Allowance, Forecast
@@ -61,7 +61,7 @@ ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 def descend(scene, tolerance=1e-8, **options):
     """The report of Newton steps alone; from one to the next the energy never rises."""
-    solver = Descent(ahead=0)
+    solver = Hybrid(ahead=0)
     report = supple.equilibrium(scene, solver, tolerance=tolerance, history=True, **options).report
     noise = 1e-9 * max(map(abs, report.history.energy))
     assert all(b <= a + noise for a, b in pairwise(report.history.energy))
@@ -85,7 +85,7 @@ def test_it_arrives(name, scene):
 def test_it_arrives_from_anywhere(name, start):
     model = build_model(cantilever(material(name), gravity=1.0), True)
     begin = STARTS[start](model)
-    swept = supple.equilibrium(model, Descent(), tolerance=1e-8, start=begin).report
+    swept = supple.equilibrium(model, Hybrid(), tolerance=1e-8, start=begin).report
     for report in (descend(model, start=begin), swept):
         assert report.outcome is Outcome.CONVERGED, report
 
@@ -105,14 +105,14 @@ def test_easy_scenes_end_in_sweeps():
     """As many, and the same, as PBNG's."""
     scene = twisted(material("corotated"))
     sweeps = supple.equilibrium(scene, PBNG(), tolerance=1e-4)
-    descent = supple.equilibrium(scene, Descent(), tolerance=1e-4)
-    assert descent.report.iterations == sweeps.report.iterations
-    np.testing.assert_array_equal(descent.positions, sweeps.positions)
+    hybrid = supple.equilibrium(scene, Hybrid(), tolerance=1e-4)
+    assert hybrid.report.iterations == sweeps.report.iterations
+    np.testing.assert_array_equal(hybrid.positions, sweeps.positions)
 
 
 def test_hard_scenes_leave_sweeps_soon():
     scene = slender(material("corotated"))
-    report = supple.equilibrium(scene, Descent(), tolerance=1e-8).report
+    report = supple.equilibrium(scene, Hybrid(), tolerance=1e-8).report
     assert report.outcome is Outcome.CONVERGED
     assert report.iterations < 100
     assert any("Newton step" in note for note in report.notes)
@@ -121,7 +121,7 @@ def test_hard_scenes_leave_sweeps_soon():
 def test_iterations_that_are_asked_for_are_sweeps():
     """A budget of iterations without a tolerance is PBNG's."""
     scene = slender(material("corotated"))
-    for solver in (Descent(), Descent(iterations=60)):
+    for solver in (Hybrid(), Hybrid(iterations=60)):
         limit = {"max_iterations": 60} if solver.iterations is None else {}
         a = supple.equilibrium(scene, solver, tolerance=None, **limit)
         b = supple.equilibrium(scene, PBNG(), tolerance=None, max_iterations=60)
@@ -131,9 +131,9 @@ def test_iterations_that_are_asked_for_are_sweeps():
 @pytest.mark.parametrize("name", ["corotated", "neo_hookean"])
 def test_float32_goes_to_its_rounding_limit_and_says_so(name):
     scene = slender(material(name))
-    report = supple.equilibrium(scene, Descent(), tolerance=1e-10, precision="float32").report
-    reference = supple.equilibrium(scene, Descent(), tolerance=1e-10).report
-    assert report.outcome is Outcome.PRECISION, report
+    report = supple.equilibrium(scene, Hybrid(), tolerance=1e-10, precision="float32").report
+    reference = supple.equilibrium(scene, Hybrid(), tolerance=1e-10).report
+    assert report.outcome is Outcome.ROUNDING_LIMIT, report
     assert any("float64" in note for note in report.notes)
     assert report.energy == pytest.approx(reference.energy, rel=1e-4)
 
@@ -146,7 +146,7 @@ def test_steps_of_time_are_those_of_newton():
             frame.positions
             for frame in supple.simulate(scene, solver, dt=0.5, frames=4, quasistatic=False, tolerance=1e-8)
         ]
-        for solver in (Descent(ahead=0), Newton())
+        for solver in (Hybrid(ahead=0), Newton())
     ]
     for a, b in zip(*frames, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
@@ -156,7 +156,7 @@ def test_bodies_in_flight():
     """Nothing holds them but inertia."""
     scene = supple.Scene(gravity=(0, -10, 0), quasistatic=False)
     scene.add_solid(supple.block((6, 2, 2), (3, 1, 1)), material("stable_neo_hookean"), density=10)
-    *_, last = supple.simulate(scene, Descent(ahead=0), dt=0.1, frames=3, tolerance=1e-8)
+    *_, last = supple.simulate(scene, Hybrid(ahead=0), dt=0.1, frames=3, tolerance=1e-8)
     assert last.report.ok
     fall = last.positions - last.model.rest
     np.testing.assert_allclose(fall, np.broadcast_to([0, -10 * 0.01 * 6, 0], fall.shape), atol=1e-6)
@@ -196,7 +196,7 @@ def test_straight_paths():
     """They arrive, too, if later."""
     scene = slender(material("corotated"))
     turning, straight = (
-        supple.equilibrium(scene, Descent(ahead=0, path=path), tolerance=1e-8).report
+        supple.equilibrium(scene, Hybrid(ahead=0, path=path), tolerance=1e-8).report
         for path in ("rotation", "straight")
     )
     assert straight.ok
@@ -215,7 +215,7 @@ def test_straight_paths():
 )
 def test_options_are_checked(options, said):
     with pytest.raises(ValueError, match=said):
-        Descent(**options)
+        Hybrid(**options)
 
 
 def test_forecasts():
@@ -280,7 +280,7 @@ def test_bodies_that_are_held_inverted_fail_with_the_reason(name):
     problem = Problem(model, "float64")
     mirrored = model.rest * [-1, 1, 1]
     problem.positions = mirrored
-    report = supple.solve.loop.solve(problem, Descent(), supple.Stop(1e-4))
+    report = supple.solve.loop.solve(problem, Hybrid(), supple.Stop(1e-4))
     assert report.outcome is Outcome.FAILED
     assert any("steps=" in note for note in report.notes)
     np.testing.assert_allclose(problem.positions, mirrored)
@@ -328,7 +328,7 @@ def test_budgets_of_time_are_kept():
     scene = slender(material("corotated"))
     supple.equilibrium(scene, tolerance=1e-8)
     report = supple.equilibrium(scene, stop=supple.Stop(1e-8, time_budget=1e-3)).report
-    assert report.outcome is Outcome.BUDGET_TIME
+    assert report.outcome is Outcome.TIME_LIMIT
     assert not any("Newton step" in note for note in report.notes)
 
 
@@ -358,7 +358,7 @@ def test_newton_steps_have_their_turn_where_sweeps_end_in_rounding():
     body = scene.add_solid(supple.block((40, 2, 2), (40, 0.2, 0.2)), kind, density=1000)
     scene.pin(body.where(face(0, 0)))
     report = supple.equilibrium(scene, precision="float32").report
-    assert report.outcome in (Outcome.CONVERGED, Outcome.PRECISION)
+    assert report.outcome in (Outcome.CONVERGED, Outcome.ROUNDING_LIMIT)
     assert report.certificate.worst.of_size <= 1e-4
 
 

@@ -1,4 +1,4 @@
-"""Descent: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
+"""Hybrid solver: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
 
     phase 1  PBNG-Anderson sweeps, while the convergence rate of the imbalance predicts an early end
     phase 2  Newton steps (`newton_pcg.py`), along which E never rises
@@ -44,8 +44,8 @@ GROWN = 10.0
 
 
 @dataclass(frozen=True)
-class Descent(Solver):
-    """Descent to a local minimum of the energy: sweeps while they converge quickly, then Newton steps.
+class Hybrid(Solver):
+    """Hybrid of PBNG and Newton: sweeps while they converge quickly, then Newton steps.
 
     Args:
         ahead: Largest predicted number of remaining sweeps; beyond it, Newton steps begin. Four times as
@@ -55,7 +55,7 @@ class Descent(Solver):
         iterations: Sweeps and Newton steps per time step unless the call sets a limit.
     """
 
-    name: ClassVar[str] = "descent"
+    name: ClassVar[str] = "hybrid"
     batches: ClassVar[bool] = True
 
     ahead: int = 250
@@ -81,7 +81,7 @@ class Descent(Solver):
         if problem.following.rubs or not able:
             return PBNG().begin(problem)
         if problem.copies == 1:
-            return DescentRun(self, problem)
+            return HybridRun(self, problem)
         turn = self.turn if self.path == "rotation" else None
         return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER, turn)
 
@@ -137,12 +137,12 @@ def _outgrown(problem: Problem) -> bool:
     return bool(max(extents, default=0.0) > GROWN * _size(problem))
 
 
-class DescentRun(Run):
-    """Descent run on one problem; phase 2 works on a float64 twin of the problem."""
+class HybridRun(Run):
+    """Run of `Hybrid` on one problem; phase 2 works on a float64 twin of the problem."""
 
     guarded = True
 
-    def __init__(self, options: Descent, problem: Problem) -> None:
+    def __init__(self, options: Hybrid, problem: Problem) -> None:
         self.options, self.problem = options, problem
         self._sweeping = PBNG().begin(problem)
         self.check_every, self.patience = self._sweeping.check_every, self._sweeping.patience
