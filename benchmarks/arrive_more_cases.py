@@ -96,9 +96,9 @@ def wrung_thrice() -> Case:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((40, 4, 4), (2, 0.2, 0.2)), of("stable_neo_hookean", 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), angle=6 * np.pi, centre=(2, 0.1, 0.1))
+    turn = supple.Rotate(axis=(1, 0, 0), angle=6 * np.pi, center=(2, 0.1, 0.1))
     scene.pin(body.where(lambda X: X[:, 0] > 2 - 1e-9), motion=turn)
-    twist = supple.Twist(axis=(1, 0, 0), angle=6 * np.pi, centre=(0, 0.1, 0.1))
+    twist = supple.Twist(axis=(1, 0, 0), rate=6 * np.pi, center=(0, 0.1, 0.1))
     return scene, twist(np.array(body.points), np.inf)
 
 

@@ -23,7 +23,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     solver = None if request["solver"] == "default" else SOLVERS[request["solver"]]()
     model = supple.build_model(scene, quasistatic=True)
     supple.equilibrium(model, solver, start=begin, tolerance=None, max_iterations=1)  # compiles
-    options = {"tolerance": request["tolerance"], "time_budget": request["limit"], "start": begin}
+    options = {"tolerance": request["tolerance"], "time_limit": request["limit"], "start": begin}
     report, wall, cpu = timed(model, solver, options)
     if report.compile_seconds > 0:  # whose time is not told apart from that of the solve
         report, wall, cpu = timed(model, solver, options)

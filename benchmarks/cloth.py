@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from test_buckling import CRITICAL, least_curvature
 
 import supple
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.model.model import Model
 from supple.problem import Problem
@@ -45,7 +45,9 @@ BENDINGS = {"hinge": supple.HingeBending, "isometric": supple.IsometricBending}
 def weave(stretching: float) -> supple.WovenStVK:
     """With E h [N/m] along the strip as the isotropic one, half across, and soft in shear."""
     weft = stretching / 1e-2
-    return supple.WovenStVK(weft=weft, warp=0.5 * weft, shear=0.1 * weft, poisson_weft=0.2, poisson_warp=0.1)
+    return supple.WovenStVK(
+        young_weft=weft, young_warp=0.5 * weft, shear_modulus=0.1 * weft, poisson_weft=0.2, poisson_warp=0.1
+    )
 
 
 def elastica() -> list[dict[str, Any]]:
@@ -216,7 +218,7 @@ def cylinders() -> list[dict[str, Any]]:
 
 def sweep(model: Model, device: str) -> dict[str, Any]:
     """Milliseconds of a sweep, and nanoseconds of each visit of a stencil."""
-    problem = make_problem(model, True, Compute(device, "float32", 1))
+    problem = make_problem(model, True, Backend(device, "float32", 1))
     clock = thread_time if device == "cpu" else perf_counter
     problem.set_inertia(0.01, model.rest)
     problem.begin_step(np.inf)

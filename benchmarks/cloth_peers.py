@@ -68,7 +68,7 @@ def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: An
     from supple.solve.loop import make_problem
 
     model = supple.build_model(scene(bending), quasistatic=False)
-    problem = make_problem(model, True, supple.Compute("cpu", "float32", 1))
+    problem = make_problem(model, True, supple.Backend("cpu", "float32", 1))
     found = {}
     for count in COUNTS:
         times = []

@@ -75,9 +75,9 @@ def follow(
         seen["least J"].append(float(J.min()))
         seen["inverted"].append(int(np.sum(J <= 0)))
         if first is None and J.min() <= 0:
-            centre = model.rest[model.tets[int(J.argmin())]].mean(axis=0)
-            nearest = float(min(centre[0], 1 - centre[0]))
-            outside = float(min(centre[1:].min(), (1 - centre[1:]).min()))
+            center = model.rest[model.tets[int(J.argmin())]].mean(axis=0)
+            nearest = float(min(center[0], 1 - center[0]))
+            outside = float(min(center[1:].min(), (1 - center[1:]).min()))
             first = {"step": step, "from the pinned end [m]": nearest, "from the free side [m]": outside}
     return {
         "steps": step,

@@ -37,7 +37,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     scene.pin(body.where(lambda X: X[:, 0] <= 0), axes="x")
     scene.pin(body.where(lambda X: X[:, 2] <= 0), axes="z")
-    ball = supple.Sphere(radius=RADIUS, centre=(0, size + RADIUS, 0))
+    ball = supple.Sphere(radius=RADIUS, center=(0, size + RADIUS, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     began = perf_counter()
     result = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance)

@@ -71,7 +71,7 @@ def bars(contact: Any, size: Size) -> supple.Scene:
             mesh = supple.bar((24 * f, 3 * f, 3 * f), (2.4, 0.25, 0.25), (0, y, z))
             body = scene.add_solid(mesh, rubber(1e4, 0.35), density=100)
             for x, angle in ((0.0, -3.5), (2.4, 3.5)):
-                turn = supple.Rotate(axis=(1, 0, 0), centre=(x, 0, 0), angle=angle, duration=1.0)
+                turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0, 0), angle=angle, duration=1.0)
                 scene.pin(body.where(np.flatnonzero(np.abs(body.points[:, 0] - x) < 1e-9)), motion=turn)
     return scene
 
@@ -85,7 +85,7 @@ def mat(contact: Any, size: Size) -> supple.Scene:
         sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3, name="mat"
     )
     for x, angle in ((0.0, -9.4), (1.0, 9.4)):
-        turn = supple.Rotate(axis=(1, 0, 0), centre=(x, 0, 0.25), angle=angle, duration=1.0)
+        turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0, 0.25), angle=angle, duration=1.0)
         scene.pin(cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - x) < 1e-9)), motion=turn)
     return scene
 
@@ -111,7 +111,7 @@ def armadillo_mesh(fine: int) -> supple.TetMesh:
     if filled.exists():
         mesh = supple.load_mesh(filled)
     else:
-        mesh = supple.tetrahedralise(supple.load_surface(DATA / "armadillo.obj"), edge_length=0.09)
+        mesh = supple.tetrahedralize(supple.load_surface(DATA / "armadillo.obj"), edge_length=0.09)
     for _ in range(int(np.log2(fine))):
         mesh = halved(mesh)
     return mesh
@@ -125,8 +125,8 @@ def armadillo(contact: Any, size: Size) -> supple.Scene:
     low, high = body.points.min(axis=0), body.points.max(axis=0)
     height, middle = high[1] - low[1], 0.5 * (low + high)
     for end, sign in ((low[1], 1.0), (high[1], -1.0)):
-        centre = (middle[0], end - sign * 0.11, middle[2])
-        plate = supple.Box(size=(4, 0.2, 4), centre=centre)
+        center = (middle[0], end - sign * 0.11, middle[2])
+        plate = supple.Box(size=(4, 0.2, 4), center=center)
         motion = supple.Translate((0, sign * 0.25 * height, 0), duration=0.4)
         scene.add_obstacle(plate, motion, friction=0.3, name="floor" if sign > 0 else "plate")
     return scene
@@ -157,7 +157,7 @@ def dropped(count: int, small: int, bunnies: bool, contact: Any, size: Size) -> 
     scene = empty(contact)
     side = 2 if count < 20 else 3
     width = 0.75 * side
-    shape = supple.Box(size=(width, 40, width), centre=(0, 20, 0), hollow=True)
+    shape = supple.Box(size=(width, 40, width), center=(0, 20, 0), hollow=True)
     scene.add_obstacle(shape, friction=0.2, name="box")
     meshes = objects(size, bunnies)
     for k in range(count):

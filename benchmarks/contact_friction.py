@@ -39,7 +39,7 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     began, scene = perf_counter(), slope_scene(mu, degrees, between)
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
     settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
-    start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, distance=None).state
+    start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
     start = supple.State(start.displacements, start.velocities, start.remembered if settled is scene else {})
     motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, start=start)
     there = np.array([frame.of(scene.bodies[-1])[:, 0].mean() for frame in motion])
@@ -99,9 +99,9 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     pull = along[np.argmax(s)]
     scene.add_force(first, (*(-load * along[np.argmin(s)]), 0.0))
     scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
-    shape = supple.Cylinder(start=(0, 0, -1), end=(0, 0, 1), radius=radius)
+    shape = supple.Cylinder(point0=(0, 0, -1), point1=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None, steps=4)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None, steps=4)
     force = float(result.evaluate().reactions["end"].force[:2] @ pull)
     expected = float(np.exp(mu * turn))
     return {
@@ -163,9 +163,9 @@ def mindlin(cells: int = 14, depth: float = 0.01, mu: float = 0.3) -> dict:
     a = float(np.sqrt(radius * depth))
     size = 20 * a
     scene, _ = pressed(half_space(cells, 1.5 * a, size, True), True, size)
-    ball = supple.Sphere(radius=radius, centre=(0, radius, 0))
+    ball = supple.Sphere(radius=radius, center=(0, radius, 0))
     shift = 0.5 * mu * depth * 1.5
-    motion = supple.Translate((0, -depth, 0)) + supple.Translate((shift, 0, 0), start=1.0)
+    motion = supple.Translate((0, -depth, 0)) + supple.Translate((shift, 0, 0), start_time=1.0)
     scene.add_obstacle(ball, motion, friction=mu, name="ball")
     frames = list(supple.simulate(scene, supple.PBNG(), dt=1.0, frames=2, tolerance=1e-5))
     result = frames[-1]

@@ -32,9 +32,9 @@ def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(sector(line, line), supple.LinearElastic(young=YOUNG, poisson=POISSON))
     hold_sector(scene, body, size, -size)
-    ball = supple.Sphere(radius=radius, centre=(0, radius, 0))
+    ball = supple.Sphere(radius=radius, center=(0, radius, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
-    result = supple.equilibrium(scene, tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, tolerance=1e-6, position_tolerance=None)
     touches = result.evaluate().touches
     normal = touches.force[:, 1]
     places = result.positions[touches.vertices]
@@ -101,7 +101,7 @@ def two_spheres(cells: int = 12, approach: float = 5e-5, wide: float = 100.0) ->
         far = size + thick if name == "high" else -size
         motion = supple.Translate((0, -approach, 0)) if name == "high" else None
         hold_sector(scene, body, size, far, motion)
-    result = supple.equilibrium(scene, "newton", tolerance=1e-4, distance=None)
+    result = supple.equilibrium(scene, "newton", tolerance=1e-4, position_tolerance=None)
     return _two_spheres(result, a, radius, approach, wide) | {"cells": cells, "wall": perf_counter() - began}
 
 
@@ -143,7 +143,7 @@ def patch(method: str = "weak", thickness: float | None = None) -> dict:
     push = 0.05
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -push, 0)), name="top")
-    result = supple.equilibrium(scene, tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, tolerance=1e-6, position_tolerance=None)
     found = result.evaluate()
     stress = found.cauchy[:, 1, 1]
     force = float(found.reactions["top"].force[1])
@@ -174,7 +174,7 @@ def closing(nu: float = 0.3) -> list[dict]:
         scene.pin(low.where(lambda X: X[:, 1] <= 0))
         scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.16, 0)))
         began = perf_counter()
-        result = supple.equilibrium(scene, name, tolerance=1e-6, distance=None)
+        result = supple.equilibrium(scene, name, tolerance=1e-6, position_tolerance=None)
         reference = result.positions if reference is None else reference
         rows.append(
             {

@@ -8,7 +8,7 @@ results/contact_scenes.json.
 The scenes are those of contact_cases.py, with a barrier, in weak contact and, where all are solids, on a
 grid; all of them unless some are named. After every frame ipctk says whether surfaces intersect; where it is
 not installed, --save keeps the frames, and --check looks at them elsewhere. `finding` is the part of a step's
-time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG, or --sweeps:
+time that detection, exchange of stencils and recoloring take; a step has 20 sweeps of PBNG, or --sweeps:
 twice as fine meshes need four times as many to get as far. Results are written after every frame. A run
 that ends early, or after so many --minutes, goes on from its last frame where it has a folder. Small sizes
 for two cores; --full for those of the papers; --fine and --count in between.
@@ -75,7 +75,7 @@ WATCHED: list[tuple[Any, str, str]] = [
 
 @contextmanager
 def stopwatch() -> Iterator[dict[str, float]]:
-    """Seconds that are spent in finding contacts, of which exchanging stencils and recolouring is a part,
+    """Seconds that are spent in finding contacts, of which exchanging stencils and recoloring is a part,
     and in frames, without compilation."""
     spent = {"finding": 0.0, "exchanging": 0.0, "frames": 0.0}
     depth = 0

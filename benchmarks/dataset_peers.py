@@ -73,8 +73,8 @@ def mesh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def end_moved(points: np.ndarray, values: Values, part: float) -> np.ndarray:
     """Displacements (k, 3) [m] of vertices that the far end has, a part of the way."""
     c, s = np.cos(part * values["angle"]), np.sin(part * values["angle"])
-    centre = np.array([1, 0.15, 0.15])
-    turned = (points - centre) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T + centre
+    center = np.array([1, 0.15, 0.15])
+    turned = (points - center) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T + center
     return turned - points + part * np.array([values["stretch"], values["lift"], 0])
 
 

@@ -63,9 +63,9 @@ class Cloth(NamedTuple):
     def membrane(self) -> supple.WovenStVK:
         along, across, shear = self.moduli
         return supple.WovenStVK(
-            weft=along,
-            warp=across,
-            shear=shear,
+            young_weft=along,
+            young_warp=across,
+            shear_modulus=shear,
             poisson_weft=0.2,
             poisson_warp=0.2 * across / along,
         )
@@ -253,7 +253,7 @@ on {rings} rings of triangles.
 |---|---|---|---|---|---|---|---|---|---|"""
 
 TAIL = """
-The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * warp / weft`; the
+The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * young_warp / young_weft`; the
 thickness [m] is an argument of `add_cloth`, and B of `HingeBending`. A modulus is the stiffness of a strip
 [N/m], as fabric testers measure it, divided by the thickness.
 

@@ -146,7 +146,7 @@ def changing_stencils() -> Iterator[str]:
     yield "|---" * 4 + "|"
     for block in measured["blocks"]:
         for run in block["springs"]:
-            what = f"{block['vertices']:,} vertices, {run['count']:,} springs, {run['moved']:,} recoloured"
+            what = f"{block['vertices']:,} vertices, {run['count']:,} springs, {run['moved']:,} recolored"
             times = f"{run['sweep_without_ms']:.1f} ms, {run['sweep_with_ms']:.1f} ms"
             yield f"| {what} | {block['set_up_ms']:.0f} ms | {run['refresh_ms']:.1f} ms | {times} |"
 

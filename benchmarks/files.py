@@ -3,7 +3,7 @@
     python benchmarks/files.py     # a minute on two cores
 
 Figures go to benchmarks/results/files.json with the machine they were measured on. It needs armadillo.obj in
-../shared/meshes or $SUPPLE_DATA, and all extras for files: pip install 'supple[tetrahedralise,usd,zarr]'.
+../shared/meshes or $SUPPLE_DATA, and all extras for files: pip install 'supple[tetrahedralize,usd,zarr]'.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def one_command() -> dict[str, Any]:
 def embedding() -> dict[str, Any]:
     """A surface of 173K vertices, four armadillos in one, on about 5K tets."""
     surface = supple.load_surface(ARMADILLO)
-    mesh = supple.tetrahedralise(surface, 0.07)
+    mesh = supple.tetrahedralize(surface, 0.07)
     steps = 1e-3 * np.arange(4)[:, None, None]
     triangles = surface.triangles + surface.n_vertices * np.arange(4)[:, None, None]
     four = supple.TriMesh((surface.points + steps).reshape(-1, 3), triangles.reshape(-1, 3))

@@ -41,8 +41,8 @@ def within(x: np.ndarray, k: int, slack: float) -> np.ndarray:
 def finger(refined: int, pressure: float, young: float, poisson: float) -> tuple[supple.Scene, supple.Body]:
     """Cells of 3 mm, each edge divided into so many."""
     mesh = supple.bar((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
-    centres = mesh.points[mesh.tets].mean(axis=1)
-    hollow = np.any([within(centres, k, 0.0) for k in range(CHAMBERS)], axis=0)
+    centers = mesh.points[mesh.tets].mean(axis=1)
+    hollow = np.any([within(centers, k, 0.0) for k in range(CHAMBERS)], axis=0)
     scene = supple.Scene(gravity=(0, 0, 0))
     layer = supple.Region("layer", lambda C: C[:, 1] < 0.003, supple.NeoHookean(young=5e6, poisson=poisson))
     rubber = supple.NeoHookean(young=young, poisson=poisson)

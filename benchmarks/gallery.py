@@ -134,7 +134,7 @@ def draw(name: str, run: SavedRun) -> dict[str, Any]:
 
 
 def with_palette(path: Path) -> None:
-    """Make a PNG file half as large, by 256 colours."""
+    """Make a PNG file half as large, by 256 colors."""
     image = Image.open(path).convert("RGB")
     palette = image.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
@@ -148,7 +148,7 @@ def iterations(run: SavedRun) -> list[Shape]:
     assert start is not None
     shapes = [Shape(start, "the start")] * 6
     for count in counts:
-        stop = supple.Stop(run.account["solver"]["tolerance"], int(count))
+        stop = supple.StopCriteria(run.account["solver"]["tolerance"], int(count))
         result = supple.equilibrium(run.model, solver, start=start, stop=stop)
         caption = (
             f"{solver_name(run.account)} · after {count} iterations · imbalance {result.report.imbalance:.1e}"

@@ -25,7 +25,7 @@ YOUNG, POISSON, DENSITY, GRAVITY = 1e4, 0.3, 100.0, 9.8
 
 def turned(points: np.ndarray) -> np.ndarray:
     """Where the far end is [m]."""
-    motion = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.15, 0.15), angle=0.4)
+    motion = supple.Rotate(axis=(1, 0, 0), center=(1, 0.15, 0.15), angle=0.4)
     return (motion + supple.Translate((0.1, 0.02, 0)))(points, np.inf)
 
 

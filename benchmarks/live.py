@@ -102,7 +102,7 @@ def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
     """Updates per second that were computed and that a client received."""
     session = Session(moving_scene(), settings)
     page = Page(session, LOCAL, free_port(LOCAL, 8200), ROOT)
-    page.colour_by(field)
+    page.color_by(field)
     session.start()
     session.play()
     while session.snapshot.updates < 10:  # compiled and under way

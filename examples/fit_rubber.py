@@ -34,13 +34,13 @@ def nominal(material: supple.Material, stretch: float, directions: int) -> float
 
 
 def gent(x: np.ndarray) -> supple.Material:
-    return supple.Gent(shear=np.exp(x[0]), limit=np.exp(x[1]), bulk=BULK)
+    return supple.Gent(shear_modulus=np.exp(x[0]), limit=np.exp(x[1]), bulk_modulus=BULK)
 
 
 def ogden(x: np.ndarray) -> supple.Material:
     """Exponents are Ogden's own; moduli of a sign that makes each term stable."""
     a, b, c = np.exp(x)
-    return supple.Ogden(mu1=a, alpha1=1.3, mu2=b, alpha2=5.0, mu3=-c, alpha3=-2.0, bulk=BULK)
+    return supple.Ogden(mu1=a, alpha1=1.3, mu2=b, alpha2=5.0, mu3=-c, alpha3=-2.0, bulk_modulus=BULK)
 
 
 def misfit(material: supple.Material) -> np.ndarray:
@@ -65,13 +65,13 @@ def main(folder: Path = Path()) -> dict[str, supple.Material]:
     axes.plot(*UNIAXIAL.T, "o", label="uniaxial, Treloar 1944", color="#444444")
     axes.plot(*BIAXIAL.T, "s", label="equibiaxial, Treloar 1944", color="#999999")
     fits = {name: fitted(*how) for name, how in FITS.items()}
-    for (name, material), colour in zip(fits.items(), ("#2f6fde", "#d9622b"), strict=True):
+    for (name, material), color in zip(fits.items(), ("#2f6fde", "#d9622b"), strict=True):
         error = np.sqrt(np.mean(misfit(material) ** 2))
         print(f"{name}: {material}, off by {100 * error:.0f} % [moduli in MPa]")
         for directions, line, most in ((1, "-", 7.6), (2, "--", 4.5)):
             stretches = np.linspace(1, most, 80)
             stresses = [nominal(material, s, directions) for s in stretches]
-            axes.plot(stretches, stresses, line, color=colour, label=name if directions == 1 else None)
+            axes.plot(stretches, stresses, line, color=color, label=name if directions == 1 else None)
     axes.set(xlabel="stretch", ylabel="nominal stress [MPa]", ylim=(0, 6.5))
     axes.legend(frameon=False)
     figure.savefig(folder / "rubber.png", dpi=120, bbox_inches="tight")

@@ -17,7 +17,7 @@ def arm(cells: tuple[int, int, int], activation: np.ndarray) -> tuple[supple.Sce
     x, y, _ = mesh.points[mesh.tets].mean(axis=1).T
     muscle = 2 * (x > 0.5) + (y > 0.1)
     material = supple.Muscle(
-        young=3e4, poisson=0.4, strength=1.5e5, fibre=(1, 0, 0), activation=activation[muscle]
+        young=3e4, poisson=0.4, strength=1.5e5, fiber=(1, 0, 0), activation=activation[muscle]
     )
     scene = supple.Scene(gravity=(0, -9.81, 0))
     body = scene.add_solid(mesh, material, density=100)
@@ -52,8 +52,8 @@ def main(cells: tuple[int, int, int] = (12, 4, 3), folder: Path = Path()) -> flo
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=(1.3, 1), layout="constrained")
     _, body, _ = arm(cells, begin)
     side = body.mesh.surface
-    for points, colour, label in ((body.points, "#bbbbbb", "at rest"), (start, "#2f6fde", "found")):
-        left.triplot(points[:, 0], points[:, 1], side, color=colour, lw=0.4, label=label)
+    for points, color, label in ((body.points, "#bbbbbb", "at rest"), (start, "#2f6fde", "found")):
+        left.triplot(points[:, 0], points[:, 1], side, color=color, lw=0.4, label=label)
     left.plot(*GOAL, "o", color="#d9622b", label="goal")
     left.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
     handles, labels = left.get_legend_handles_labels()

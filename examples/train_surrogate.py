@@ -47,13 +47,13 @@ def train(data, epochs: int):
         torch.nn.Linear(len(pairs[0][0]), 64), torch.nn.SiLU(), torch.nn.Linear(64, 64), torch.nn.SiLU(),
         torch.nn.Linear(64, size),
     )  # fmt: skip
-    optimiser = torch.optim.Adam(network.parameters(), 3e-3)
+    optimizer = torch.optim.Adam(network.parameters(), 3e-3)
     for _ in range(epochs):
         for x, y in torch.utils.data.DataLoader(data.stream(batch=32, split="train"), batch_size=None):
             loss = ((network(x) - y.flatten(1)) ** 2).mean()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
     unseen = data.pairs("test")
     x, y = unseen.batch(np.arange(len(unseen)))
     with torch.no_grad():

@@ -118,7 +118,7 @@ def closed_inflation(inner: float, outer: float, stretch: float) -> float:
 
 def layered(triangles: np.ndarray, layers: list[np.ndarray]) -> supple.TetMesh:
     """Tetrahedra between copies of a triangulated surface: three in every prism, whose diagonals begin at its
-    corners of lower numbers, so that neighbours agree."""
+    corners of lower numbers, so that neighbors agree."""
     count, found = len(layers[0]), []
     a, b, c = np.sort(triangles, axis=1).T
     for k in range(len(layers) - 1):
@@ -130,7 +130,7 @@ def layered(triangles: np.ndarray, layers: list[np.ndarray]) -> supple.TetMesh:
 
 
 def rubber(bulk: float) -> supple.Material:
-    return supple.MooneyRivlin(c10=C10, c01=C01, bulk=bulk)
+    return supple.MooneyRivlin(c10=C10, c01=C01, bulk_modulus=bulk)
 
 
 def twisted_cylinder(

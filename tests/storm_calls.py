@@ -43,10 +43,10 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     dynamic.quasistatic = False
     rest, surface = mesh.points.copy(), supple.TriMesh(mesh.points, mesh.surface)
     result = supple.equilibrium(scene, max_iterations=1)
-    run: dict[str, Any] = {"max_iterations": 2, "tolerance": 1e-4, "time_budget": 1.0, "precision": "float64"}
+    run: dict[str, Any] = {"max_iterations": 2, "tolerance": 1e-4, "time_limit": 1.0, "precision": "float64"}
     run |= {"device": "cpu", "threads": 1}
-    motion: dict[str, Any] = {"duration": 1.0, "start": 0.0}
-    about: dict[str, Any] = {"axis": (1, 0, 0), "centre": (0, 0, 0), "angle": 1.0, **motion}
+    motion: dict[str, Any] = {"duration": 1.0, "start_time": 0.0}
+    about: dict[str, Any] = {"axis": (1, 0, 0), "center": (0, 0, 0), "angle": 1.0, **motion}
     variation: dict[str, Any] = {"time": 1.0, "gravity": (0, 0, 0), "start": rest}
     variation |= {"pins": {left: left.points}, "forces": {body: (1, 0, 0)}, "materials": {body: soft}}
 
@@ -87,7 +87,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "load_surface": (supple.load_surface, {"path": folder / "none.obj"}),
         "load_scene": (supple.load_scene, {"path": folder / "none.toml"}),
         "export": (supple.export, {"results": folder / "none", "formats": "npz"}),
-        "tetrahedralise": (supple.tetrahedralise, {"surface": surface}),
+        "tetrahedralize": (supple.tetrahedralize, {"surface": surface}),
         "block": (supple.block, {"cells": 1, "size": 1.0, "origin": 0.0}),
         "ball": (supple.ball, {"radius": 1.0, "resolution": 1}),
         "torus": (supple.torus, {"major": 1.0, "minor": 0.5, "resolution": 1}),
@@ -95,7 +95,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "TriMesh": (supple.TriMesh, {"points": mesh.points, "triangles": mesh.surface}),
         "TetMesh.translated": (mesh.translated, {"offset": (1, 0, 0)}),
         "TetMesh.scaled": (mesh.scaled, {"factor": 2.0}),
-        "TetMesh.rotated": (mesh.rotated, {"axis": (1, 0, 0), "angle": 1.0, "centre": (0, 0, 0)}),
+        "TetMesh.rotated": (mesh.rotated, {"axis": (1, 0, 0), "angle": 1.0, "center": (0, 0, 0)}),
         "TetMesh.transformed": (mesh.transformed, {"matrix": np.eye(3), "offset": (0, 0, 0)}),
         "TetMesh.masses": (mesh.masses, {"density": 1.0}),
         "TetMesh.worst": (mesh.worst, {"count": 1}),
@@ -117,8 +117,8 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Variation": (vary, variation),
         "Translate": (supple.Translate, {"offset": (1, 0, 0), **motion}),
         "Rotate": (supple.Rotate, about),
-        "Twist": (supple.Twist, about),
-        "Scale": (supple.Scale, {"factor": 2.0, "centre": (0, 0, 0), **motion}),
+        "Twist": (supple.Twist, {k: v for k, v in about.items() if k != "angle"} | {"rate": 1.0}),
+        "Scale": (supple.Scale, {"factor": 2.0, "center": (0, 0, 0), **motion}),
         "Keyframes": (supple.Keyframes, {"motion": supple.Scale(2.0), "times": (0, 1), "fractions": (0, 1)}),
         "Keyframes.path": (supple.Keyframes.path, {"times": (0, 1), "offsets": [(0, 0, 0), (1, 0, 0)]}),
         "Result.of": (result.of, {"body": body}),

@@ -54,17 +54,17 @@ def meshes_and_cloth() -> Doors:
         "Scene.add_cloth": (lambda **given: supple.Scene().add_cloth(**given), cloth),
         "sheet": (supple.sheet, flat),
         "pillow": (supple.pillow, flat | {"plane": "xz"}),
-        "disc": (supple.disc, {"radius": 0.5, "resolution": 2, "plane": "xy", "centre": (0, 0, 0)}),
+        "disc": (supple.disc, {"radius": 0.5, "resolution": 2, "plane": "xy", "center": (0, 0, 0)}),
         "tube": (supple.tube, {"radius": 0.25, "length": 1.0, "cells": (8, 4), "pattern": "equilateral"}),
-        "sphere": (supple.sphere, {"radius": 0.5, "resolution": 2, "centre": (0, 0, 0)}),
+        "sphere": (supple.sphere, {"radius": 0.5, "resolution": 2, "center": (0, 0, 0)}),
         "weld": (supple.weld, {"surfaces": [sheet, sheet.translated((1, 0, 0))], "within": 1e-6}),
         "merge_meshes": (supple.merge_meshes, {"meshes": [mesh, mesh.translated((2, 0, 0))]}),
         "select_tets": (supple.select_tets, {"mesh": mesh, "tets": [0, 1]}),
-        "fibres_between": (supple.fibres_between, {"mesh": mesh, "start": [0, 1], "end": [6, 7]}),
+        "fibers_between": (supple.fibers_between, {"mesh": mesh, "origin": [0, 1], "insertion": [6, 7]}),
         "Region": (add_region, region),
-        "KelvinVoigt": (viscous(supple.KelvinVoigt), {"shear": 1.0, "bulk": 1.0}),
+        "KelvinVoigt": (viscous(supple.KelvinVoigt), {"shear_viscosity": 1.0, "bulk_viscosity": 1.0}),
         "Maxwell": (viscous(supple.Maxwell), {"young": 1e3, "poisson": 0.3, "time": 0.1}),
-        "Rayleigh": (viscous(supple.Rayleigh), {"stiffness": 0.1, "mass": 0.1}),
+        "Rayleigh": (viscous(supple.Rayleigh), {"stiffness_factor": 0.1, "mass_factor": 0.1}),
         "HingeBending": (supple.HingeBending, {"stiffness": 1e-3, "weighted": True, "rest": "shape"}),
         "IsometricBending": (supple.IsometricBending, {"stiffness": 1e-3}),
         "CreasedBending": (supple.CreasedBending, {"stiffness": 1e-3, "yield_angle": 0.2, "creep": 10.0,
@@ -80,7 +80,7 @@ def meshes_and_cloth() -> Doors:
 
 def obstacles_and_loads() -> Doors:
     ball, surface = supple.Sphere(radius=0.3), supple.sphere(resolution=1)
-    axis: dict[str, Any] = {"start": (0, 0, 0), "end": (0, 1, 0), "radius": 0.1, "hollow": False}
+    axis: dict[str, Any] = {"point0": (0, 0, 0), "point1": (0, 1, 0), "radius": 0.1, "hollow": False}
     contact: dict[str, Any] = {"method": "weak", "thickness": 0.01, "stiffness": 1e3, "friction": 0.2}
     contact |= {
         "kinetic_friction": 0.1,
@@ -117,8 +117,8 @@ def obstacles_and_loads() -> Doors:
 
     return {
         "Plane": (supple.Plane, {"normal": (0, 1, 0), "point": (0, 0, 0)}),
-        "Sphere": (supple.Sphere, {"radius": 0.3, "centre": (0, 0, 0), "hollow": False}),
-        "Box": (supple.Box, {"size": (1, 1, 1), "centre": (0, 0, 0), "axis": (0, 0, 1), "angle": 0.1,
+        "Sphere": (supple.Sphere, {"radius": 0.3, "center": (0, 0, 0), "hollow": False}),
+        "Box": (supple.Box, {"size": (1, 1, 1), "center": (0, 0, 0), "axis": (0, 0, 1), "angle": 0.1,
                 "hollow": False}),
         "Capsule": (supple.Capsule, axis),
         "Cylinder": (supple.Cylinder, axis),
@@ -154,10 +154,10 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
     still.quasistatic = True
     result = supple.equilibrium(still)
     state = next(supple.simulate(scene, max_iterations=1)).state
-    compute: dict[str, Any] = {"device": "cpu", "precision": "float64", "threads": 1}
+    backend: dict[str, Any] = {"device": "cpu", "precision": "float64", "threads": 1}
     stepper: dict[str, Any] = {"scene": scene, "dt": 0.1, "solver": "pbng", "substeps": 1, "damping": 0.0}
     stepper |= {"quasistatic": False, "integrator": "backward_euler", "copies": 2, "springs": 0}
-    stepper |= {"tolerance": 1e-2, "max_iterations": 1, "time_budget": 1.0}
+    stepper |= {"tolerance": 1e-2, "max_iterations": 1, "time_limit": 1.0}
 
     def step(**given: Any) -> Any:
         return supple.Stepper(scene, solver="pbng", max_iterations=1, copies=2, springs=1).step(**given)
@@ -183,18 +183,19 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
     }
     motion |= {"frames": 1, "substeps": 1, "damping": 0.0, "start": rest, "velocities": 0 * rest}
     return {
-        "Compute": (supple.Compute, compute),
-        "Stop": (supple.Stop, {"tolerance": 1e-4, "max_iterations": 2, "time_budget": 1.0, "distance": 1e-3}),
-        "evaluate": (supple.evaluate, {"scene": scene, "positions": rest, "time": 0.0, **compute}),
+        "Backend": (supple.Backend, backend),
+        "StopCriteria": (supple.StopCriteria, {"tolerance": 1e-4, "max_iterations": 2, "time_limit": 1.0,
+                                               "position_tolerance": 1e-3}),
+        "evaluate": (supple.evaluate, {"scene": scene, "positions": rest, "time": 0.0, **backend}),
         "Stepper": (supple.Stepper, stepper),
         "Stepper.step": (step, {"forces": {body: (0, 1, 0)}, "pins": {left: left.points}}),
         "Stepper.reset": (reset, {"positions": rest, "velocities": 0 * rest}),
         "Stepper.set_springs": (spring, {"pairs": [(0, 7)], "stiffness": 1.0, "rest_length": 1.0}),
         "simulate from a state": (lambda **given: list(supple.simulate(scene, max_iterations=1, **given)),
                                   {"start": state, "damping": 0.0, "integrator": "bdf2"}),
-        "gradient": (supple.gradient, {"result": result, "loss": _height, **compute}),
+        "gradient": (supple.gradient, {"result": result, "loss": _height, **backend}),
         "gradients": (many, {"results": [result], "loss": _height, "take": lambda found: found.gravity,
-                      "at_once": 2, **compute}),
+                      "at_once": 2, **backend}),
         "motion_gradient": (supple.motion_gradient, motion),
         "picture": (supple.picture, {"result": result, "path": folder / "a.png", **appearance,
                     "subtitle": "s"}),

@@ -14,7 +14,7 @@ import supple
 from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import contract, det, dot, scale
 from supple.cli import app
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.kernels import load
 from supple.materials import (
     MATERIALS,
@@ -183,7 +183,7 @@ def test_a_scene_has_terms_of_ones_own():
     with pytest.raises(supple.SceneError, match="Nothing holds 'solid1'"):
         supple.build_model(scene)
     scene.add_term(strings)
-    result = supple.equilibrium(scene, "pbng", tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, "pbng", tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     lengths = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1)
     np.testing.assert_allclose(lengths, 0.5, atol=1e-3)
@@ -228,7 +228,7 @@ def test_a_solver_of_ones_own():
     problem.set_inertia(0.02, problem.model.rest)
     problem.positions = problem.model.rest * [1.1, 1, 1]
     before = problem.measures.stored_energies().sum()
-    report = solve(problem, Gradient(), Stop(None, 300))
+    report = solve(problem, Gradient(), StopCriteria(None, 300))
     assert report.solver == "gradient"
     assert problem.measures.stored_energies().sum() < 0.1 * before
 

@@ -58,7 +58,7 @@ TYPE_IMPORTS = {
     ("model.model", "meshes.skinning"),
     ("meshes.skinning", "scene"),
     ("config.stop", "solvers"),
-    ("config.compute", "solvers"),
+    ("config.backend", "solvers"),
 }
 """Imports under `if TYPE_CHECKING` that go to the right."""
 

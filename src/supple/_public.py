@@ -6,8 +6,8 @@ from supple.api.compare import Comparison, Trial, compare
 from supple.api.inspect import inspect
 from supple.api.simulate import Frame, Result, equilibrium, simulate
 from supple.api.stepper import Stepper
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.datasets import dataset
 from supple.gradients import (
     Gradient,
@@ -61,7 +61,7 @@ from supple.meshes import (
     bar,
     block,
     disc,
-    fibres_between,
+    fibers_between,
     load_mesh,
     load_surface,
     merge_meshes,
@@ -70,7 +70,7 @@ from supple.meshes import (
     select_tets,
     sheet,
     sphere,
-    tetrahedralise,
+    tetrahedralize,
     torus,
     tube,
     weld,

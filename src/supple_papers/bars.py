@@ -37,9 +37,9 @@ def _twisted(account: Account, contact: Any) -> Figures:
     for y, z in ((0.05, 0.05), (-0.3, 0.05), (0.05, -0.3), (-0.3, -0.3)):
         body = scene.add_solid(supple.bar(cells, (2.4, 0.25, 0.25), (0, y, z)), material, density=100)
         for end, way in ((0.0, -angle), (2.4, angle)):
-            turn = supple.Rotate(axis=(1, 0, 0), centre=(end, 0, 0), angle=way)
+            turn = supple.Rotate(axis=(1, 0, 0), center=(end, 0, 0), angle=way)
             scene.pin(face(body, 0, end), motion=turn)
-    found = list(supple.simulate(scene, tolerance=1e-3, distance=None))
+    found = list(supple.simulate(scene, tolerance=1e-3, position_tolerance=None))
     last = found[-1]
     if contact != "none":
         account.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))

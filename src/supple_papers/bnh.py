@@ -223,10 +223,10 @@ def speedups(account: Account) -> str:
             f"{name} {C:.2g}, {B:.2g} and {both:.2g} (paper: {paper[0]:g}, {paper[1]:g}, {paper[2]:g})"
         )
     alone = (
-        "all colours are one launch here, in which a wait between colours costs 1.1 µs and a visit 0.7 µs "
-        "(benchmarks/clusters.py); the paper launches a kernel for each colour"
+        "all colors are one launch here, in which a wait between colors costs 1.1 µs and a visit 0.7 µs "
+        "(benchmarks/clusters.py); the paper launches a kernel for each color"
         if account.device == "cuda"
-        else "waits between colours cost next to nothing on CPU cores, as the paper says of its own"
+        else "waits between colors cost next to nothing on CPU cores, as the paper says of its own"
     )
     return account.judge(
         f"times that C, B and B + C are faster than the baseline: {'; '.join(said)}. Blocks pay because they "

@@ -73,10 +73,10 @@ def gathered(full: bool, contact: str, name: str) -> supple.Result:
     scene = bundle(full, contact)
     if name == "newton":
         near = gathered(full, contact, "pbng").positions
-        return supple.equilibrium(scene, Newton(), start=near, tolerance=EXACT, distance=None)
+        return supple.equilibrium(scene, Newton(), start=near, tolerance=EXACT, position_tolerance=None)
     solver: Any = {"pbng": PBNG(), "hybrid": Hybrid()}[name]
     return supple.equilibrium(
-        scene, solver, steps=4, tolerance=TOLERANCE, distance=None, max_iterations=20_000
+        scene, solver, steps=4, tolerance=TOLERANCE, position_tolerance=None, max_iterations=20_000
     )
 
 

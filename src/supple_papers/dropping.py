@@ -205,7 +205,9 @@ def through_funnel(account: Account, count: int) -> Figures:
 def ball_on_cloth(account: Account) -> Figures:
     n = 40 if account.full else 12
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.02)
-    weave = supple.WovenStVK(weft=1e6, warp=2e5, shear=1e5, poisson_weft=0.25, poisson_warp=0.05)
+    weave = supple.WovenStVK(
+        young_weft=1e6, young_warp=2e5, shear_modulus=1e5, poisson_weft=0.25, poisson_warp=0.05
+    )
     cloth = scene.add_cloth(supple.sheet(n, (1, 1), plane="xz"), weave, density=0.3, thickness=1e-3)
     X = cloth.points
     scene.pin(cloth.where(lambda X: (np.abs(X[:, 0] - 0.5) > 0.499) | (np.abs(X[:, 2] - 0.5) > 0.499)))

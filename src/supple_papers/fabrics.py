@@ -138,7 +138,7 @@ def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
 def _stretched(account: Account, name: str) -> Figures:
     scene, cloth = _pulled(account, name)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
-    truth = supple.equilibrium(scene, tolerance=1e-5, distance=None, start=last.positions)
+    truth = supple.equilibrium(scene, tolerance=1e-5, position_tolerance=None, start=last.positions)
     account.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
     width = np.ptp(last.positions[middle, 2]) / 0.3
@@ -276,7 +276,7 @@ def times(account: Account) -> str:
         Claim(
             "four times as many triangles take three to five times as long",
             all(3 < b / a < 5 for a, b in zip(small, large, strict=True)),
-            "the smaller squares do not fill this device: what takes the time are waits between colours.",
+            "the smaller squares do not fill this device: what takes the time are waits between colors.",
         ),
         Claim(
             "no more time for a triangle than in the paper",

@@ -266,7 +266,7 @@ def paces(account: Account) -> str:
     ms = {name: account.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
     vbd, gs, jacobi = ms["vbd"], ms["gpbd gauss_seidel"], ms["gpbd jacobi"]
     why = (
-        "on CPU cores colours cost next to nothing, of which Gauss-Seidel has some 60 of elements "
+        "on CPU cores colors cost next to nothing, of which Gauss-Seidel has some 60 of elements "
         "and VBD 8 of "
         "vertices on the paper's GPU; it is arithmetic that counts, which is alike."
         if account.device == "cpu"

@@ -177,7 +177,7 @@ def parts_of_a_sweep(account: Account) -> str:
             share > 0.5,
             "timers within a sweep would change what they measure, so that these are kernels of "
             "their own, which "
-            "do not have the derivatives of forces; a sweep also waits for colours and solves 6 x 6 systems.",
+            "do not have the derivatives of forces; a sweep also waits for colors and solves 6 x 6 systems.",
         ),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.meshes.closest_point import closest_in_body
 from supple.model.model import Model
 from supple.problem import Problem
@@ -50,7 +50,7 @@ def twisted(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), material, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
     scene.pin(body.where(lambda X: X[:, 0] >= 1 - 1e-9), motion=turn + supple.Translate((stretch, 0, 0)))
     return scene
 
@@ -112,7 +112,7 @@ def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | 
 
 def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
     """Relative residual after several iteration counts, and time of one iteration [ms]."""
-    report = solve(problem, solver, Stop(max_iterations=max(counts)), history=True)
+    report = solve(problem, solver, StopCriteria(max_iterations=max(counts)), history=True)
     history = report.history
     assert history is not None
     left = {str(k): history.residual[min(k, len(history.residual) - 1)] / history.residual[0] for k in counts}

@@ -33,7 +33,7 @@ def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_T
     thigh = scene.add_solid(supple.bar((6, 1, 1), (1.2, 0.12, 0.12), (-1.22, -0.06, -0.06)), bone)
     shin = scene.add_solid(supple.bar((6, 1, 1), (1.2, 0.12, 0.12), (0.02, -0.06, -0.06)), bone)
     scene.pin(thigh)
-    turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0, 0), angle=-0.7, duration=0.1 * FRAMES)
+    turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0, 0), angle=-0.7, duration=0.1 * FRAMES)
     scene.pin(shin, motion=turn)
     shape = supple.ball(resolution=8 if account.full else 4)
     muscles = []
@@ -116,7 +116,7 @@ def like_newton(account: Account) -> str:
         Claim(
             "PBNG takes less than half of Newton's time to the same imbalance",
             ratio > 2,
-            "systems of a thousand vertices are factorised in no time; those of the paper have 284,000.",
+            "systems of a thousand vertices are factorized in no time; those of the paper have 284,000.",
         ),
     )
 
@@ -175,7 +175,7 @@ def lifted(account: Account) -> Figures:
     heights = {}
     for name, activation in (("passive", 0.0), ("active", 1.0)):
         scene = supple.Scene(gravity=(0, -9.8, 0))
-        kind = supple.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fibre=(1, 0, 0), activation=activation)
+        kind = supple.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fiber=(1, 0, 0), activation=activation)
         body = scene.add_solid(supple.bar(cells, (0.4, 0.08, 0.08)), kind, density=1060)
         for end in (0.0, 0.4):
             scene.pin(face(body, 0, end))

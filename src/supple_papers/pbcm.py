@@ -149,7 +149,7 @@ def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
     scene.pin(cloth.where(lambda X: X[:, 0] >= high - 1e-9), motion=pull)
     solver = PBD(iterations=5, damping=0.05, stiffness=stiffness)
     *_, last = supple.simulate(scene, solver)
-    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-5, distance=None)
+    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-5, position_tolerance=None)
     widths = [_width(frame.model.rest, frame.positions) for frame in (last, truth)]
     return {
         "over FEM's": (1 - widths[0]) / (1 - widths[1]),
@@ -185,7 +185,7 @@ def woven(account: Account) -> Figures:
     n = 24 if account.full else 8
     scene = supple.Scene(gravity=(0, 0, 0))
     ratios = {"poisson_weft": POISSON, "poisson_warp": POISSON * WARP / WEFT}
-    kind = supple.WovenStVK(weft=WEFT, warp=WARP, shear=1e4, **ratios)
+    kind = supple.WovenStVK(young_weft=WEFT, young_warp=WARP, shear_modulus=1e4, **ratios)
     sheet = supple.sheet(n, size=(1, 1), plane="xz")
     cloth = scene.add_cloth(sheet, kind, density=0.1, thickness=1e-3)
     X = cloth.points
@@ -197,7 +197,7 @@ def woven(account: Account) -> Figures:
             scene.add_force(side, force)
     for point, axes in (((0.5, 0, 0.5), "xyz"), ((0.5, 0, 0.75), "xy"), ((0.75, 0, 0.5), "y")):
         scene.pin(cloth.where([int(np.argmin(np.linalg.norm(X - point, axis=1)))]), axes=axes)
-    found = supple.equilibrium(scene, tolerance=1e-4, distance=None)
+    found = supple.equilibrium(scene, tolerance=1e-4, position_tolerance=None)
     middle = [np.abs(X[:, axis] - 0.5) < 1e-9 for axis in (2, 0)]
     weft = np.ptp(found.positions[middle[0], 0]) - 1
     warp = np.ptp(found.positions[middle[1], 2]) - 1

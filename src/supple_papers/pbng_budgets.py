@@ -10,7 +10,7 @@ import numpy as np
 
 from supple import PBNG, XPBD, Newton
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
 from supple_papers.account import Account, Claim, Figures
 from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
@@ -43,9 +43,9 @@ BUDGETS: dict[str, dict[str, Any]] = {
 def frame(account: Account, solver: Any, count: int) -> Figures:
     """Relative residual, imbalance, inverted elements and time [ms] of one equilibrium solve from rest."""
     scene = twisted(cells_of(account), SOFT)
-    solve(at_rest(scene), solver, Stop(max_iterations=1))  # compiles kernels
+    solve(at_rest(scene), solver, StopCriteria(max_iterations=1))  # compiles kernels
     problem = at_rest(scene)
-    report = solve(problem, solver, Stop(max_iterations=count))
+    report = solve(problem, solver, StopCriteria(max_iterations=count))
     return {
         "reduction": report.reduction,
         "imbalance": report.imbalance,
@@ -148,7 +148,7 @@ def times_per_frame(account: Account) -> str:
             "both take equally long, within a factor of two",
             all(0.5 < ratio < 2 for ratio in ratios),
             "a sweep of PBNG costs less here beside a conjugate gradient: it works on packs of vertices at "
-            "once, in 5 colours, where Newton also assembles its matrix for every system.",
+            "once, in 5 colors, where Newton also assembles its matrix for every system.",
         ),
     )
 
@@ -183,8 +183,8 @@ def refined(cells: int) -> Figures:
     scene = twisted(cells, SOFT)
     truth = supple.equilibrium(scene, tolerance=1e-6)
     problem = at_rest(scene)
-    solve(problem, PBNG(acceleration="paper_sor"), Stop(max_iterations=40))
-    plain = solve(at_rest(scene), PLAIN, Stop(tolerance=1e-4, max_iterations=5000))
+    solve(problem, PBNG(acceleration="paper_sor"), StopCriteria(max_iterations=40))
+    plain = solve(at_rest(scene), PLAIN, StopCriteria(tolerance=1e-4, max_iterations=5000))
     return {
         "distance after 40 sweeps": np.abs(problem.positions - truth.positions).max(),
         "sweeps to 1e-4, plain": plain.iterations,
@@ -204,7 +204,7 @@ def materials(account: Account) -> str:
 
 def settled(account: Account, kind: Any) -> Figures:
     scene = twisted(cells_of(account, 8), kind(young=1e5, poisson=0.3))
-    report = solve(at_rest(scene), PBNG(), Stop(tolerance=1e-5, max_iterations=3000))
+    report = solve(at_rest(scene), PBNG(), StopCriteria(tolerance=1e-5, max_iterations=3000))
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from supple import PBNG, XPBD, Newton
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple_papers.account import Account, Claim, Figures
@@ -68,9 +68,9 @@ def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.bar(cells, (3, 1, 1)), SOFT, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(3, 0.5, 0.5), angle=1.5)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(3, 0.5, 0.5), angle=1.5)
     scene.pin(body.where(lambda X: X[:, 0] >= 3 - 1e-9), motion=turn + supple.Translate((-1.2, 0, 0)))
-    report = solve(at_rest(scene), solver, Stop(max_iterations=iterations))
+    report = solve(at_rest(scene), solver, StopCriteria(max_iterations=iterations))
     return {"imbalance": report.imbalance, "inverted": report.inverted, "energy": report.energy}
 
 
@@ -160,7 +160,7 @@ def hung(account: Account, solver: Any) -> Figures:
     scene.pin(upper.where(lambda X: X[:, 1] >= 2.1 - 1e-9))
     scene.attach(face(lower, 1, 1.0), face(upper, 1, 1.1), stiffness=1e8)
     problem = at_rest(scene)
-    report = solve(problem, solver, Stop(max_iterations=500))
+    report = solve(problem, solver, StopCriteria(max_iterations=500))
     (tie,) = (term for term in problem.model.terms if term.ties)
     held, holding = tie.ends(problem.positions).swapaxes(0, 1)
     return {"imbalance": report.imbalance, "largest gap [m]": np.linalg.norm(held - holding, axis=1).max()}
@@ -218,7 +218,7 @@ def sag(problem: Problem) -> float:
 
 def true_sag(account: Account) -> float:
     problem = at_rest(bar(account))
-    solve(problem, Newton(), Stop(1e-10, 100))
+    solve(problem, Newton(), StopCriteria(1e-10, 100))
     return sag(problem)
 
 

@@ -37,7 +37,7 @@ def squeeze(cells: int) -> supple.Scene:
     body = scene.add_solid(supple.block(cells), SOFT, density=10)
     for x, sign in ((0.0, -1.0), (1.0, 1.0)):
         pull = supple.Keyframes(supple.Translate((sign, 0, 0)), (0, 0.3, 1.0), (0, 0.15, -0.2))
-        turn = supple.Rotate(axis=(1, 0, 0), centre=(x, 0.5, 0.5), angle=0.8 * sign)
+        turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0.5, 0.5), angle=0.8 * sign)
         scene.pin(face(body, 0, x), motion=turn + pull)
     return scene
 
@@ -56,4 +56,6 @@ def squeezed(account: Account, solver: Any, count: int) -> Figures:
 def converged(cells: int) -> float:
     scene = squeeze(cells)
     energy = elastic_energy(supple.build_model(scene))
-    return max(energy(frame.positions) for frame in supple.simulate(scene, tolerance=1e-4, distance=None))
+    return max(
+        energy(frame.positions) for frame in supple.simulate(scene, tolerance=1e-4, position_tolerance=None)
+    )

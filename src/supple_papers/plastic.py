@@ -122,7 +122,7 @@ def beam(turned: bool, cells: Any = (16, 3, 3), **plastic: float) -> tuple[suppl
     body = scene.add_solid(supple.block(cells, size=(LENGTH, 0.8, 0.8)), kind, density=50)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     if turned:
-        turn = supple.Rotate(axis=(1, 0, 0), centre=(LENGTH, 0.4, 0.4), angle=ANGLE, duration=0.5)
+        turn = supple.Rotate(axis=(1, 0, 0), center=(LENGTH, 0.4, 0.4), angle=ANGLE, duration=0.5)
         scene.pin(body.where(lambda X: X[:, 0] >= LENGTH), turn)
     return scene, body
 

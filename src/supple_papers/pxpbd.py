@@ -9,7 +9,7 @@ import numpy as np
 
 from supple import BPXPBD, FPXPBD, XPBD, Newton
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple_papers import bars, muscles, pxpbd_carried, pxpbd_grid
@@ -134,7 +134,7 @@ def frames_within(account: Account, solver: Any, budget: float) -> Figures:
         if np.isfinite(budget):
             solver.begin(problem).advance(iterations)
         else:
-            count = solve(problem, solver, Stop(1e-8, 60)).iterations
+            count = solve(problem, solver, StopCriteria(1e-8, 60)).iterations
         v = (problem.positions - x) / 0.01
         x = problem.positions
         fastest = max(fastest, float(np.abs(v).max()))

@@ -10,7 +10,7 @@ from problems import cantilever, face, material, twisted
 import supple
 from supple import PBNG, XPBD, Newton
 from supple.cli.job import Job
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.solve.options import method_of
 from supple.solvers import Solver
 from supple.support.arguments import LONGEST
@@ -114,7 +114,7 @@ def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
     np.savez(tmp_path / "begin.npz", positions=x, velocities=v)
     x = file.start_positions(supple.build_model(file))
     options = {"max_iterations": 2}
-    job = Job(file, PBNG(), Stop(max_iterations=2), 2, supple.Compute(), False)
+    job = Job(file, PBNG(), StopCriteria(max_iterations=2), 2, supple.Backend(), False)
     expected = next(iter(job.solve(None, None))).positions
     assert np.array_equal(next(supple.simulate(file, PBNG(), **options)).positions, expected)
     sim = supple.Stepper(file, solver=PBNG(), **options)
@@ -179,7 +179,7 @@ OBJECTS = {
     "no scene to build": (lambda: supple.build_model(3), "a scene is needed"),
     "no variations": (lambda: supple.equilibria(bar(), None), "variations are a list"),
     "one variation": (lambda: supple.equilibria(bar(), supple.Variation()), "variations are a list"),
-    "a solid to fill": (lambda: supple.tetrahedralise(supple.block(1)), "a closed surface is filled"),
+    "a solid to fill": (lambda: supple.tetrahedralize(supple.block(1)), "a closed surface is filled"),
     "no surface": (lambda: supple.embed(None, supple.block(1)), "a surface is a TriMesh"),
     "no body": (lambda: supple.embed(supple.TriMesh(np.eye(3), [[0, 1, 2]]), None), "embedded in a body"),
     "no mesh": (lambda: supple.save_mesh(None, "a.vtu"), "save_mesh writes a TetMesh"),
@@ -223,7 +223,7 @@ VALUES = {
     ),
     "iterations 1.5": (simulated(max_iterations=1.5), "max_iterations must be a whole number"),
     "iterations 1e30": (solved(max_iterations=10**30), "max_iterations must be a whole number from 1 to"),
-    "budget": (solved(time_budget=1e308), "time_budget must lie between 1e-30 and 1e.30"),
+    "budget": (solved(time_limit=1e308), "time_limit must lie between 1e-30 and 1e.30"),
     "window": (lambda: supple.Anderson(window=1.5), "window must be a whole number from 1 to 30, got 1.5"),
     "links": (lambda: PBNG(links="no"), "links must be True or False, got 'no'"),
     "line search": (lambda: Newton(line_search=1), "line_search must be True or False"),

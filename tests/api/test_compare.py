@@ -117,7 +117,7 @@ def test_limits_are_respected(name):
     assert supple.compare(scene, [name], max_iterations=7)[name].report.iterations == 7
     own = SOLVERS[name](iterations=3)
     assert supple.compare(scene, [own])[name].report.iterations == 3
-    timed = supple.compare(scene, [name], time_budget=0.01)[name].report
+    timed = supple.compare(scene, [name], time_limit=0.01)[name].report
     assert timed.history.seconds[-11:][0] < 0.01 <= timed.seconds  # the clock is read every 10 iterations
     close = supple.compare(scene, ["pbng"], tolerance=1e-3)["pbng"].report
     assert close.outcome is supple.Outcome.CONVERGED

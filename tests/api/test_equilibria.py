@@ -28,7 +28,7 @@ def hanging_pair() -> tuple[supple.Scene, supple.Body, supple.Body, supple.Verte
 
 
 def variations(scene, upper, lower, top) -> list[supple.Variation]:
-    turn = supple.Rotate(axis=(0, 1, 0), centre=(0.5, 2.1, 0.5), angle=0.8)
+    turn = supple.Rotate(axis=(0, 1, 0), center=(0.5, 2.1, 0.5), angle=0.8)
     start = supple.build_model(scene).rest + np.array([0.0, -0.05, 0.02])
     return [
         supple.Variation(),
@@ -58,7 +58,7 @@ def expected() -> list[np.ndarray]:
         scene.pins.clear()
         motion = None
         if k == 1:
-            motion = supple.Rotate(axis=(0, 1, 0), centre=(0.5, 2.1, 0.5), angle=0.8)
+            motion = supple.Rotate(axis=(0, 1, 0), center=(0.5, 2.1, 0.5), angle=0.8)
         if k == 2:
             motion = supple.Translate((0.1, 0, 0))
             scene.gravity = (1, -5, 0)

@@ -147,7 +147,7 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
 
 def test_steppers_and_their_frames_are_shown_in_a_line():
     sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
-    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed iterations>"
+    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
     assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
 
@@ -398,6 +398,6 @@ def test_scenes_of_rigid_bodies_alone_are_refused_with_the_way_round(bodies):
     with pytest.raises(supple.SceneError) as plain:
         supple.build_model(scene)
     assert "Obstacles with a mass" not in str(plain.value)
-    scene.add_obstacle(supple.Sphere(radius=0.1, centre=(0, 5, 0)), mass=1.0)
+    scene.add_obstacle(supple.Sphere(radius=0.1, center=(0, 5, 0)), mass=1.0)
     with pytest.raises(supple.SceneError, match="a small block that nothing touches will do"):
         supple.build_model(scene)

@@ -20,7 +20,7 @@ frames = 4
 [[cloth]]
 name = "flag"
 mesh = { sheet = { cells = [3, 2], size = [0.6, 0.4] } }
-membrane = { woven_stvk = { weft = 2e5, warp = 1e5, shear = 2e4, poisson_weft = 0.2, \
+membrane = { woven_stvk = { young_weft = 2e5, young_warp = 1e5, shear_modulus = 2e4, poisson_young_weft = 0.2, \
 poisson_warp = 0.1, direction = { field = "u" } } }
 bending = { hinge = { stiffness = 1e-4 } }
 rest = { uv = { scale = 1.02 } }

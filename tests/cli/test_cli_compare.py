@@ -66,7 +66,7 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
     assert printed == written
     assert written["scene"]["vertices"] == 125
     assert set(written["stop"].values()) == {None}
-    assert written["stop"].keys() == {"tolerance", "max_iterations", "time_budget", "distance"}
+    assert written["stop"].keys() == {"tolerance", "max_iterations", "time_limit", "position_tolerance"}
     assert written["warmup"] == {"frames": 0, "ok": True}
     assert written["plots"].keys() == {
         f"{quantity}_{against}"
@@ -94,7 +94,7 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
 def test_budget_and_iterations_are_respected(tmp_path):
     scene = write_scene(tmp_path, FALL)
     timed = supple_json("compare", scene, "--solvers", "pbng,fpxpbd", "--budget", "20ms", "--no-pictures")
-    assert timed["stop"]["time_budget"] == pytest.approx(0.02)
+    assert timed["stop"]["time_limit"] == pytest.approx(0.02)
     for trial in timed["trials"]:
         assert trial["history"]["seconds"][-11:][0] < 0.02 <= trial["seconds"]  # read every 10 iterations
     counted = supple_json(
@@ -170,7 +170,12 @@ def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
     options = ("compare", scene, "--solvers", "newton", "--no-pictures")
     found = supple_json(*options)
     (called,) = library.compare(library.load_scene(scene), "newton").trials
-    assert found["stop"] == {"tolerance": 1e-3, "max_iterations": 9, "time_budget": None, "distance": None}
+    assert found["stop"] == {
+        "tolerance": 1e-3,
+        "max_iterations": 9,
+        "time_limit": None,
+        "position_tolerance": None,
+    }
     assert found["trials"][0]["outcome"] == "converged"
     assert found["trials"][0]["iterations"] == called.report.iterations
     finer = supple_json(*options, "--tolerance", "1e-9", "--overwrite")
@@ -274,7 +279,7 @@ def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
     from supple.runs.comparison import COLUMNS
 
     figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "imbalance": 2.6e-3}
-    figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colours": 38, "error": None}
+    figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colors": 38, "error": None}
     console = Console(width=width, file=io.StringIO())
     print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "max_iterations", **figures}])
     shown = console.file.getvalue()

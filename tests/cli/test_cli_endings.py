@@ -97,8 +97,8 @@ def test_frames_beyond_the_disk_are_refused(tmp_path):
     assert "ask for fewer frames" in said
 
 
-def test_an_endless_time_budget_is_no_limit(tmp_path):
-    scene = write_scene(tmp_path, SAG + "time_budget = 1e30\n")
+def test_an_endless_time_limit_is_no_limit(tmp_path):
+    scene = write_scene(tmp_path, SAG + "time_limit = 1e30\n")
     assert supple_json("run", scene, "--no-picture")["totals"]["ok"]
 
 

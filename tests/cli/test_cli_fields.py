@@ -53,7 +53,7 @@ def test_exports_have_fields_of_frames_that_were_written_without(tmp_path):
         np.testing.assert_array_equal(saved["cauchy"][1], found.cauchy)
 
 
-def test_pictures_are_coloured_by_stress(tmp_path):
+def test_pictures_are_colored_by_stress(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--field", "von_mises")
     folder = tmp_path / "results" / "scene"
     before = (folder / "picture.png").read_bytes()

@@ -91,5 +91,5 @@ def test_mesh_fills_surfaces_and_says_so(tmp_path, monkeypatch):
     trimesh.creation.box().export(tmp_path / "box.stl")
     shown = supple("mesh", "box.stl", "box.vtu", "--edge-length", "0.5")
     assert shown.exit_code == 0
-    assert "box.stl: tetrahedralising 12 triangles with edges of 0.5 m …" in shown.stderr
+    assert "box.stl: tetrahedralizing 12 triangles with edges of 0.5 m …" in shown.stderr
     assert load_mesh(tmp_path / "box.vtu").volume == pytest.approx(1, rel=0.05)

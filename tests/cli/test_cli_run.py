@@ -72,11 +72,11 @@ def test_options_override_the_file(tmp_path):
     scene = write_scene(tmp_path, STRETCH)
     report = supple_json(
         "run", scene, "--no-picture", "--solver", "newton", "--tolerance", "1e-5", "--max-iterations", "30",
-        "--time-budget", "1 min", "--frames", "2", "--threads", "1",
+        "--time-limit", "1 min", "--frames", "2", "--threads", "1",
     )  # fmt: skip
     assert report["solver"]["method"] == "newton"
     assert (report["solver"]["tolerance"], report["solver"]["max_iterations"]) == (1e-5, 30)
-    assert report["solver"]["time_budget"] == 60
+    assert report["solver"]["time_limit"] == 60
     assert [frame["solver"] for frame in report["frames"]] == ["newton"] * 2
 
 

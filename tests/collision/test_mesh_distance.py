@@ -164,7 +164,7 @@ def test_distances_hold_far_from_the_origin_and_for_obstacles_that_turn():
     here, _ = distances_of(supple.SurfaceShape(mesh), points)
     there, _ = distances_of(supple.SurfaceShape(mesh.translated(offset)), points + offset)
     np.testing.assert_allclose(there, here, atol=1e-11)
-    motion = supple.Rotate(axis=(0, 1, 1), centre=(1, 0, 0), angle=2.0)
+    motion = supple.Rotate(axis=(0, 1, 1), center=(1, 0, 0), angle=2.0)
     moved = motion(points, 0.7)
     turned, _ = distances_of(supple.SurfaceShape(mesh), moved, 0.7, motion)
     inside = here < 0

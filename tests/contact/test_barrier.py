@@ -71,7 +71,7 @@ def test_pressed_blocks_come_to_rest_and_do_not_intersect():
 def test_every_solver_finds_the_same_rest(solver):
     scene = pressed(push=0.15)
     reference = supple.equilibrium(scene, tolerance=1e-8, precision="float64")
-    other = supple.equilibrium(scene, solver, tolerance=1e-6, precision="float64", distance=None)
+    other = supple.equilibrium(scene, solver, tolerance=1e-6, precision="float64", position_tolerance=None)
     assert reference.report.ok
     assert other.report.ok, other.report
     assert not intersects(scene, other.positions)

@@ -79,7 +79,9 @@ def test_a_start_far_within_the_thickness_is_told():
 
 def test_what_slides_has_kinetic_friction():
     scene = on_slope(0.8, kinetic_friction=0.3, angle=0.0)
-    rest = supple.equilibrium(on_slope(0.8, angle=0.0, quasistatic=True), tolerance=1e-5, distance=None)
+    rest = supple.equilibrium(
+        on_slope(0.8, angle=0.0, quasistatic=True), tolerance=1e-5, position_tolerance=None
+    )
     velocity = np.zeros_like(rest.positions)
     velocity[scene.bodies[1].vertices] = 1, 0, 0
     start = supple.State(rest.state.displacements, velocity)
@@ -99,7 +101,7 @@ def test_pairs_have_their_own_friction_and_forces_are_opposite():
 
 def test_an_equilibrium_is_held_by_friction():
     """Without it there would be none."""
-    result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, distance=None)
+    result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, position_tolerance=None)
     assert result.report.ok, result.report
     push, rub = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
     assert -rub / push == pytest.approx(np.tan(ANGLE), rel=1e-3)
@@ -114,7 +116,7 @@ def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
     result = supple.equilibrium(scene, solver)
     assert result.report.ok, result.report
     assert result.report.certificate.worst.of_size < 1e-4
-    rest = supple.equilibrium(scene, tolerance=1e-9, distance=None)
+    rest = supple.equilibrium(scene, tolerance=1e-9, position_tolerance=None)
     off = np.abs(result.positions - rest.positions).max()
     assert off < 2 * result.report.certificate.worst.position
 

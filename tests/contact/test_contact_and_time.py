@@ -37,7 +37,7 @@ def test_pressure_in_single_precision():
         supple.sphere(1.0, 2), supple.PlaneStressNeoHookean(young=1e5, poisson=0.3), density=1
     )
     scene.add_pressure(ball, 5.0)
-    result = supple.equilibrium(scene, tolerance=1e-3, precision="float32", distance=None)
+    result = supple.equilibrium(scene, tolerance=1e-3, precision="float32", position_tolerance=None)
     assert np.linalg.norm(result.positions, axis=1).mean() > 1
 
 
@@ -45,7 +45,7 @@ def test_pressure_in_single_precision():
 def test_contacts_are_found_where_bodies_are(friction):
     """The same forces, whether a solve has found them or somebody asks for them at its positions."""
     scene = pressed(supple.Contact("weak", friction=friction))
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     known, found = result.evaluate(), supple.evaluate(scene, result.positions)
     free, most = result.model.free, np.abs(known.internal_force).max()
     assert np.abs(known.net_force[free]).max() < 1e-3 * most

@@ -142,9 +142,9 @@ def test_inspect_tells_of_what_is_small(thing, place):
     assert not supple.inspect(block(large, None, size, origin))["small_obstacles"]
 
 
-def placed(scene, **compute):
+def placed(scene, **backend):
     """The report of a scene in the end of all motions, with vertices where they are at rest."""
-    problem = make_problem(scene, True, supple.Compute(**compute))
+    problem = make_problem(scene, True, supple.Backend(**backend))
     problem.contacts.find(np.inf)
     return contact_reports(problem)[0]
 
@@ -183,7 +183,7 @@ def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
     radius = 1.5 * edge
     scene.pin(cloth.where([0]))
     scene.add_obstacle(supple.Sphere(radius, (0, -1.01 * radius, 0)), name="ball")
-    problem = make_problem(scene, True, supple.Compute())
+    problem = make_problem(scene, True, supple.Backend())
     x = problem.positions - np.array([0, -1.01 * radius, 0])
     problem.positions = problem.model.rest + (radius / np.linalg.norm(x, axis=1) - 1)[:, None] * x
     problem.contacts.find(np.inf)

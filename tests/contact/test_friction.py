@@ -57,7 +57,7 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
     there, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
     assert 2 * np.polyfit(times[4:15], there[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
     held = on_slope(0.7, kinetic_friction=0.2)
-    start = supple.equilibrium(held, supple.PBNG(), tolerance=1e-7, distance=None).state
+    start = supple.equilibrium(held, supple.PBNG(), tolerance=1e-7, position_tolerance=None).state
     assert np.ptp(positions_along(held, 20, start=start)[10:]) < 1e-6, "from rest"
 
 

@@ -22,13 +22,13 @@ def swept(thickness=0.02):
     mesh = supple.block(cells=(2, 2, 2), size=(0.4, 0.4, 0.4))
     body = scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3), density=100)
     scene.pin(body.where(lambda X: X[:, 0] >= 0.4 - 1e-9))
-    plate = supple.Box(size=(thickness, 1, 1), centre=(-0.1, 0.2, 0.2))
+    plate = supple.Box(size=(thickness, 1, 1), center=(-0.1, 0.2, 0.2))
     scene.add_obstacle(plate, supple.Translate((0.2, 0, 0)), name="plate")
     return scene
 
 
 def test_a_thin_plate_that_moves_fast_leaves_nothing_behind():
-    result = supple.equilibrium(swept(), supple.PBNG(), tolerance=1e-6, distance=None)
+    result = supple.equilibrium(swept(), supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     assert result.positions[:, 0].min() == pytest.approx(0.11, abs=1e-6)
     assert result.report.contact.obstacles[0].contacts == 9
@@ -45,7 +45,9 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
     scene.add_obstacle(growing, name="ball")
     middle = int(np.linalg.norm(mesh.points - (0.31, 0, 0), axis=1).argmin())
     depths = {}
-    for frame in supple.simulate(scene, supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, distance=None):
+    for frame in supple.simulate(
+        scene, supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, position_tolerance=None
+    ):
         depths[frame.time] = frame.positions[middle, 0]
         assert frame.report.contact.obstacles[0].depth < 1e-6
     cell = 0.72 / 24
@@ -60,7 +62,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
 
 def test_pictures_have_obstacles_and_points_of_contact():
     scene = swept()
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     touching = contact_points(result.model, result.positions, np.inf)
     np.testing.assert_allclose(touching[:, 0], 0.11, atol=1e-4)
     assert len(touching) == 9

@@ -50,11 +50,11 @@ def test_all_solvers_agree_on_what_lies_on_a_floor(name):
     """In a step of time, with friction and a second obstacle."""
     scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Plane(), friction=0.3)
-    scene.add_obstacle(supple.Sphere(radius=0.2, centre=(0.5, -0.19, 0.5)), name="bump")
+    scene.add_obstacle(supple.Sphere(radius=0.2, center=(0.5, -0.19, 0.5)), name="bump")
     with pytest.raises(supple.SceneError, match=r"'solid0' begins inside obstacle 'bump'.* 0.01 m deep"):
         supple.build_model(scene)
     scene.obstacles[1] = supple.Obstacle(
-        supple.Sphere(radius=0.2, centre=(0.5, -0.2, 0.5)), None, 0.0, "bump"
+        supple.Sphere(radius=0.2, center=(0.5, -0.2, 0.5)), None, 0.0, "bump"
     )
     limits = {"tolerance": 1e-5, "max_iterations": 400, "frames": 2}
     *_, frame = supple.simulate(scene, SOLVERS[name](), **limits)
@@ -75,7 +75,7 @@ def test_newton_steps_find_what_sweeps_find(solver, friction):
     scene.add_obstacle(supple.Plane(point=(0, -0.5, 0)), friction=friction, name="floor")
     above = supple.Plane(normal=(0, -1, 0), point=(0, 0.5, 0))
     scene.add_obstacle(above, supple.Translate((0, -0.15, 0)), friction=friction, name="lid")
-    given = {"tolerance": 1e-7, "precision": "float64", "distance": None}
+    given = {"tolerance": 1e-7, "precision": "float64", "position_tolerance": None}
     found = supple.equilibrium(scene, solver, **given)
     swept = supple.equilibrium(scene, supple.PBNG(), **given)
     assert found.report.ok, found.report
@@ -189,7 +189,7 @@ def test_a_corner_of_a_box_holds_along_three_directions():
     scene = supple.Scene(gravity=(-1, -2, -3))
     mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
     scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.3), density=DENSITY)
-    scene.add_obstacle(supple.Box(size=(4, 4, 4), centre=(2, 2, 2), hollow=True), name="box")
+    scene.add_obstacle(supple.Box(size=(4, 4, 4), center=(2, 2, 2), hollow=True), name="box")
     result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6)
     (box,) = result.report.contact.obstacles
     assert result.report.ok
@@ -227,7 +227,7 @@ def test_variations_see_obstacles_where_they_are_at_their_times():
 def test_recording_changes_nothing():
     """With friction, and with an obstacle that is not flat."""
     scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
-    scene.add_obstacle(supple.Sphere(radius=1, centre=(0.4, -1, 0.5)), friction=0.3)
+    scene.add_obstacle(supple.Sphere(radius=1, center=(0.4, -1, 0.5)), friction=0.3)
     plain, recorded = (
         list(
             supple.simulate(
@@ -243,7 +243,7 @@ def test_recording_changes_nothing():
 def test_results_do_not_depend_on_threads():
     scene, _ = block_on_plane(6, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Plane(), friction=0.3)
-    scene.add_obstacle(supple.Sphere(radius=1, centre=(0.5, -1, 0.5)))
+    scene.add_obstacle(supple.Sphere(radius=1, center=(0.5, -1, 0.5)))
     found = defaultdict(list)
     for threads in (1, 2):
         for frame in supple.simulate(scene, supple.PBNG(iterations=10), frames=3, threads=threads):

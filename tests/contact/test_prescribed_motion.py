@@ -160,7 +160,7 @@ def layers(way, gap=0.01):
     for k in range(3):
         sheet = supple.sheet(4, size=(1, 1), plane="xz", origin=(0.03 * k, 0.3 + gap * k, 0.02 * k))
         scene.add_cloth(sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3)
-    plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 0.401 + 2 * gap, 0.5))
+    plate = supple.Box(size=(4, 0.2, 4), center=(0.5, 0.401 + 2 * gap, 0.5))
     scene.add_obstacle(plate, supple.Translate((0, -way, 0), duration=0.1))
     return scene
 
@@ -168,7 +168,7 @@ def layers(way, gap=0.01):
 @pytest.mark.parametrize("way", [0.1, 0.3])
 @pytest.mark.parametrize("iterations", [5, 20])
 def test_obstacles_wait_for_what_they_push(way, iterations):
-    """Nothing is inside of them in the end of a step, although neighbours hold it back in the beginning."""
+    """Nothing is inside of them in the end of a step, although neighbors hold it back in the beginning."""
     scene = layers(way)
     frames = list(supple.simulate(scene, supple.PBNG(iterations=iterations), frames=12))
     assert max(frame.report.contact.depth for frame in frames) < 1e-9
@@ -191,7 +191,7 @@ def test_an_equilibrium_has_obstacles_where_they_are_to_be():
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] <= 0))
     axis = scene.bodies[1].where(lambda X: np.abs(X[:, [0, 2]] - 0.5).max(axis=1) < 1e-9)
     scene.pin(axis, axes="xz")  # without these the upper block may be squeezed out to a side, which is lower
-    plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 1.14, 0.5))
+    plate = supple.Box(size=(4, 0.2, 4), center=(0.5, 1.14, 0.5))
     scene.add_obstacle(plate, supple.Translate((0, -0.2, 0)), friction=0.0)
     result = supple.equilibrium(scene, tolerance=1e-5)
     assert result.report.ok, result.report

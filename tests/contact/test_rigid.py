@@ -15,7 +15,7 @@ def collision(gravity=(0, 0, 0), velocity=(0.3, -2, 0), spin=(0, 0, 0), **option
     scene = supple.Scene(gravity=gravity, quasistatic=False, dt=0.01)
     block = supple.block(cells=(3, 2, 3), size=(1, 0.5, 1))
     scene.add_solid(block, supple.NeoHookean(young=2e4, poisson=0.3), density=100)
-    ball = supple.Sphere(radius=0.3, centre=(0.45, 0.83, 0.5))
+    ball = supple.Sphere(radius=0.3, center=(0.45, 0.83, 0.5))
     scene.add_obstacle(ball, mass=MASS, velocity=velocity, angular_velocity=spin, name="ball", **options)
     return scene
 
@@ -67,9 +67,9 @@ def test_a_motion_goes_on_from_a_state():
 
 def test_evaluations_and_pictures_see_it_where_it_is():
     *_, frame = supple.simulate(collision(), supple.PBNG(), frames=6, tolerance=1e-6)
-    centre = frame.state.remembered[RIGID][0, :3]
-    assert centre[1] < 0.8
-    np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], centre)
+    center = frame.state.remembered[RIGID][0, :3]
+    assert center[1] < 0.8
+    np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], center)
     found = frame.evaluate()
     on_block = found.obstacle_reactions["ball"].force
     np.testing.assert_allclose(on_block, frame.report.contact.bodies["solid0"], rtol=0.01, atol=0.1)
@@ -105,7 +105,7 @@ def held_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
         mesh = supple.block(cells, size=(0.02, 0.06, 0.03), origin=(x0, -0.03, -0.015))
         pad = scene.add_solid(mesh, supple.NeoHookean(young=1e5, poisson=0.3))
         scene.pin(pad.where(lambda X, back=back: abs(X[:, 0] - back) < 1e-9))
-    box = supple.Box(size=(0.04, 0.04, 0.04), centre=(0, 0, 0))
+    box = supple.Box(size=(0.04, 0.04, 0.04), center=(0, 0, 0))
     scene.add_obstacle(box, mass=mass, friction=0.5, name="box")
     sim = supple.Stepper(scene, dt=dt, **options)
     pins = sim.positions[sim.pinned].copy()

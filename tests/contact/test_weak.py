@@ -29,7 +29,7 @@ def pressed(push=0.1, **options):
 def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
     """E A/H each, and what the constraints let through, which is little."""
     scene = pressed()
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, position_tolerance=None)
     met = result.report.met
     assert result.report.ok
     assert met.contacts >= 9
@@ -48,7 +48,7 @@ def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
 def test_without_contact_they_pass_through_each_other():
     scene = pressed()
     scene.contact = "none"
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, position_tolerance=None)
     assert result.report.met is None
     assert result.positions[64:, 1].min() < result.positions[:64, 1].max() - 0.09
 
@@ -116,7 +116,9 @@ def test_cloth_that_bodies_have_passed_is_not_called_converged(height):
         sheet, supple.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
     )
     scene.pin(cloth.where(np.arange(len(sheet.points))))
-    report = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-3, max_iterations=50, distance=None).report
+    report = supple.equilibrium(
+        scene, supple.PBNG(), tolerance=1e-3, max_iterations=50, position_tolerance=None
+    ).report
     assert (report.met.crossed > 0) == report.met.passed == (height < 1)
     assert ("through cloth" in str(report.met)) == (height < 1)
     assert (report.outcome is supple.Outcome.CONVERGED) == (height > 1)

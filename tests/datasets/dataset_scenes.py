@@ -24,7 +24,7 @@ where = { side = "x-" }
 name = "end"
 where = { side = "x+" }
 motion = [
-  { rotate = { axis = [1, 0, 0], centre = [1, 0.25, 0.25], angle = 0.5 } },
+  { rotate = { axis = [1, 0, 0], center = [1, 0.25, 0.25], angle = 0.5 } },
   { translate = { offset = [0.1, 0, 0] } },
 ]
 

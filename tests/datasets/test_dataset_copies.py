@@ -122,7 +122,7 @@ def test_texts_that_are_no_paths_stay(tmp_path):
 
 
 @pytest.mark.parametrize("others", [-12.0, -1.0])
-def test_statistics_and_normalised_pairs_see_the_training_part_alone(tmp_path, others):
+def test_statistics_and_normalized_pairs_see_the_training_part_alone(tmp_path, others):
     """Whatever loads the other samples have."""
     spec = spec_of(tmp_path, count=24, shard=8, store={"quantities": ["positions", "von_mises"]})
     store = make_store(load_spec(spec), tmp_path / "set.zarr")

@@ -114,12 +114,12 @@ material = { corotated = { young = 2e4, poisson = 0.3 } }
 )
 MUSCLE = SCENE.replace(
     "corotated = { young = 1e4, poisson = 0.3 }",
-    "muscle = { young = 1e4, poisson = 0.3, activation = 0.5, strength = 1e4, fibre = [1, 0, 0] }",
+    "muscle = { young = 1e4, poisson = 0.3, activation = 0.5, strength = 1e4, fiber = [1, 0, 0] }",
 )
 TISSUE = SCENE.replace(
     "corotated = { young = 1e4, poisson = 0.3 }",
     'measured = { name = "muscle", poisson = 0.3, activation = 0, strength = 10000, '
-    'fibre = { between = ["x-", "x+"] } }',
+    'fiber = { between = ["x-", "x+"] } }',
 )
 SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "ecoflex_0010" }')
 GROWN = SCENE.replace(
@@ -202,9 +202,9 @@ def test_what_a_measured_material_has(tmp_path):
         SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle" }')
     )
     source = Source.load(file)
-    (place,) = source.vary("across", ["solid.bar.material.measured.fibre.y"])
+    (place,) = source.vary("across", ["solid.bar.material.measured.fiber.y"])
     assert place.now == 0
-    assert source.conditions({"across": 1.0}).materials[0].fibre == pytest.approx((0.5**0.5, 0.5**0.5, 0))
+    assert source.conditions({"across": 1.0}).materials[0].fiber == pytest.approx((0.5**0.5, 0.5**0.5, 0))
     assert source.place("solid.bar.material.strength").now == 2.25e5
     with pytest.raises(ValueError, match="has no 'activaton'; did you mean 'activation'"):
         source.place("solid.bar.material.measured.activaton")
@@ -238,7 +238,7 @@ QUICK = {
             ("body_force[0].force", [[0, -500, 0], [10, 500, 20]]),
             ("traction[0].traction", [-300, 300]),
             ("pin.end.motion.rotate.angle", [-1, 1]),
-            ("pin.end.motion.rotate.centre.y", [0, 0.5]),
+            ("pin.end.motion.rotate.center.y", [0, 0.5]),
             ("pin.end.motion.translate.offset", [[0, 0, 0], [0.2, 0.1, 0.1]]),
             ("solid.bar.material.young", [5e3, 5e4]),
             ("solid.bar.material.poisson", [0.1, 0.45]),
@@ -259,8 +259,10 @@ QUICK = {
         [("solid.bar.material.measured.activation", [0, 1]), ("solid.bar.material.young", [5e3, 5e4])],
     ),
     "twisted and stretched": (
-        SCENE.replace("rotate = {", "twist = {").replace("translate = { offset", "scale = { factor"),
-        [("pin.end.motion.twist.angle", [0.1, 1]), ("pin.end.motion.scale.factor.y", [0.5, 1.5])],
+        SCENE.replace("rotate = {", "twist = {")
+        .replace("angle =", "rate =")
+        .replace("translate = { offset", "scale = { factor"),
+        [("pin.end.motion.twist.rate", [0.1, 1]), ("pin.end.motion.scale.factor.y", [0.5, 1.5])],
     ),
     "rollers": (
         SCENE.replace('side = "x-" }', 'side = "x-" }\naxes = "x"\nname = "wall"'),

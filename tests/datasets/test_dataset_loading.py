@@ -47,7 +47,7 @@ def test_a_folder_that_is_no_data_set(tmp_path):
         supple.data.open(tmp_path)
 
 
-def test_pairs_are_normalised_inputs_and_outputs(data):
+def test_pairs_are_normalized_inputs_and_outputs(data):
     pairs = data.pairs("train")
     assert len(pairs) == len(data.split("train"))
     x, y = pairs[0]
@@ -60,7 +60,7 @@ def test_pairs_are_normalised_inputs_and_outputs(data):
     assert np.allclose(xs.mean(axis=0), 0, atol=1e-5)
     assert np.allclose(xs.std(axis=0), 1, atol=1e-5)
     assert abs(float(ys.mean())) < 1e-5
-    raw = data.pairs(normalise=False, inputs=["young"], output="positions")
+    raw = data.pairs(normalize=False, inputs=["young"], output="positions")
     assert raw[3][0] == np.float32(data.inputs["young"][3])
     assert np.array_equal(raw[3][1], data["positions"][3])
     both = data.pairs("train", output=["positions", "displacements"])

@@ -68,7 +68,7 @@ def linear(folder: Path) -> None:
     scene = supple.Scene()
     body = scene.add_solid(supple.block(3), material("corotated"))
     scene.pin(body.where(face(0, 0)))
-    problem = make_problem(scene, True, supple.Compute())
+    problem = make_problem(scene, True, supple.Backend())
     known = {"Assembly": Assembly, "Multilevel": Multilevel, "pcg": pcg, "problem": problem}
     names = run(code_of("design/linear.md"), b=np.ones(Assembly(problem).size), **known)
     assert np.linalg.norm(names["H"] @ names["x"] - names["b"]) < 0.5 * np.linalg.norm(names["b"])

@@ -35,7 +35,7 @@ def scalars_of(material: supple.Material) -> dict[str, float]:
 
 def exact(scene: supple.Scene, start: np.ndarray | None = None, solver: str = "newton") -> np.ndarray:
     """The positions of an equilibrium, to rounding."""
-    result = supple.equilibrium(scene, solver=solver, start=start, tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, solver=solver, start=start, tolerance=1e-6, position_tolerance=None)
     return supple.gradient(result, np.zeros_like(result.positions)).positions
 
 

@@ -115,19 +115,19 @@ def test_float32_tensors_and_tensors_without_gradients():
     assert gravity.grad is None
 
 
-def test_an_optimiser_finds_the_modulus():
+def test_an_optimizer_finds_the_modulus():
     scene, _ = bar()
     seen = torch.as_tensor(supple.equilibrium(scene, tolerance=1e-8).positions)
     log = torch.tensor(np.log(2e3), requires_grad=True)
-    optimiser = torch.optim.LBFGS([log], lr=1, line_search_fn="strong_wolfe", tolerance_grad=1e-12)
+    optimizer = torch.optim.LBFGS([log], lr=1, line_search_fn="strong_wolfe", tolerance_grad=1e-12)
 
     def misfit():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = 1e4 * ((supple.torch.equilibrium(scene, young=log.exp()) - seen) ** 2).sum()
         loss.backward()
         return loss
 
-    optimiser.step(misfit)
+    optimizer.step(misfit)
     assert log.exp().item() == pytest.approx(1e3, rel=1e-4)
 
 

@@ -113,7 +113,7 @@ def test_pins_go_where_they_should():
     scene = falling(gravity=(0, 0, 0), contact=supple.Contact("grid", spacing=0.3))
     (body,) = scene.bodies
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.6, 0.5), angle=0.5, duration=0.1)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.6, 0.5), angle=0.5, duration=0.1)
     ends = body.where(lambda X: X[:, 0] >= 1)
     scene.pin(ends, motion=turn)
     *_, frame = supple.simulate(scene, BLENDED, frames=10)
@@ -144,7 +144,7 @@ def test_what_no_grid_carries_is_refused():
         list(supple.simulate(scene, frames=1))
     slowed = supple.Scene(quasistatic=False, contact="grid")
     kind = supple.Corotated(young=1e4, poisson=0.3)
-    slowed.add_solid(supple.block(1), kind, viscosity=[supple.Rayleigh(mass=2.0)])
+    slowed.add_solid(supple.block(1), kind, viscosity=[supple.Rayleigh(mass_factor=2.0)])
     with pytest.raises(supple.SceneError, match="damping in proportion to the mass"):
         list(supple.simulate(slowed, frames=1))
     with pytest.raises(supple.SceneError, match="cfl of contact must be greater than 0"):

@@ -27,12 +27,12 @@ print(json.dumps(report.compile_seconds))
 """
 
 
-COLOUR = """
+COLOR = """
 import json, numpy as np
 from supple.kernels import compilation
-from supple.ordering import colour_vertices
+from supple.ordering import color_vertices
 with compilation() as compiled:
-    colour_vertices([np.array([[0, 1, 2, 3]])], np.arange(4), 4)
+    color_vertices([np.array([[0, 1, 2, 3]])], np.arange(4), 4)
 print(json.dumps(compiled.seconds))
 """
 
@@ -238,14 +238,14 @@ def test_folders_of_other_sources_are_removed_when_nobody_has_used_them_for_a_mo
         (kernels / name / "inside").mkdir(parents=True)
         (kernels / name / "inside" / "kernel.nbc").write_text("")
         os.utime(kernels / name, times=(time.time() - days * 86400,) * 2)
-    assert printed_by(COLOUR, tmp_path)[0] > 0
+    assert printed_by(COLOR, tmp_path)[0] > 0
     left = {folder.name for folder in kernels.iterdir()}
     assert len(left) == 2
     assert "recent" in left
     assert "old" not in left
 
 
-NOTE = COLOUR.replace(
+NOTE = COLOR.replace(
     "with compilation",
     """
 import supple.kernels.compile.notices
@@ -329,7 +329,7 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path):
     nowhere = tmp_path / "file"
     nowhere.write_text("")
     for _ in range(2):  # nor found in another place that would not notice edits
-        seconds, _ = printed_by(COLOUR, nowhere)
+        seconds, _ = printed_by(COLOR, nowhere)
         assert seconds > 0
 
 
@@ -349,7 +349,7 @@ for path in sys.argv[2:]:
 def kept(tmp_path_factory):
     """A cache with a few kernels."""
     home = tmp_path_factory.mktemp("kept") / "cache"
-    assert printed_by(COLOUR, home)[0] > 0
+    assert printed_by(COLOR, home)[0] > 0
     return home
 
 
@@ -383,7 +383,7 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shar
         pytest.skip("only root can give files away")
     for path in targets:
         os.chown(path, 12345, 12345) if how == "owner" else path.chmod(path.stat().st_mode | 0o022)
-    seconds, log = printed_by(COLOUR, home)
+    seconds, log = printed_by(COLOR, home)
     if not targets:  # what the user has written is run, as all programs of the user are
         assert mark.exists()
         return
@@ -401,12 +401,12 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shar
         assert refused.returncode == 2
         assert "compiled kernels cannot be kept" in refused.stderr
     else:
-        assert printed_by(COLOUR, home) == (0, "")  # it was written again, as the user's own
+        assert printed_by(COLOR, home) == (0, "")  # it was written again, as the user's own
 
 
 @needs_xdg
 def test_a_generous_umask_opens_no_cache(tmp_path):
-    script = "import os; os.umask(0)\n" + COLOUR
+    script = "import os; os.umask(0)\n" + COLOR
     assert printed_by(script, tmp_path / "cache")[0] > 0
     assert printed_by(script, tmp_path / "cache") == (0, "")
 

@@ -30,7 +30,7 @@ where = { side = "x-" }
 [[pin]]
 where = { side = "x+" }
 motion = [
-  { rotate = { axis = [1, 0, 0], centre = [1, 0.5, 0.5], angle = 0.4 } },
+  { rotate = { axis = [1, 0, 0], center = [1, 0.5, 0.5], angle = 0.4 } },
   { keyframes = { times = [0, 2], offsets = [[0, 0, 0], [0.4, 0, 0]] } },
 ]
 """
@@ -59,7 +59,7 @@ def scene_file(folder: Path, text: str = BLOCK) -> supple.SceneFile:
 
 
 class _Run:
-    check_every, patience, colours, rejected = 1, 10, 0, 0
+    check_every, patience, colors, rejected = 1, 10, 0, 0
     guarded = recovers = False
 
     def __init__(self, solver, problem):

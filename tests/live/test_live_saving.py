@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.cli.job import Job
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.live.pins import Placement
 from supple.live.save import save_pictures, save_scene
 from supple.live.session import Session
@@ -165,7 +165,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     live.prepare()
     live.update()
     saved, solver = supple.load_scene(save_scene(live, tmp_path)), supple.PBNG()
-    job = Job(saved, solver, Stop(max_iterations=3), 1, supple.Compute(), False)
+    job = Job(saved, solver, StopCriteria(max_iterations=3), 1, supple.Backend(), False)
     (run,) = job.solve(None, None)
     start = {"start": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
     (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)

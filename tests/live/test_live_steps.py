@@ -28,7 +28,7 @@ name = "waist"
 where = { vertices = [0] }
 
 [[obstacle]]
-shape = { sphere = { radius = 0.25, centre = [0.4, -0.3, 0.4] } }
+shape = { sphere = { radius = 0.25, center = [0.4, -0.3, 0.4] } }
 friction = 0.3
 
 [[wind]]

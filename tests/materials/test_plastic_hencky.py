@@ -110,7 +110,7 @@ def test_pbd_flows_as_the_paper_has_it():
     bar = scene.add_solid(supple.block((4, 1, 1), size=(4, 1, 1)), kind, density=10)
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     end = bar.where(lambda X: X[:, 0] >= 4)
-    scene.pin(end, supple.Rotate(axis=(1, 0, 0), centre=(4, 0.5, 0.5), angle=1.0, duration=0.1))
+    scene.pin(end, supple.Rotate(axis=(1, 0, 0), center=(4, 0.5, 0.5), angle=1.0, duration=0.1))
     *_, last = supple.simulate(scene, supple.PBD(iterations=20))
     assert np.isfinite(last.positions).all()
     assert np.linalg.norm(last.state.remembered["plastic_strain"], axis=1).max() > 0.02

@@ -131,16 +131,16 @@ def test_annotations_declare_parameters():
         Gent(mu=-1.0, kappa=2.0)
 
     class Corded(Gent):
-        fibre: "Direction"
+        fiber: "Direction"
 
         def psi(self, F):
-            d = matvec(F, self.fibre)
+            d = matvec(F, self.fiber)
             return 0.5 * self.mu * (dot(d, d) - 1) ** 2 + self.mu * sum(x * x for x in F)
 
-    assert [p.name for p in Corded.parameters] == ["mu", "kappa", "Jm", "fibre"]
+    assert [p.name for p in Corded.parameters] == ["mu", "kappa", "Jm", "fiber"]
     with pytest.warns(UserWarning, match="not free of stress at rest"):
-        kind = Corded(mu=1.0, kappa=1.0, fibre=(0, 0, 2))
-    assert kind.fibre == (0, 0, 1)
+        kind = Corded(mu=1.0, kappa=1.0, fiber=(0, 0, 2))
+    assert kind.fiber == (0, 0, 1)
     assert not Corded.isotropic
     assert Corded.objective
     assert not Corded.barrier

@@ -16,7 +16,7 @@ from bodies_in_closed_form import (
 import supple
 from supple.materials import stress
 
-KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk=1e7)
+KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk_modulus=1e7)
 
 
 def cauchy(F):

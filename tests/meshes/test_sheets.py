@@ -90,7 +90,7 @@ def test_what_cannot_be_cloth_is_said_in_a_sentence(name):
 
 def all_wrong(uv=None):
     """A surface with each kind of mistake: a degenerate triangle, one that uses a vertex twice, a vertex
-    without triangles, an edge of three triangles and neighbours that face opposite ways."""
+    without triangles, an edge of three triangles and neighbors that face opposite ways."""
     points = [*POINTS, [2, 0, 0], [9, 9, 9]]
     triangles = [[0, 1, 2], [0, 3, 2], [0, 2, 4], [3, 3, 4], [1, 0, 5], [3, 2, 4]]
     return supple.TriMesh(points, triangles, uv)
@@ -116,7 +116,7 @@ def test_all_that_is_wrong_is_said_at_once(uv):
         "1 of 6 triangles are degenerate: 4.",
         "1 of 7 vertices belong to no triangle: 6.",
         "3 triangles meet at the edge of vertices 2 and 0",
-        "neighbours of opposite orientation",
+        "neighbors of opposite orientation",
         "small rotations only",
         "Density [kg/m²] of cloth must be greater than 0, got -1.",
         "Thickness [m] of cloth must be finite",
@@ -152,14 +152,14 @@ def test_closest_points_of_surfaces():
 
 
 def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):
-    mesh = supple.sheet(3).with_data({"fibre": np.tile([1.0, 0, 0], (18, 1))}, {"heat": np.arange(16.0)})
+    mesh = supple.sheet(3).with_data({"fiber": np.tile([1.0, 0, 0], (18, 1))}, {"heat": np.arange(16.0)})
     turned = mesh.rotated((0, 0, 1), np.pi / 2)
-    np.testing.assert_allclose(turned.cell_data["fibre"], np.tile([0, 1.0, 0], (18, 1)), atol=1e-12)
+    np.testing.assert_allclose(turned.cell_data["fiber"], np.tile([0, 1.0, 0], (18, 1)), atol=1e-12)
     np.testing.assert_allclose(mesh.field("heat"), np.arange(16.0)[mesh.triangles].mean(axis=1))
     supple.save_mesh(mesh, tmp_path / "sheet.vtu")
     back = supple.load_surface(tmp_path / "sheet.vtu")
     np.testing.assert_array_equal(back.triangles, mesh.triangles)
-    np.testing.assert_array_equal(back.cell_data["fibre"], mesh.cell_data["fibre"])
+    np.testing.assert_array_equal(back.cell_data["fiber"], mesh.cell_data["fiber"])
     np.testing.assert_array_equal(back.point_data["heat"], mesh.point_data["heat"])
     supple.save_mesh(supple.block(1), tmp_path / "block.vtu")
     with pytest.raises(supple.MeshError, match="no triangles"):

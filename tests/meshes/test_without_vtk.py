@@ -41,7 +41,7 @@ print(supple.equilibrium(scene).report.ending)
     "obstacles": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 down = supple.Translate((0, -0.1, 0))
-scene.add_obstacle(supple.Sphere(radius=0.3, centre=(0.6, 2.31, 0.6)), motion=down)
+scene.add_obstacle(supple.Sphere(radius=0.3, center=(0.6, 2.31, 0.6)), motion=down)
 result = supple.equilibrium(scene)
 print(result.report.ending if result.report.contact.contacts else "untouched")
 """,

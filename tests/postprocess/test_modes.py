@@ -36,7 +36,7 @@ def sliding():
 
 def spectrum(result):
     """(k,) all eigenvalues over what is free."""
-    problem = make_problem(result.model, True, supple.Compute())
+    problem = make_problem(result.model, True, supple.Backend())
     problem.positions = result.positions
     assembly = Assembly(problem)
     free = assembly.unheld(np.eye(assembly.size))

@@ -127,7 +127,7 @@ def test_what_has_flowed_stays_when_the_load_is_gone():
         bar = scene.add_solid(supple.block((6, 2, 2), size=(3, 1, 1)), plastic(**changes), density=1.0)
         scene.pin(bar.where(face(0, 0)))
         bent = scene.bodies[0].where(face(0, 3))
-        scene.pin(bent, supple.Rotate(axis=(1, 0, 0), centre=(3, 0.5, 0.5), angle=1.5, duration=0.2))
+        scene.pin(bent, supple.Rotate(axis=(1, 0, 0), center=(3, 0.5, 0.5), angle=1.5, duration=0.2))
         last = list(supple.simulate(scene, tolerance=1e-3))[-1]
         free = supple.Scene(gravity=(0, 0, 0))
         again = free.add_solid(bar.mesh, plastic(**changes), density=1.0)

@@ -163,7 +163,7 @@ def test_a_page_of_a_run(folder, tmp_path):
     ("wrong", "sentence"),
     [
         (lambda f, p: supple.picture(None), "a picture is one of a result, a frame, a run, a scene"),
-        (lambda f, p: supple.picture(f[0], field="colour"), "field must be one of displacement"),
+        (lambda f, p: supple.picture(f[0], field="color"), "field must be one of displacement"),
         (lambda f, p: supple.picture(f[0], field=0), "field must be one of displacement"),
         (lambda f, p: supple.picture(f[0], camera="above"), "camera must be one of corner"),
         (lambda f, p: supple.picture(f[0], camera=3), "camera must be one of corner"),
@@ -226,7 +226,7 @@ def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):
     ]
     ended = CliRunner().invoke(app, arguments)
     assert ended.exit_code == 2
-    assert "cannot be coloured by residual" in ended.stderr
+    assert "cannot be colored by residual" in ended.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -15,7 +15,7 @@ def scene_with(mesh=MESH, **options):
     return scene, scene.add_solid(mesh, material("stvk"), density=3.0, **options)
 
 
-def centres(mesh):
+def centers(mesh):
     return mesh.points[mesh.tets].mean(axis=1)
 
 
@@ -26,7 +26,7 @@ def test_a_force_per_volume_that_is_density_times_g_is_gravity():
 
 
 def test_a_field_a_function_and_rows_are_the_same():
-    rows = np.column_stack([centres(MESH)[:, 0], np.ones((MESH.n_tets, 2))])
+    rows = np.column_stack([centers(MESH)[:, 0], np.ones((MESH.n_tets, 2))])
     mesh = MESH.with_data(cell_data={"pull": rows})
     forces = []
     for given in ("pull", rows, lambda X: np.column_stack([X[:, 0], np.ones((len(X), 2))])):

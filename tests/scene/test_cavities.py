@@ -15,8 +15,8 @@ KIND = supple.StVK(young=2e5, poisson=0.3)
 def hollow(cells=3):
     """A unit cube with a cube in its middle cut out."""
     mesh = supple.block((cells,) * 3)
-    centres = mesh.points[mesh.tets].mean(axis=1)
-    return supple.select_tets(mesh, ~(np.abs(centres - 0.5) < 1 / 6).all(axis=1))
+    centers = mesh.points[mesh.tets].mean(axis=1)
+    return supple.select_tets(mesh, ~(np.abs(centers - 0.5) < 1 / 6).all(axis=1))
 
 
 def inside(X):

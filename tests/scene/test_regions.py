@@ -46,10 +46,10 @@ def test_cells_of_both_materials_have_their_stress():
     found = supple.equilibrium(scene, "newton", tolerance=1e-8).evaluate()
     assert np.isfinite(found.piola).all()
     np.testing.assert_allclose(found.piola[:, 1, 1], 50, rtol=1e-5)
-    centres = body.points[body.mesh.tets].mean(axis=1)
+    centers = body.points[body.mesh.tets].mean(axis=1)
     energy = found.energy_density
-    assert np.ptp(energy[upper(centres)]) < 1e-4 * energy.max()
-    assert energy[upper(centres)].max() < 0.5 * energy[~upper(centres)].min()
+    assert np.ptp(energy[upper(centers)]) < 1e-4 * energy.max()
+    assert energy[upper(centers)].max() < 0.5 * energy[~upper(centers)].min()
 
 
 def test_regions_of_the_same_material_are_the_body_with_arrays():

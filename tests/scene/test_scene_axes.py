@@ -138,7 +138,9 @@ def test_contradictions_are_refused():
     late, body = scene_of_block(dt=1.0, frames=8)
     late.pin(body.where(face(0, 0)), axes="x")
     late.pin(
-        body.where(face(0, 0)), normal=(1, 0, 0), motion=supple.Translate((0.25, 0, 0), start=4, duration=9)
+        body.where(face(0, 0)),
+        normal=(1, 0, 0),
+        motion=supple.Translate((0.25, 0, 0), start_time=4, duration=9),
     )
     with pytest.raises(SceneError, match="at t = 6 s"):
         supple.build_model(late)

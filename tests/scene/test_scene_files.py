@@ -66,16 +66,16 @@ where = { box = { min = [-inf, -inf, 1], max = [inf, inf, 1] } }
 solid = "solid1"
 where = { vertices = [2, 1] }
 motion = [
-  { translate = { offset = [1, 0, 0], start = 1 } },
-  { rotate = { axis = [0, 0, 2], centre = [0, 0, 0], angle = 3 } },
-  { twist = { axis = [0, 0, 1], centre = [0, 0, 0], angle = 3, duration = 4 } },
+  { translate = { offset = [1, 0, 0], start_time = 1 } },
+  { rotate = { axis = [0, 0, 2], center = [0, 0, 0], angle = 3 } },
+  { twist = { axis = [0, 0, 1], center = [0, 0, 0], rate = 3, duration = 4 } },
   { scale = { factor = 2 } },
   { keyframes = { times = [0, 1], motion = [{ scale = { factor = [1, 2, 3] } }], fractions = [0, 1] } },
   { keyframes = { times = [0, 1], offsets = [[0, 0, 0], [1, 2, 3]] } },
 ]
 [[force]]
 solid = "a"
-where = { sphere = { centre = [0, 0, 3], radius = 0.1 } }
+where = { sphere = { center = [0, 0, 3], radius = 0.1 } }
 force = [1, 2, 3]
 [[traction]]
 solid = "a"
@@ -107,7 +107,7 @@ method = "pbng"
 acceleration = { kind = "sor", omega = 1.5 }
 [stop]
 max_iterations = 7
-time_budget = 2
+time_limit = 2
 """)
     )
     scene = file.scene
@@ -124,7 +124,7 @@ time_budget = 2
     zero = (0, 0, 0)
     assert moving.motion == Compose(
         (
-            Translate((1, 0, 0), start=1),
+            Translate((1, 0, 0), start_time=1),
             Rotate((0, 0, 2), zero, 3),
             Twist((0, 0, 1), zero, 3, duration=4),
             Scale(2),
@@ -144,7 +144,7 @@ time_budget = 2
         "pbng",
         {"acceleration": {"kind": "sor", "omega": 1.5}},
     )
-    assert file.stop.model_dump(exclude_none=True) == {"max_iterations": 7, "time_budget": 2}
+    assert file.stop.model_dump(exclude_none=True) == {"max_iterations": 7, "time_limit": 2}
     assert file.start_positions(build_model(scene)) is None
 
 

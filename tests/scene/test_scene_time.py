@@ -76,7 +76,7 @@ def test_what_nothing_holds_falls_under_loads_that_vary_too():
         build_model(scene)
 
 
-def test_bodies_start_with_a_velocity_and_spin_about_their_centre_of_mass():
+def test_bodies_start_with_a_velocity_and_spin_about_their_center_of_mass():
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(1, origin=(5, 0, 0)), MATERIAL)
     body = scene.add_solid(

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from fibres import Fibres
+from fibers import Fibers
 from problems import cantilever, face, material
 
 import supple
@@ -200,8 +200,8 @@ def test_one_ramp_says_how_and_directions_stay():
     with pytest.raises(SceneError, match="young of 'solid0' varies already"):
         scene.vary(scene.bodies[0], "young", STIFFENING)
     scene = supple.Scene()
-    body = scene.add_solid(block(1), Fibres.example())
-    for parameter in Fibres.parameters:
+    body = scene.add_solid(block(1), Fibers.example())
+    for parameter in Fibers.parameters:
         if parameter.may_vary and np.any(getattr(body.material, parameter.name)):
             scene.vary(body, parameter.name, STIFFENING)
         else:

@@ -169,7 +169,7 @@ def test_what_has_no_smooth_forces_is_refused(integrator):
     scene.add_traction(scene.bodies[0].where(face(1, 1)), 1.0, following=True)
     with pytest.raises(ValueError, match="does not know tractions that follow their surface"):
         list(supple.simulate(scene, "pbng", max_iterations=2))
-    viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear=10.0))
+    viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear_viscosity=10.0))
     with pytest.raises(ValueError, match="not for materials that flow"):
         list(supple.simulate(viscous, "pbng", max_iterations=2))
 

@@ -46,7 +46,7 @@ DOORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_budget": 60.0}], ids=["count", "time"])
+@pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_limit": 60.0}], ids=["count", "time"])
 @pytest.mark.parametrize("door", DOORS)
 def test_a_limit_keeps_the_default_tolerance_of_scenes_and_files(door, limit, tmp_path):
     file = loaded(tmp_path)
@@ -76,7 +76,7 @@ def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
     file = loaded(tmp_path, quasistatic="false", solver="iterations = 4")
     report = next(supple.simulate(file)).report
     assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.FIXED_ITERATIONS)
-    assert next(supple.simulate(file, time_budget=60.0)).report.tolerance == DEFAULT_TOLERANCE
+    assert next(supple.simulate(file, time_limit=60.0)).report.tolerance == DEFAULT_TOLERANCE
 
 
 def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
@@ -93,11 +93,11 @@ def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     assert str(far).startswith("Ran as long as was asked for, far from balance;")
 
 
-def test_a_time_budget_is_for_all_steps_together(tmp_path):
+def test_a_time_limit_is_for_all_steps_together(tmp_path):
     scene = loaded(tmp_path).scene
-    options = {"solver": "pbng", "tolerance": 1e-15, "distance": None, "max_iterations": 10**9}
+    options = {"solver": "pbng", "tolerance": 1e-15, "position_tolerance": None, "max_iterations": 10**9}
     supple.equilibrium(scene, steps=2, **options | {"max_iterations": 1})  # compiles
-    report = supple.equilibrium(scene, supple.XPBD(), steps=3, time_budget=0.3, tolerance=None).report
+    report = supple.equilibrium(scene, supple.XPBD(), steps=3, time_limit=0.3, tolerance=None).report
     assert 0.1 < report.seconds < 0.45
 
 

@@ -15,7 +15,7 @@ def squeezed(name, by, cells=(8, 2, 2)):
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells, (1, 0.5, 0.5)), material(name, young=1e5))
     scene.pin(body.where(face(0, 0)))
-    scene.pin(body.where(face(0, 1)), motion=supple.Translate((-by, 0, 0), duration=3, start=1))
+    scene.pin(body.where(face(0, 1)), motion=supple.Translate((-by, 0, 0), duration=3, start_time=1))
     return scene
 
 
@@ -23,7 +23,7 @@ def wrung(turns):
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((12, 2, 2), (1, 0.2, 0.2)), material("corotated", young=1e5))
     scene.pin(body.where(face(0, 0)))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=2 * np.pi * turns)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.1, 0.1), angle=2 * np.pi * turns)
     scene.pin(body.where(face(0, 1)), motion=turn)
     return scene
 
@@ -83,7 +83,7 @@ def test_steps_are_checked():
 def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
     """A moved pin stretches one layer of cells beyond the locking stretch of Gent's material."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    material = supple.Gent(shear=1e4, limit=3.0, bulk=1e5)
+    material = supple.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
     bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     scene.pin(bar.where(lambda X: X[:, 0] >= 1), motion=supple.Translate((0.3, 0, 0)))
@@ -97,7 +97,7 @@ def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
 @pytest.mark.parametrize("by", ["motion", "positions"])
 def test_equilibria_that_stagnate_at_once_are_found_in_shorter_steps(by):
     scene = supple.Scene(gravity=(0, 0, 0))
-    material = supple.Gent(shear=1e4, limit=3.0, bulk=1e5)
+    material = supple.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
     bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     end = bar.where(lambda X: X[:, 0] >= 1)

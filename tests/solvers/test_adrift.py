@@ -9,7 +9,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import certify
-from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rigid_modes import Drift, solve_beside
 
 SPHERE = supple.sphere(0.5, 2)
@@ -30,12 +30,12 @@ def free_block(kind, parts=1):
 
 
 def problem_at(scene, move):
-    """A problem whose vertices were moved from X (n, 3), whose forces are known, and its Linearisation."""
+    """A problem whose vertices were moved from X (n, 3), whose forces are known, and its Linearization."""
     model = build_model(scene)
     problem = Problem(model, "float64", 1)
     problem.u[:-1, :3] = move(model.rest) - model.rest
     problem.balance()
-    return problem, Linearisation(problem)
+    return problem, Linearization(problem)
 
 
 def drift_at(problem, linear):

@@ -9,7 +9,7 @@ from problems import HAND_WRITTEN, NEWTONS, PBNGS, PRECISIONS, affine, face, mat
 import supple
 from supple import Newton, Outcome
 from supple.problem import Problem
-from supple.solve.loop import Stop, solve
+from supple.solve.loop import StopCriteria, solve
 
 ELEMENTWISE = {name: method for name, (method, _) in family.METHODS.items()} | {
     "gpbd jacobi": supple.GPBD(sweep="jacobi"),
@@ -188,7 +188,7 @@ def test_a_turned_scene_turns_the_solution(solver):
 
 @ANY
 def test_a_body_slides_down_an_incline(solver):
-    """Its centre of mass accelerates by g·t, whatever presses it onto the plane."""
+    """Its center of mass accelerates by g·t, whatever presses it onto the plane."""
     gravity, steps = np.array([2.0, -9.0, 4.0]), 3
     scene = supple.Scene(gravity=gravity, quasistatic=False, dt=0.01, frames=steps)
     body = scene.add_solid(supple.block(2), kind_for(solver), density=10)
@@ -217,7 +217,7 @@ def test_held_coordinates_do_not_drift_in_float32(solver):
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.3, 0.1, 0.2)))
     problem = Problem(supple.build_model(scene), "float32")
     problem.begin_step(np.inf)
-    solve(problem, solver, Stop(max_iterations=3000))
+    solve(problem, solver, StopCriteria(max_iterations=3000))
     u = problem.u[:-1, :3].astype(float)
     held = u[problem.model.rollers] @ OBLIQUE
     eps = np.finfo(np.float32).eps
@@ -267,7 +267,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     problem = Problem(supple.build_model(scene), "float64")
     problem.begin_step(np.inf)
-    supple.solve.loop.solve(problem, Newton(), Stop(max_iterations=1))
+    supple.solve.loop.solve(problem, Newton(), StopCriteria(max_iterations=1))
     assembly = Assembly(problem)
     H, u, model = assembly.hessian("exact").toarray(), problem.u.copy(), problem.model
     random = np.random.default_rng(0)
@@ -299,7 +299,7 @@ def test_loads_that_pins_hold_are_no_loads(precision):
 
 def test_held_axes_follow_a_turning_motion():
     """n·x = n·motion(X, t) in every frame; the directions do not turn."""
-    turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0.5, 0.5), angle=1.0)
+    turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0.5, 0.5), angle=1.0)
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.25, frames=4)
     body = scene.add_solid(supple.block(2), material("corotated"))
     end = body.where(face(0, 1))

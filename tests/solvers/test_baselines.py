@@ -8,7 +8,7 @@ from problems import affine, material, perturbed, twisted
 
 import supple
 from supple import BPXPBD, PBD, PBNG, XPBD, Newton
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
@@ -88,7 +88,7 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
         Newton(linear_solver="direct", line_search=False),
     ):
         problem = perturbed(Problem(supple.build_model(scene), "float64"), 0.05)
-        solve(problem, solver, Stop(max_iterations=1))
+        solve(problem, solver, StopCriteria(max_iterations=1))
         found.append(problem.positions)
     np.testing.assert_allclose(found[0], found[1], atol=1e-10)
 
@@ -96,7 +96,7 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
 def test_vertex_block_descent_converges():
     scene = twisted(material("corotated"), cells=3)
     found = [
-        supple.equilibrium(scene, solver, tolerance=1e-7, distance=None)
+        supple.equilibrium(scene, solver, tolerance=1e-7, position_tolerance=None)
         for solver in (PBNG(acceleration=None, blocks="exact"), Newton())
     ]
     assert found[0].report.ok
@@ -162,7 +162,7 @@ def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():
         problem.positions = np.where(middle[:, None], 0.2 + np.array([0.03, 0.02, 0.01]), problem.positions)
         before = problem.energy()
         solver = Newton(rescue=rescue, linear_solver="direct", line_search=rescue)
-        said[rescue] = " ".join(solve(problem, solver, Stop(max_iterations=1)).notes)
+        said[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
         changes[rescue] = problem.energy() - before
     assert changes[False] > 0 >= changes[True]
     assert "gave 1 step along which the energy rises" in said[False]
@@ -177,7 +177,7 @@ def test_without_a_line_search_the_exact_hessian_is_unstable_and_its_positive_pa
         problem = Problem(supple.build_model(scene), "float64")
         problem.begin_step(np.inf)
         solver = Newton(hessian, rescue=False, linear_solver="direct", line_search=False)
-        energies[hessian] = solve(perturbed(problem, 0.2), solver, Stop(max_iterations=8)).energy
+        energies[hessian] = solve(perturbed(problem, 0.2), solver, StopCriteria(max_iterations=8)).energy
     assert energies["exact"] > 100 * energies["projected"]
 
 
@@ -221,7 +221,7 @@ def test_xpbd_reduces_the_secondary_residual_only():
     """PXPBD Fig. 3a; the blended form reduces both."""
     histories = {}
     for solver in (XPBD(), BPXPBD()):
-        report = solve(family.placed(bar()), solver, Stop(max_iterations=60), history=True)
+        report = solve(family.placed(bar()), solver, StopCriteria(max_iterations=60), history=True)
         histories[solver.name] = report.history
         assert len(report.history.primary) == len(report.history.iterations) == 61
     xpbd, blended = histories["xpbd"], histories["bpxpbd"]
@@ -264,7 +264,9 @@ def test_a_kept_primary_is_removed_by_the_visit_of_a_single_element():
 def test_with_the_primary_kept_whole_bodies_are_unstable():
     """PXPBD Fig. 3b."""
     reports = {
-        primary: solve(family.placed(bar(1e6)), XPBD(primary=primary), Stop(max_iterations=40), history=True)
+        primary: solve(
+            family.placed(bar(1e6)), XPBD(primary=primary), StopCriteria(max_iterations=40), history=True
+        )
         for primary in ("omitted", "kept")
     }
     largest = {name: max(report.history.residual) for name, report in reports.items()}
@@ -283,16 +285,16 @@ def test_kept_primaries_are_for_steps_of_time():
 
 
 def test_reports_have_the_residuals_of_their_last_iteration():
-    report = solve(family.placed(bar()), XPBD(), Stop(max_iterations=5), history=True)
+    report = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5), history=True)
     assert (report.primary, report.secondary) == (report.history.primary[-1], report.history.secondary[-1])
     assert report.to_dict()["primary"] == report.primary
     assert "residuals of positions" in str(report)
-    bare = solve(family.placed(bar()), XPBD(), Stop(max_iterations=5))
+    bare = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5))
     assert bare.primary is bare.secondary is None
 
 
 def test_methods_without_multipliers_have_no_such_residuals():
-    report = solve(family.placed(bar()), PBNG(), Stop(max_iterations=3), history=True)
+    report = solve(family.placed(bar()), PBNG(), StopCriteria(max_iterations=3), history=True)
     assert report.history.primary == report.history.secondary == []
 
 
@@ -301,12 +303,12 @@ def test_a_pair_that_does_not_vanish_at_rest_is_remarked_on():
     errors = []
     for gravity in (-0.01, -1.0):
         truth = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
-        solve(truth, Newton(), Stop(1e-10, 20, None))
+        solve(truth, Newton(), StopCriteria(1e-10, 20, None))
         problem = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
-        report = solve(problem, XPBD(), Stop(max_iterations=200))
+        report = solve(problem, XPBD(), StopCriteria(max_iterations=200))
         errors.append(np.abs(problem.positions - truth.positions).max())
         assert any("do not vanish at rest" in note for note in report.notes)
     assert errors[0] == pytest.approx(errors[1], rel=0.5)
-    few = solve(family.placed(bar(kind=supple.NeoHookean)), XPBD(), Stop(max_iterations=1))
-    other = solve(family.placed(bar()), XPBD(), Stop(max_iterations=200))
+    few = solve(family.placed(bar(kind=supple.NeoHookean)), XPBD(), StopCriteria(max_iterations=1))
+    other = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=200))
     assert not any("do not vanish" in note for note in few.notes + other.notes)

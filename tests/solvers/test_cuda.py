@@ -40,7 +40,7 @@ def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, flo
 
 
 METHODS = [SOLVERS[name]() for name in SOLVERS if name != "newton"]
-ACCELERATED = [supple.PBNG(supple.Chebyshev(start=2)), supple.PBNG("anderson")]
+ACCELERATED = [supple.PBNG(supple.Chebyshev(first_iteration=2)), supple.PBNG("anderson")]
 
 
 @pytest.mark.parametrize("solver", METHODS + ACCELERATED, ids=str)
@@ -87,7 +87,7 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
     """PBD lets rounding grow tenfold from sweep to sweep."""
     model = supple.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
-    there = make_problem(model, True, supple.Compute("cuda", precision))
+    there = make_problem(model, True, supple.Backend("cuda", precision))
     y, reduction_there, energy_there = after_sweeps(there, SOLVERS[name](), 12)
     close = (1e-12 if precision == "float64" else 2e-5) * (10 if name == "pbd" else 1)
     assert np.abs(x - model.rest).max() > 1e-4
@@ -169,7 +169,7 @@ def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
         pytest.skip("fpxpbd has no springs")
     found = []
     for device in ("cpu", "cuda"):
-        problem = make_problem(make(), False, supple.Compute(device))
+        problem = make_problem(make(), False, supple.Backend(device))
         found.append(after_sweeps(problem, solver, 6)[0])
     assert np.abs(found[0] - problem.model.rest).max() > 1e-6
     np.testing.assert_allclose(found[0], found[1], atol=1e-11)

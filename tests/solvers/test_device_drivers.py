@@ -8,7 +8,7 @@ from test_equilibria import batch_and_single_solves, check, hanging_pair, variat
 
 import supple
 from supple import Outcome
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.problem import Problem
 from supple.problem.vertex_kernels import Displace, on_records
 from supple.solve.loop import make_problem
@@ -84,10 +84,14 @@ def test_one_that_fails_leaves_the_others_alone():
 
 def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
     pair = hanging_pair()
-    together = list(supple.equilibria(pair[0], variations(*pair), "pbng", distance=None, device="cuda"))
+    together = list(
+        supple.equilibria(pair[0], variations(*pair), "pbng", position_tolerance=None, device="cuda")
+    )
     assert any("together with 4 others" in note for note in together[0].report.notes)
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
-    split = list(supple.equilibria(pair[0], variations(*pair), "pbng", distance=None, device="cuda"))
+    split = list(
+        supple.equilibria(pair[0], variations(*pair), "pbng", position_tolerance=None, device="cuda")
+    )
     for a, b in zip(together, split, strict=True):
         assert any("together with 0 others" in note for note in b.report.notes)
         assert np.array_equal(a.positions, b.positions)
@@ -162,7 +166,7 @@ def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=supple.Translate((0, 0, 1), duration=1.0))
     model = supple.build_model(scene)
-    problems = Problem(model, "float64"), make_problem(model, True, supple.Compute("cuda", "float64"))
+    problems = Problem(model, "float64"), make_problem(model, True, supple.Backend("cuda", "float64"))
     for problem in problems:
         problem.loads.set_time_step(0.1)
         problem.states.set_velocities(np.ones((model.vertices, 3)))
@@ -307,7 +311,7 @@ def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
 
 
 def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  # noqa: F811
-    problem = make_problem(cantilever(material("corotated")), True, Compute(device="cuda"))
+    problem = make_problem(cantilever(material("corotated")), True, Backend(device="cuda"))
     device, u = problem.device, problem.u
     device.on_records(Displace(u, np.ones_like(u), 0))
     first, moved = problem.positions, fake_device.moved
@@ -335,7 +339,7 @@ def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_velocities_of_frames_are_rounded_once(device, precision):
     problem = make_problem(
-        cantilever(material("corotated")), False, Compute(device=device, precision=precision)
+        cantilever(material("corotated")), False, Backend(device=device, precision=precision)
     )
     rng, states = np.random.default_rng(0), problem.states
     last = rng.normal(size=problem.model.rest.shape)

@@ -7,7 +7,7 @@ from problems import POISSON, YOUNG, cantilever, face
 
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
@@ -20,7 +20,7 @@ def material(name):
 
 @EVERY
 def test_results_do_not_depend_on_the_number_of_threads(name):
-    """Bitwise, with several chunks of batches in every colour."""
+    """Bitwise, with several chunks of batches in every color."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name), cells=8)
     v = np.sin(3 * np.concatenate([body.points for body in scene.bodies])[:, [1, 2, 0]])
@@ -97,20 +97,20 @@ def test_pinned_vertices_stay_where_they_are_prescribed(name):
 
 
 @EVERY
-def test_reports_count_the_colours_of_elements(name):
+def test_reports_count_the_colors_of_elements(name):
     solver, _ = family.METHODS[name]
-    report = solve(family.placed(family.tied(material(name))), solver, Stop(None, 3, None))
+    report = solve(family.placed(family.tied(material(name))), solver, StopCriteria(None, 3, None))
     assert report.outcome is Outcome.FIXED_ITERATIONS
     assert report.iterations == 3
-    assert report.colours > 10
-    assert f"{report.colours} element colours" in report.notes
+    assert report.colors > 10
+    assert f"{report.colors} element colors" in report.notes
 
 
-def test_clusters_have_fewer_colours():
+def test_clusters_have_fewer_colors():
     problems = [family.placed(family.tied(material("fpxpbd"), cells=4)) for _ in range(2)]
     plain, clustered = (
-        FPXPBD(ordering=ordering).begin(problem).colours
-        for ordering, problem in zip(("colours", "clusters"), problems, strict=True)
+        FPXPBD(ordering=ordering).begin(problem).colors
+        for ordering, problem in zip(("colors", "clusters"), problems, strict=True)
     )
     assert clustered < 0.5 * plain
 
@@ -124,7 +124,7 @@ def test_several_materials_are_visited_one_after_the_other():
     lower = scene.add_solid(supple.block(2), stiff, density=10)
     scene.pin(upper.where(face(1, 2)))
     scene.attach(lower.where(face(1, 1)), upper.where(face(1, 1)), stiffness=1e4)
-    assert solve(family.placed(scene), FPXPBD(), Stop(1e-9, 1000, None)).ok
+    assert solve(family.placed(scene), FPXPBD(), StopCriteria(1e-9, 1000, None)).ok
 
 
 # Quasistatics by pseudo-time (XPBD-QS)

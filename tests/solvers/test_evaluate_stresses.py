@@ -65,7 +65,7 @@ def test_a_pulled_bar_has_uniaxial_stress(name):
     np.testing.assert_allclose(found.reactions["end3"].force, [nominal, 0, 0], atol=1e-9 * nominal)
     np.testing.assert_allclose(found.reactions["end0"].force, [-nominal, 0, 0], atol=1e-9 * nominal)
     np.testing.assert_allclose(found.reactions["end3"].moment, 0, atol=1e-9 * nominal)
-    np.testing.assert_allclose(found.reactions["end3"].centre, [3 * stretch, lateral / 2, lateral / 2])
+    np.testing.assert_allclose(found.reactions["end3"].center, [3 * stretch, lateral / 2, lateral / 2])
 
 
 @pytest.mark.parametrize("name", OBJECTIVE)

@@ -75,7 +75,7 @@ def test_they_end_and_are_certified(name):
 
 
 def test_the_exact_state_is_what_was_rounded():
-    problem = make_problem(stiff(), True, supple.Compute(precision="float32"))
+    problem = make_problem(stiff(), True, supple.Backend(precision="float32"))
     problem.begin_step(np.inf)
     run = Hybrid(ahead=0).begin(problem)
     assert run.exact.dtype == np.float64
@@ -87,5 +87,5 @@ def test_the_exact_state_is_what_was_rounded():
 
 
 def test_problems_in_float64_are_their_own():
-    problem = make_problem(stiff(), True, supple.Compute())
+    problem = make_problem(stiff(), True, supple.Backend())
     assert Hybrid(ahead=0).begin(problem).exact is None

@@ -8,7 +8,7 @@ from test_xpbd_family import spring_step, springs
 
 import supple
 from supple import GPBD, XPBD, Newton
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
 
 TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
@@ -101,7 +101,7 @@ def test_small_displacements_are_newtons_and_large_ones_nearly():
         kind = supple.LogNeoHookean(young=1e4, poisson=0.3)
         scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, gravity)
         truth = family.placed(scene)
-        assert solve(truth, Newton(), Stop(1e-9, 20, None)).ok
+        assert solve(truth, Newton(), StopCriteria(1e-9, 20, None)).ok
         problem = family.placed(scene)
         family.swept(problem, GPBD(), 200)
         moved = np.linalg.norm(truth.positions - truth.model.rest)
@@ -116,7 +116,7 @@ def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
     kind = supple.LogNeoHookean(young=1e4, poisson=0.3)
     scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, -1.0)
     truth, problem = family.placed(scene), family.placed(scene, precision="float32")
-    assert solve(truth, Newton(), Stop(1e-9, 20, None)).ok
+    assert solve(truth, Newton(), StopCriteria(1e-9, 20, None)).ok
     family.swept(problem, GPBD(sweep="jacobi"), 1000)
     moved = np.linalg.norm(truth.positions - truth.model.rest)
     assert np.linalg.norm(problem.positions - truth.positions) < 1e-3 * moved

@@ -241,7 +241,7 @@ def test_balances_that_are_not_stable_are_left(name, tolerance):
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material(name, young=1e5))
     scene.pin(body.where(face(1, 0)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.1, 0)))
-    start = supple.equilibrium(scene, PBNG(), stop=supple.Stop(1e-10)).positions
+    start = supple.equilibrium(scene, PBNG(), stop=supple.StopCriteria(1e-10)).positions
     for precision in ("float64", "float32"):
         report = supple.equilibrium(scene, tolerance=tolerance, start=start, precision=precision).report
         assert report.certificate.stable, report
@@ -280,7 +280,7 @@ def test_bodies_that_are_held_inverted_fail_with_the_reason(name):
     problem = Problem(model, "float64")
     mirrored = model.rest * [-1, 1, 1]
     problem.positions = mirrored
-    report = supple.solve.loop.solve(problem, Hybrid(), supple.Stop(1e-4))
+    report = supple.solve.loop.solve(problem, Hybrid(), supple.StopCriteria(1e-4))
     assert report.outcome is Outcome.FAILED
     assert any("steps=" in note for note in report.notes)
     np.testing.assert_allclose(problem.positions, mirrored)
@@ -327,7 +327,7 @@ def test_budgets_of_time_are_kept():
     """A budget too short for Newton steps is swept; none are begun that would not end in time."""
     scene = slender(material("corotated"))
     supple.equilibrium(scene, tolerance=1e-8)
-    report = supple.equilibrium(scene, stop=supple.Stop(1e-8, time_budget=1e-3)).report
+    report = supple.equilibrium(scene, stop=supple.StopCriteria(1e-8, time_limit=1e-3)).report
     assert report.outcome is Outcome.TIME_LIMIT
     assert not any("Newton step" in note for note in report.notes)
 
@@ -382,11 +382,11 @@ def test_sweeps_that_raise_the_energy_at_once_lead_back_to_the_start():
     """A strong muscle: sweeps overshoot into its stiff range before the first look. Its fibers stand free at
     the length at which active and passive stresses cancel."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    kind = supple.Muscle(young=1e4, poisson=0.0, strength=1e5, fibre=(1, 0, 0), activation=1.0)
+    kind = supple.Muscle(young=1e4, poisson=0.0, strength=1e5, fiber=(1, 0, 0), activation=1.0)
     body = scene.add_solid(supple.block(3), kind)
     for axis, name in enumerate("xyz"):
         scene.pin(body.where(face(axis, 0)), axes=name)
-    found = [supple.equilibrium(scene, **limit) for limit in ({}, {"time_budget": 60.0})]
+    found = [supple.equilibrium(scene, **limit) for limit in ({}, {"time_limit": 60.0})]
     for result in found:
         assert result.report.outcome is supple.Outcome.CONVERGED
         assert result.positions[:, 0].max() == pytest.approx(0.47628, abs=1e-5)

@@ -145,7 +145,9 @@ def test_layers_leave_what_is_in_balance():
 def test_any_cloth_has_layers(kind):
     bending = supple.HingeBending(1e-3) if kind == "bending" else None
     membrane = {
-        "woven": supple.WovenStVK(weft=2e3, warp=1e3, shear=3e2, poisson_weft=0.2, poisson_warp=0.1),
+        "woven": supple.WovenStVK(
+            young_weft=2e3, young_warp=1e3, shear_modulus=3e2, poisson_weft=0.2, poisson_warp=0.1
+        ),
         "fabric": fabric_of(invented(), "invented"),
         "corotated": supple.Corotated(young=1e3, poisson=0.3),
         "bending": MEMBRANE,

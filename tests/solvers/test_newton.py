@@ -81,7 +81,7 @@ def test_patch(name):
 
 def rigidly_moved(name, angle):
     mesh, _ = irregular_block(2)
-    turn = supple.Rotate(axis=(1, 2, 3), centre=(0.2, 0.3, 0.4), angle=angle) + supple.Translate((1, -2, 3))
+    turn = supple.Rotate(axis=(1, 2, 3), center=(0.2, 0.3, 0.4), angle=angle) + supple.Translate((1, -2, 3))
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(mesh, material(name))
     scene.pin(body.where(face(0, 0)), motion=turn)
@@ -202,7 +202,7 @@ def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the process's memory from /proc")
-def test_factorisations_are_let_go():
+def test_factorizations_are_let_go():
     """Pardiso keeps 2 MB of each here until it is told not to."""
     assembly = Assembly(Problem(build_model(cantilever(material("corotated"), cells=8)), "float64"))
     H, b = assembly.hessian("projected"), np.ones(assembly.size)

@@ -60,7 +60,7 @@ def test_states_in_float32_are_certified_and_brought_back():
 def test_numbers_stay_on_the_device(fake_device):  # noqa: F811
     """A Newton step moves sums and samples, no vectors and no matrices."""
     scene = cantilever(material("corotated"), cells=4)
-    problem = make_problem(scene, True, supple.Compute("cuda"))
+    problem = make_problem(scene, True, supple.Backend("cuda"))
     problem.begin_step(np.inf)
     newton = NewtonPCG(Hybrid(), problem, 1e-8)
     newton.step()

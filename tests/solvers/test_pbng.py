@@ -83,7 +83,7 @@ def test_anderson_minimises_as_least_squares_does():
 
 
 def test_anderson_is_sound_in_float32_beyond_convergence():
-    """Where all differences are rounding, their products still make a factorisation."""
+    """Where all differences are rounding, their products still make a factorization."""
     result = supple.equilibrium(
         twisted(material("corotated"), cells=2),
         PBNGS["anderson"],
@@ -316,7 +316,7 @@ def test_sweeps_in_one_call_or_several_are_the_same(name):
 
 def test_chebyshev_weights():
     """ω is 1 up to the start, then 2/(2 - ρ²), then 4/(4 - ρ² ω) [PBNG section 7.3]."""
-    run = PBNG(acceleration=Chebyshev(rho=0.9, start=2)).begin(
+    run = PBNG(acceleration=Chebyshev(rho=0.9, first_iteration=2)).begin(
         Problem(build_model(twisted(material("corotated"))), "float64")
     )
     weights = run.acceleration.ahead(5).weights[0, :5]
@@ -342,7 +342,7 @@ def test_sor_of_the_paper():
 
 
 def test_chebyshev_of_the_paper_by_its_name():
-    assert PBNG("paper_chebyshev") == PBNG(supple.PaperChebyshev(rho=0.95, gamma=1.7, start=0))
+    assert PBNG("paper_chebyshev") == PBNG(supple.PaperChebyshev(rho=0.95, gamma=1.7, first_iteration=0))
     run = PBNG("paper_chebyshev").begin(Problem(build_model(twisted(material("corotated"))), "float64"))
     memory = run.acceleration.ahead(3)
     np.testing.assert_allclose(memory.weights[0, :2], [1, 2 / (2 - 0.95**2)])
@@ -369,7 +369,7 @@ def test_pinned_vertices_stay_where_they_are_put():
         (lambda: SOR(omega=0.0), "omega must lie between 0 and 2"),
         (lambda: Chebyshev(rho=1.0), "rho must lie between 0 and 1"),
         (lambda: Chebyshev(gamma=2.5), "gamma must lie between 0 and 2"),
-        (lambda: Chebyshev(start=-1), "start must be a whole number of at least 0"),
+        (lambda: Chebyshev(first_iteration=-1), "first_iteration must be a whole number of at least 0"),
         (lambda: PBNG(iterations=0), "iterations must be a whole number of at least 1"),
     ],
 )

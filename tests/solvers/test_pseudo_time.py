@@ -68,11 +68,11 @@ def test_dynamics_keep_the_velocity_of_a_free_body():
     run = XPBD(sweeps_per_step=1, pseudo_time="dynamics").begin(problem)
     run.advance(1)
     push = problem.positions - problem.model.rest
-    centre = problem.model.mass @ push
+    center = problem.model.mass @ push
     for step in range(2, 5):
         run.advance(1)
         moved = problem.model.mass @ (problem.positions - problem.model.rest)
-        np.testing.assert_allclose(moved, centre * step * (step + 1) / 2, atol=1e-8 * np.linalg.norm(centre))
+        np.testing.assert_allclose(moved, center * step * (step + 1) / 2, atol=1e-8 * np.linalg.norm(center))
 
 
 def test_a_motion_that_is_cut_off_says_so():

@@ -22,7 +22,7 @@ import supple
 from supple.model.model import Conditions
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solve.loop import Stop, solve
+from supple.solve.loop import StopCriteria, solve
 from supple.solvers import SOLVERS
 from supple.terms import Springs
 
@@ -164,7 +164,7 @@ def test_springs_may_change_between_sweeps(name, model):
         run.advance(3)
     problem.refresh(len(model.terms), last)
     run.advance(3)
-    assert solve(problem, solver, Stop(1e-9, 4000)).ok
+    assert solve(problem, solver, StopCriteria(1e-9, 4000)).ok
     expected = supple.equilibrium(having(model, last), "newton", tolerance=1e-10)
     assert expected.report.ok
     moved = np.abs(expected.positions - model.rest).max()
@@ -200,7 +200,7 @@ def test_a_net_may_consist_of_nothing_else():
     problem.refresh(0, term)
     problem.positions = whole.rest * [1.1, 1.1, 1]
     problem.begin_step(0.0)
-    assert solve(problem, supple.PBNG(), Stop(1e-8)).ok
+    assert solve(problem, supple.PBNG(), StopCriteria(1e-8)).ok
     expected = supple.equilibrium(whole, tolerance=1e-8, start=whole.rest * [1.1, 1.1, 1])
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
 

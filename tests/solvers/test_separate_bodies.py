@@ -5,14 +5,14 @@ import pytest
 from problems import face, material
 
 import supple
-from supple import PBNG, Stop
+from supple import PBNG, StopCriteria
 from supple.linear import Assembly, Parts
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solve.loop import solve
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import ACCURACY, certify
-from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearization
 
 BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
 """E [Pa] and density [kg/m³] of bars that bend equally far."""
@@ -32,7 +32,7 @@ def beside(slow):
 
 def after_sweeps(scene, count=30):
     problem = Problem(build_model(scene), "float64")
-    solve(problem, PBNG(), Stop(max_iterations=count))
+    solve(problem, PBNG(), StopCriteria(max_iterations=count))
     problem.balance()
     return problem
 
@@ -42,7 +42,7 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
     scene = beside(slow)
     problem = after_sweeps(scene)
     found = certify(problem)
-    truth = supple.equilibrium(scene, Hybrid(ahead=0), stop=Stop(tolerance=1e-10)).positions
+    truth = supple.equilibrium(scene, Hybrid(ahead=0), stop=StopCriteria(tolerance=1e-10)).positions
     start = problem.positions
     assert found.stable
     for body, (name, own) in zip(found.bodies, problem.model.body_vertices, strict=True):
@@ -55,7 +55,7 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
 def test_every_body_is_solved_for_to_the_accuracy_asked_for(slow):
     """Against one exact solve: also of the body that has a millionth of the energy."""
     problem = after_sweeps(beside(slow))
-    linear = Linearisation(problem)
+    linear = Linearization(problem)
     found = linear.direction(ACCURACY, 0.0, probe=True)
     assert linear.parts.count == len(found.left) == 2
     assert found.left.max() <= ACCURACY

@@ -17,7 +17,7 @@ DIRECT = Newton(hessian="exact", linear_solver="direct")
 @EVERY
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("solver", [Hybrid(), Hybrid(ahead=0)], ids=["default", "newton"])
-def test_the_default_arrives_where_a_factorisation_does(name, stiffness, solver):
+def test_the_default_arrives_where_a_factorization_does(name, stiffness, solver):
     scene = NOT_MATCHING[name](stiffness)
     truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
     found = supple.equilibrium(scene, solver, tolerance=1e-8)

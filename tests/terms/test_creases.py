@@ -26,7 +26,7 @@ def strip(bending, fold=None, duration=0.2):
     cloth = scene.add_cloth(supple.sheet((6, 2), (0.3, 0.1)), MEMBRANE, bending, density=0.2)
     scene.pin(cloth.where(lambda X: X[:, 0] <= 0.0501))
     if fold is not None:
-        turn = supple.Rotate(axis=(0, 1, 0), centre=(0.15, 0, 0), angle=fold, duration=duration)
+        turn = supple.Rotate(axis=(0, 1, 0), center=(0.15, 0, 0), angle=fold, duration=duration)
         scene.pin(cloth.where(lambda X: X[:, 0] >= 0.2499), motion=turn)
     return scene
 

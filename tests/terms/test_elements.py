@@ -24,7 +24,7 @@ from problems import (
 from test_terms import check_forces, net_forces
 
 import supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.linear.assembly.hessian import Assembly
 from supple.materials import MEMBRANES, membrane_materials, psi, stress
 from supple.model.model import Model
@@ -155,7 +155,7 @@ def stepped(model, solver, sweeps=400, dt=0.02):
     problem.set_inertia(dt, model.rest + dt * v)
     problem.positions = model.rest + dt * v
     problem.begin_step(0.0)
-    solve(problem, solver, Stop(1e-10, sweeps))
+    solve(problem, solver, StopCriteria(1e-10, sweeps))
     return problem.positions
 
 
@@ -183,7 +183,7 @@ def test_pbd_brings_elements_back_to_rest(make):
     problem = perturbed(Problem(model, "float64"), 0.02)
     problem.set_inertia(0.01, problem.positions)
     before = problem.measures.stored_energies().sum()
-    solve(problem, supple.PBD(), Stop(None, 100))
+    solve(problem, supple.PBD(), StopCriteria(None, 100))
     assert problem.measures.stored_energies().sum() < 1e-3 * before
 
 

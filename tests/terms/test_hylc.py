@@ -296,7 +296,7 @@ def swung(model, solver, steps=3, dt=1e-3):
 
 
 def test_gpbd_keeps_account_of_what_it_moves():
-    """x = x̃ + Σ d [GPBD eq. 6], at borders too, where a corner stands for a neighbour."""
+    """x = x̃ + Σ d [GPBD eq. 6], at borders too, where a corner stands for a neighbor."""
     model, dt = shirt(), 1e-3
     problem = Problem(model, "float64")
     start = model.rest + 0.001 * np.sin(200 * model.rest[:, [1, 0, 1]]) * model.free[:, None]

@@ -192,7 +192,9 @@ def test_a_strip_hangs_as_a_heavy_elastica(bending):
 
 def test_a_woven_strip_hangs_as_a_heavy_elastica():
     """Half as stiff across itself, and soft in shear."""
-    weave = supple.WovenStVK(weft=1e9, warp=5e8, shear=1e8, poisson_weft=0.2, poisson_warp=0.1)
+    weave = supple.WovenStVK(
+        young_weft=1e9, young_warp=5e8, shear_modulus=1e8, poisson_weft=0.2, poisson_warp=0.1
+    )
     model = cantilever(8.0, 32, 8, HingeBending, membrane=weave)
     result = supple.equilibrium(model)
     assert result.report.ok

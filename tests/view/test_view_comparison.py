@@ -105,7 +105,7 @@ def test_a_shared_view_sees_all_shapes():
     assert view.limits == (0.0, pytest.approx(max(moved)))
 
 
-def test_shapes_where_nothing_has_happened_do_not_set_the_colours():
+def test_shapes_where_nothing_has_happened_do_not_set_the_colors():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
     model = supple.build_model(scene)

@@ -89,12 +89,12 @@ def test_a_renderer_that_is_used_again_draws_the_new_shape(model, shown):
         used.close()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("renderer", BACKENDS)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, backend, field):
+def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, renderer, field):
     theme = "dark" if field in ("residual", "body") else "light"
     path = tmp_path / "picture.png"
-    options = {"field": field, "theme": theme, "backend": backend, "size": (640, 480)}
+    options = {"field": field, "theme": theme, "renderer": renderer, "size": (640, 480)}
     assert picture(path, model, bent(model.rest), title="Bent", **options) is None
     image = (255 * imread(path)).round()
     assert image.shape[:2] == (480, 640)
@@ -140,9 +140,9 @@ def test_things_that_are_told_apart_are_not_blended(model):
     field = FIELDS["ordering"]
     values = field.values(model, model.rest, None)
     shown = drawing(model, model.rest, field, field.limits(values))
-    corners = shown.paint.colours[shown.paint.triangles]
+    corners = shown.paint.colors[shown.paint.triangles]
     assert (corners == corners[:, :1]).all()
-    assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(colour) for colour in field.colours}
+    assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(color) for color in field.colors}
     assert area(shown.paint.points, shown.paint.triangles) == pytest.approx(
         area(shown.points, shown.surface.triangles)
     )
@@ -192,26 +192,26 @@ def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, shown):
     assert (with_shadow[ground].astype(int) < without[ground].astype(int) - 15).any()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, model, backend):
+@pytest.mark.parametrize("renderer", BACKENDS)
+def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, model, renderer):
     positions = bent(model.rest)
     positions[5] = np.nan
-    picture(tmp_path / "a.png", model, positions, backend=backend, size=SIZE)
+    picture(tmp_path / "a.png", model, positions, renderer=renderer, size=SIZE)
     assert 1 - empty(255 * imread(tmp_path / "a.png"), LIGHT.background).mean() > 0.1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_body_is_seen_from_below_as_well(tmp_path, model, backend):
-    picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), backend=backend, size=SIZE)
+@pytest.mark.parametrize("renderer", BACKENDS)
+def test_a_body_is_seen_from_below_as_well(tmp_path, model, renderer):
+    picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), renderer=renderer, size=SIZE)
     image = 255 * imread(tmp_path / "a.png")[:, : round((1 - LAYOUT.side) * SIZE[0])]
-    coloured = np.ptp(image[..., :3], axis=-1) > 20
-    assert coloured.mean() > 0.05
+    colored = np.ptp(image[..., :3], axis=-1) > 20
+    assert colored.mean() > 0.05
 
 
 def test_unknown_names_are_refused(tmp_path, model):
     for options, sentence in (
         ({"field": "stress"}, "displacement, energy_density, volume_ratio"),
-        ({"backend": "crayon"}, "'vtk' or 'matplotlib'"),
+        ({"renderer": "crayon"}, "'vtk' or 'matplotlib'"),
         ({"theme": "pink"}, "light or dark"),
     ):
         with pytest.raises(ValueError, match=sentence):

@@ -75,7 +75,7 @@ def test_every_field_can_be_painted_on_it():
     model = model_of(supple.sheet(3), block=True)
     for name in ("displacement", "volume_ratio", "bending_angle", "body"):
         shown = drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
-        assert len(shown.paint.colours) == len(shown.paint.points)
+        assert len(shown.paint.colors) == len(shown.paint.points)
         assert np.isfinite(shown.paint.points).all()
 
 

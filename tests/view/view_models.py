@@ -35,5 +35,5 @@ def bent(points: np.ndarray) -> np.ndarray:
 
 def empty(image: np.ndarray, background: str) -> np.ndarray:
     """(h, w) bool: True where nothing is drawn."""
-    colour = np.round(255 * np.array(to_rgb(background)))
-    return (np.abs(image[..., :3].astype(int) - colour) <= 2).all(axis=-1)
+    color = np.round(255 * np.array(to_rgb(background)))
+    return (np.abs(image[..., :3].astype(int) - color) <= 2).all(axis=-1)

@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from supple.api.simulate import Result
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.kernels import RECORD
 from supple.model.model import Conditions, Model, Step
 from supple.problem import Problem
@@ -66,8 +66,8 @@ def equilibria(
         solver: Solver or its name, as in `equilibrium`.
         at_once: Largest batch size on a device, 1024 by default, reduced to the available memory.
         progress: Called with the number of completed equilibria.
-        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to each
-            equilibrium; on a device, a time budget applies to each batch.
+        **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to each
+            equilibrium; on a device, a time limit applies to each batch.
 
     Yields:
         The result of each variation.
@@ -83,20 +83,20 @@ def equilibria(
     varied = each(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
-    refuse_beyond(model, asked.compute.precision)
+    refuse_beyond(model, asked.backend.precision)
     start = asked.start(None, model)
     support = Support(scene, model.pinned, model.held)
     every = (_started(conditions(scene, model, variation, support), start) for variation in varied)
     return _counted(solved_under(model, every, asked, at_once), progress)
 
 
-def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
+def move_together(model: Model, solver: Solver, backend: Backend) -> bool:
     """True if batch members are advanced together instead of sequentially.
 
     This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
     same stencils.
     """
-    return compute.device == "cuda" and solver.batches and not model.followers
+    return backend.device == "cuda" and solver.batches and not model.followers
 
 
 def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
@@ -134,7 +134,7 @@ class Batches:
 
     def __init__(self, model: Model, asked: Request, at_once: int | None = None, share: float = 1.0) -> None:
         self._model, self._asked, self._at_once, self._share = model, asked, at_once, share
-        self._together = move_together(model, asked.solver, asked.compute)
+        self._together = move_together(model, asked.solver, asked.backend)
         self._problem: Problem | None = None
 
     def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
@@ -149,7 +149,7 @@ class Batches:
 
         require_device()
         held = 0 if self._problem is None else self._problem.copies
-        each = bytes_per_copy(self._model, self._asked.compute.precision, self._asked.solver)
+        each = bytes_per_copy(self._model, self._asked.backend.precision, self._asked.solver)
         fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
         return max(1, min(fitting, self._at_once or MOST_AT_ONCE, MOST_ROWS))
 
@@ -162,7 +162,7 @@ class Batches:
         asked, began = self._asked, perf_counter()
         if self._problem is None or not self._problem.take(chunk):
             self._problem = None  # free its device memory before the next is allocated
-            self._problem = problem_under(self._model, chunk, asked.compute)
+            self._problem = problem_under(self._model, chunk, asked.backend)
         reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
         for copy, c in enumerate(chunk):
             if reports[copy].outcome in CUT_BACK and c.path is not None:
@@ -177,7 +177,7 @@ class Batches:
         assert self._problem is not None
         assert c.path is not None
         problem, asked = self._problem, self._asked
-        alone = problem_under(self._model, [c], asked.compute)
+        alone = problem_under(self._model, [c], asked.backend)
         report = solve_along(c.path, c, alone, asked.solver, asked.stop, lost)
         if report is None:
             return lost
@@ -193,12 +193,12 @@ class Batches:
             release_memory()
 
 
-def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
+def problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
     """Create a problem for these conditions; compatible conditions can replace them later."""
     own = [c.materials for c in chunk if c.materials is not None]
     alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
-    where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
-    problem = Problem(model, compute.precision, compute.threads, where, varied)
+    where, varied = on_device(backend.device, model, len(chunk)), bool(own) and not alone
+    problem = Problem(model, backend.precision, backend.threads, where, varied)
     problem.take(chunk)
     return problem
 

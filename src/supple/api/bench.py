@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.kernels import compilation
 from supple.materials import MATERIALS
@@ -69,12 +69,12 @@ def sweep(
     kind = _known(material, MATERIALS, "material")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    compute = Compute(device, precision, threads)
+    backend = Backend(device, precision, threads)
     method.refuse_unable(device, precision)
     began = perf_counter()
     with compilation() as compiled:
         model = twisted_block(cells, kind)
-        problem = make_problem(model, True, compute)
+        problem = make_problem(model, True, backend)
         problem.set_inertia(DT, model.rest)
         problem.begin_step(np.inf)
         start = problem.positions
@@ -101,7 +101,7 @@ def sweep(
         "cells": cells,
         "vertices": model.vertices,
         "tets": len(model.tets),
-        "colours": run.colours,
+        "colors": run.colors,
         "visits": int(np.count_nonzero(model.free[model.tets])),
         "threads": problem.device.threads,
         "repeats": repeats,
@@ -128,6 +128,6 @@ def twisted_block(cells: int, material: str) -> Model:
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(
         body.where(lambda X: X[:, 0] >= 1),
-        motion=Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
+        motion=Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
     )
     return build_model(scene)

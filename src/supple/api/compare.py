@@ -9,8 +9,8 @@ from typing import Unpack
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Problem
@@ -21,8 +21,8 @@ from supple.solve.integrators import RULES, Integrating, refuse_rule
 from supple.solve.loop import Watcher, make_problem, solve
 from supple.solve.options import (
     Options,
+    backend_of,
     check_watching,
-    compute_of,
     method_of,
     stop_of,
     takes_options,
@@ -126,7 +126,7 @@ def compare(
         frame: Number of the frame at which the dynamic step ends, from 1.
         progress: Called with each trial before and after it runs.
         watch: Called as watch(iteration, imbalance, seconds) after each measurement.
-        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. If neither call nor
+        **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. If neither call nor
             scene file sets a limit, every solver does 40 iterations.
 
     Returns:
@@ -136,11 +136,11 @@ def compare(
         ValueError: No solver, invalid options, or a scene whose contact works on a grid.
         TypeError: An argument has the wrong type.
     """
-    compute = compute_of(options)
+    backend = backend_of(options)
     check_watching(watch=watch, progress=progress)
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _trials(solvers)
-    until, unlimited = stop_of(options, file), Stop(max_iterations=DEFAULT_ITERATIONS)
+    until, unlimited = stop_of(options, file), StopCriteria(max_iterations=DEFAULT_ITERATIONS)
     stops = [until.completed(trial.solver, otherwise=unlimited) for trial in trials]
     whole_number("frame", frame)
     model = build_model(scene)
@@ -156,9 +156,9 @@ def compare(
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
         v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
-    problems: dict[Compute, Problem] = {}
+    problems: dict[Backend, Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
-        where = compute.suited_to(trial.solver)
+        where = backend.suited_to(trial.solver)
         if where not in problems:
             problems[where] = make_problem(model, scene.quasistatic, where)
             refuse_beyond(model, where.precision, None if scene.quasistatic else scene.dt)
@@ -178,7 +178,7 @@ def compare(
 
 
 def _run(
-    trial: Trial, problem: Problem, place: Callable[[], None], stop: Stop, watch: Watcher | None
+    trial: Trial, problem: Problem, place: Callable[[], None], stop: StopCriteria, watch: Watcher | None
 ) -> None:
     """Run one solver from the placed state.
 

@@ -24,8 +24,8 @@ from supple.solve.options import (
     Options,
     Request,
     arriving,
+    backend_of,
     check_watching,
-    compute_of,
     request,
     takes_options,
 )
@@ -112,7 +112,7 @@ class Result:
         Loads and inertia are those of the step that led here.
 
         Args:
-            **options: `compute`, or its fields one by one, as in `supple.evaluate`.
+            **options: `backend`, or its fields one by one, as in `supple.evaluate`.
 
         Returns:
             The evaluated quantities.
@@ -122,9 +122,9 @@ class Result:
         """
         from supple.postprocess.evaluate import evaluation_of
 
-        compute = compute_of(options)
+        backend = backend_of(options)
         x = finite_rows("positions", self.positions, self.model.vertices)
-        return evaluation_of(self.model, x, self.step, compute)
+        return evaluation_of(self.model, x, self.step, backend)
 
     def softest(self, count: int = 1) -> tuple[Mode, ...]:
         """Compute the lowest eigenmodes of the energy's Hessian, without inertia.
@@ -206,10 +206,10 @@ def equilibrium(
             stagnates or fails.
         history: Record residual and energy after every iteration.
         watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
-        **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_budget` [s] and
-            `distance` (of every body from the equilibrium, relative to its size) one by one. Tolerance and
-            distance are 1e-4 by default, also together with other limits; None disables them. `compute`, or
-            `device`, `precision` and `threads` one by one.
+        **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_limit` [s] and
+            `position_tolerance` (of every body from the equilibrium, relative to its size) one by one.
+            Tolerance and position tolerance are 1e-4 by default, also together with other limits; None
+            disables them. `backend`, or `device`, `precision` and `threads` one by one.
 
     Returns:
         Positions and report. A solve that does not converge also returns a result; see `ok` of its report.
@@ -221,7 +221,7 @@ def equilibrium(
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)
     check_watching(history, watch)
-    problem = make_problem(asked.scene, True, asked.compute)
+    problem = make_problem(asked.scene, True, asked.backend)
     place(problem, asked, start)
     if isinstance(start, State):
         problem.remembered.flow()
@@ -290,8 +290,8 @@ def simulate(
         first_frame: Number of the first frame.
         history: Record residual and energy after every iteration.
         watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
-        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to
-            every step. `max_iterations` and `time_budget` apply in addition to a tolerance of 1e-4, unless
+        **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to
+            every step. `max_iterations` and `time_limit` apply in addition to a tolerance of 1e-4, unless
             the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`
             makes that number of iterations without a tolerance.
 
@@ -327,7 +327,7 @@ def _frames(
 ) -> Iterator[Frame]:
     """Yield the frames of a motion."""
     began = perf_counter()
-    problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
+    problem = make_problem(asked.scene, pace.quasistatic, asked.backend)
     begin = (first_frame - 1) * pace.dt
     problem.contacts.stand_at(begin)
     problem.room.stand_at(begin)

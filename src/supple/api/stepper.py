@@ -220,7 +220,7 @@ class Stepper:
         initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
         copies: Batch size; None for a single state without batch axis.
         springs: Capacity for springs of `set_springs`.
-        **options: `stop` and `compute`, or their fields one by one, as in `simulate`.
+        **options: `stop` and `backend`, or their fields one by one, as in `simulate`.
 
     Attributes:
         scene: Scene.
@@ -250,7 +250,7 @@ class Stepper:
     ) -> None:
         began = perf_counter()
         asked = request(scene, solver, options)
-        scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
+        scene, solver, stop, backend = scene_of(scene), asked.solver, asked.stop, asked.backend
         pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
@@ -260,11 +260,11 @@ class Stepper:
         self._springs = whole_number("springs", springs, at_least=0) > 0
         if self._springs:
             self.model = with_room_for_springs(self.model, springs)
-        at_once = move_together(self.model, solver, compute)
+        at_once = move_together(self.model, solver, backend)
         if copies is not None and at_once:
-            problem = problem_of_copies(self.model, compute.precision, copies, solver)
+            problem = problem_of_copies(self.model, backend.precision, copies, solver)
         else:
-            problem = make_problem(self.model, pace.quasistatic, compute)
+            problem = make_problem(self.model, pace.quasistatic, backend)
         if pace.quasistatic and not (copies is not None and at_once):
             stop = arriving(stop, options, asked.file)
         self._stepping = stepping_of(problem, solver, stop, pace, began=began)

@@ -22,8 +22,8 @@ from rich.text import Text
 from supple.api.simulate import Frame, equilibrium, simulate
 from supple.api.solver_syntax import parse_solver
 from supple.cli.console import errors, hearing, note
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.io import SavedFrame
 from supple.model.model import Model
 from supple.model.state import State
@@ -49,7 +49,7 @@ def shipped_scenes() -> dict[str, Path]:
     return {}
 
 
-class ShowTetrahedralisation(logging.Handler):
+class ShowTetrahedralization(logging.Handler):
     """Log handler that shows the current step and elapsed time on a terminal, and a single line elsewhere."""
 
     def __init__(self, status: Status) -> None:
@@ -69,11 +69,11 @@ class ShowTetrahedralisation(logging.Handler):
 
 
 @contextmanager
-def showing_tetrahedralisation() -> Iterator[None]:
+def showing_tetrahedralization() -> Iterator[None]:
     """Show the progress of tetrahedralization within the context."""
     status = Status("", console=errors)
     try:
-        with hearing(ShowTetrahedralisation(status)):
+        with hearing(ShowTetrahedralization(status)):
             yield
     finally:
         status.stop()
@@ -88,16 +88,16 @@ class Job:
         solver: Solver of every step.
         stop: Termination criteria.
         frames: Number of frames.
-        compute: Device, precision and threads.
+        backend: Device, precision and threads.
         history: Record the residual history of every solve.
         fields: Quantities to write with every frame.
     """
 
     file: SceneFile
     solver: Solver
-    stop: Stop
+    stop: StopCriteria
     frames: int
-    compute: Compute
+    backend: Backend
     history: bool
     fields: Sequence[str] = ()
 
@@ -117,7 +117,7 @@ class Job:
             "method": self.solver.name,
             "options": plain_options(self.solver),
             **asdict(self.stop),
-            "precision": self.compute.precision,
+            "precision": self.backend.precision,
             "single_equilibrium": self.single,
         }
 
@@ -152,7 +152,7 @@ class Job:
             start, velocities = self.file.start_positions(model), self.file.start_velocities(model)
         options: dict[str, Any] = {
             "stop": self.stop,
-            "compute": self.compute,
+            "backend": self.backend,
             "history": self.history,
             "start": start,
             "watch": watch,
@@ -189,7 +189,7 @@ def load_file(path: Path) -> SceneFile:
             known = [*(str(other) for other in sorted(path.parent.glob("*.toml"))), *shipped]
             raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
         path = shipped[str(path)]
-    with showing_tetrahedralisation():
+    with showing_tetrahedralization():
         return load_scene(path)
 
 

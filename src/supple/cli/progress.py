@@ -17,7 +17,7 @@ from supple.support.text import counted, say_seconds
 
 if TYPE_CHECKING:
     from supple.api.compare import Trial
-    from supple.config.stop import Stop
+    from supple.config.stop import StopCriteria
     from supple.solve.report import Report
 
 
@@ -36,7 +36,7 @@ class Forecast:
     The relative residual is assumed to decay exponentially.
     """
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: StopCriteria) -> None:
         self.stop = stop
         self._seen: list[tuple[float, float]] = []
         self._iteration = 0
@@ -81,7 +81,7 @@ class Forecast:
         return self.seconds / self._iteration * (self.stop.max_iterations - self._iteration)
 
     def _to_budget(self) -> float | None:
-        return None if self.stop.time_budget is None else max(0.0, self.stop.time_budget - self.seconds)
+        return None if self.stop.time_limit is None else max(0.0, self.stop.time_limit - self.seconds)
 
 
 SILENCE = 30.0
@@ -135,7 +135,7 @@ class RunProgress(_Bar):
         quiet: Show nothing.
     """
 
-    def __init__(self, frames: int, done: int, stop: Stop, quiet: bool) -> None:
+    def __init__(self, frames: int, done: int, stop: StopCriteria, quiet: bool) -> None:
         self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
         self._first, self._seconds = done, 0.0
         self._in_lines, self._said = not (quiet or errors.is_terminal), perf_counter()
@@ -186,7 +186,7 @@ class TrialProgress(_Bar):
     The bar is drawn within `watch`, outside the timed region, not by a separate thread.
     """
 
-    def __init__(self, trials: int, stop: Stop) -> None:
+    def __init__(self, trials: int, stop: StopCriteria) -> None:
         self.trials, self.stop, self.done = trials, stop, 0
         self._forecast = Forecast(stop)
         self._label, self._drawn = "", 0.0

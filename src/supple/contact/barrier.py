@@ -26,7 +26,7 @@ from supple.collision.narrow_phase.proximity import (
     ANYWHERE,
     PART,
     Gaps,
-    Neighbours,
+    Neighbors,
     distances_at,
     gaps,
     within_reach,
@@ -162,7 +162,7 @@ class BarrierContact:
         """Set the step bounds of all vertices around their current positions."""
         problem.room.settle(self.near(problem).rooms())
 
-    def near(self, problem: Problem, anew: bool = False) -> Neighbours:
+    def near(self, problem: Problem, anew: bool = False) -> Neighbors:
         """Return all proximity pairs at the current positions.
 
         Reuses the cached pairs while their radius of completeness suffices.
@@ -176,12 +176,12 @@ class BarrierContact:
         anew = anew or not room.checked
         if not room.checked:
             self._check(problem)
-        known: Neighbours | None = None if anew else room.neighbours
+        known: Neighbors | None = None if anew else room.neighbors
         x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
         here = None if known is None else known.at(x, least, finder)
         if here is None:
             pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
-            here = room.neighbours = Neighbours(self.surfaces, pairs, self._reach(pairs), self.radius, x)
+            here = room.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
         return here
 
     def fly(self, problem: Problem) -> None:
@@ -191,13 +191,13 @@ class BarrierContact:
         """
         states, room = problem.states, problem.room
         assert room.balls
-        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
+        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.center)[0].astype(float)
         far = ((u - start) ** 2).sum(axis=1) > room.radii**2
         if not far.any():
             return
         x, finder = self.surfaces.rest + start, problem.device
         self._halt(problem, x)
-        known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, finder)
+        known: Neighbors | None = None if room.neighbors is None else room.neighbors.at(x, 0.0, finder)
         for flight in room.pins.flights(u - start, self.surfaces.body, room.radii):
             part = flown(self.surfaces, x, flight.step, self.thickness, finder, known, self._candidates)
             if (part[flight.led] >= 1).all():

@@ -51,6 +51,6 @@ class Condensed:
             return none
         key = tuple((each.vertices.tobytes(), each.sticks.tobytes()) for each in touched)
         if key != self._key:
-            holds = [each.hold(motion.centre) for each, motion in zip(touched, motions, strict=True)]
+            holds = [each.hold(motion.center) for each, motion in zip(touched, motions, strict=True)]
             self._key, self._responses = key, condense(holds) or none
         return self._responses

@@ -342,7 +342,7 @@ class Contacts:
                 soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touched]
                 pushes = [together(push, *further) for push, further in zip(soft, others, strict=True)]
             steps = corrections(self.rigid, pushes, self.shapes, responses)
-            caught = [each.caught(m.centre, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
+            caught = [each.caught(m.center, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
             if not any(stops.any() for stops in caught):
                 break
             touched = [each.stick_too(stops) for each, stops in zip(touched, caught, strict=True)]

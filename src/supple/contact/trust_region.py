@@ -29,11 +29,11 @@ class Balls(NamedTuple):
     """One ball per vertex, as padded vectors (batch (n + 1), 4).
 
     Attributes:
-        centre: Center, as a displacement [m].
+        center: Center, as a displacement [m].
         radius: Radius as first number [m].
     """
 
-    centre: Any
+    center: Any
     radius: Any
 
 
@@ -57,7 +57,7 @@ def _in_ball(balls, own, batch, x):
     if len(balls) == 0:
         return lambda balls, own, batch, x: x
     return lambda balls, own, batch, x: _nearest(
-        x, gather(balls.centre, own, batch, 0), gather(balls.radius, own, batch, 0)[0]
+        x, gather(balls.center, own, batch, 0), gather(balls.radius, own, batch, 0)[0]
     )
 
 
@@ -78,7 +78,7 @@ class Confine(NamedTuple):
 @act.of(Confine)
 def _confine(operation, place, i):
     o, k = operation, i + offset_of(place)
-    x = _nearest(record_at(o.u, k), record_at(o.balls.centre, k), record_at(o.balls.radius, k)[0])
+    x = _nearest(record_at(o.u, k), record_at(o.balls.center, k), record_at(o.balls.radius, k)[0])
     put_record(o.u, k, x)
     follow(o.followers, o.u, k)
 
@@ -106,7 +106,7 @@ class Room:
         stale: True if vertices left their balls on a path known to be free of intersections.
         pins: Pinned vertices on their path.
         pressing: Obstacles with prescribed motion.
-        neighbours, around: Cached neighborhoods of the contact term.
+        neighbors, around: Cached neighborhoods of the contact term.
         start_notes: Notes on the initial positions of a motion.
     """
 
@@ -118,7 +118,7 @@ class Room:
         self.balls: Balls | tuple[()] = ()
         self.checked, self.fresh, self.stale = False, True, True
         self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)
-        self.neighbours: Any = None
+        self.neighbors: Any = None
         self.around: Any = None
         self.start_notes: list[str] = []
         self.resize()
@@ -151,7 +151,7 @@ class Room:
         assert self.balls
         u = self.states.vectors(self.states.u)[0]
         slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
-        self.device.assign(self.balls.centre, self.states.u)
+        self.device.assign(self.balls.center, self.states.u)
         self.balls.radius[:-1, 0] = np.maximum(radius - slack, 0)
         self.device.push(self.balls.radius)
         self.stale = False
@@ -165,8 +165,8 @@ class Room:
     def used(self, part: float) -> float:
         """Fraction of vertices beyond a given fraction of their radius."""
         assert self.balls
-        u, centre = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.centre))
-        return float((((u - centre) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
+        u, center = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.center))
+        return float((((u - center) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
 
     @property
     def tight(self) -> bool:

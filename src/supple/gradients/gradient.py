@@ -38,7 +38,7 @@ from supple.model.model import Model, Step
 from supple.problem import Problem
 from supple.problem.history import ACCELERATION, EARLIER
 from supple.scene import Body
-from supple.solve.options import Circumstances, compute_of, takes_options
+from supple.solve.options import Circumstances, backend_of, takes_options
 from supple.support.arguments import LARGEST, closest, finite_rows, listed, shown
 
 ACCURACY = 1e-9
@@ -62,7 +62,7 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
     Args:
         result: Result of `equilibrium`, or a frame of `simulate`.
         loss: ∂L/∂x (n, 3), or a function of positions (n, 3) [m] that returns it.
-        **options: compute: a `Compute`, or its device and threads individually; the precision is always
+        **options: backend: a `Backend`, or its device and threads individually; the precision is always
             float64.
 
     Returns:
@@ -77,8 +77,8 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
             "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
             f"got {shown(result)}"
         )
-    compute = compute_of(options)
-    return gradient_at(polished_in_time(lambda: problem_of(result, compute)), result, loss)
+    backend = backend_of(options)
+    return gradient_at(polished_in_time(lambda: problem_of(result, backend)), result, loss)
 
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:

@@ -24,7 +24,7 @@ from supple.problem import Problem
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.contact_settings import contact_of
 from supple.scene.scene import scene_of
-from supple.solve.options import Options, compute_of, takes_options
+from supple.solve.options import Options, backend_of, takes_options
 from supple.solvers import Solver
 from supple.support.arguments import LARGEST, finite_rows, listed, positive, shown, whole_number
 
@@ -111,7 +111,7 @@ def motion_gradient(
         return list(simulate(scene, solver, **pace, **limits, **options))
 
     kept, found = _forward(steps, count, every, start, velocities, parts)
-    back = _Backward(loss, float(lost), parts, wanted or {}, compute_of(options))
+    back = _Backward(loss, float(lost), parts, wanted or {}, backend_of(options))
     for first in sorted(kept, reverse=True):
         begin, speed = kept[first]
         for frame in reversed(steps(first, min(first + every - 1, count), begin, speed)):
@@ -165,10 +165,10 @@ class _Backward:
     """Backward pass through the steps, from last to first."""
 
     def __init__(
-        self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], compute: Any
+        self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], backend: Any
     ) -> None:
         self._loss, self._keep, self._parts = loss, 1.0 - damping, parts
-        self._wanted, self._compute = wanted, compute
+        self._wanted, self._backend = wanted, backend
         self._problem: Problem | None = None
         self._ahead: dict[int, np.ndarray] = {}
         self.total: MotionGradient | None = None
@@ -180,7 +180,7 @@ class _Backward:
         given = self._loss(k // self._parts, x) if k % self._parts == 0 else None
         if given is not None:
             direct = direct + finite_rows(f"∂L/∂x of frame {k // self._parts}", given, len(x), limit=LARGEST)
-        self._problem = problem_of(frame, self._compute, self._problem)
+        self._problem = problem_of(frame, self._backend, self._problem)
         balance = self._problem.balance().imbalance
         found = gradient_at(Polished(self._problem, balance, balance, 0, 0.0), frame, direct)
         self._add(found, k)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from supple.api.simulate import Result
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.contact.friction_state import rubbing_terms
 from supple.gradients.report import NoGradientError
 from supple.gradients.system import System
@@ -122,7 +122,7 @@ def flowed_before(result: Result) -> list[str]:
     return [name for name, material in materials if getattr(material, "rate_independent", False)]
 
 
-def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
+def problem_of(result: Result, backend: Backend, known: Problem | None = None) -> Problem:
     """Float64 problem with a result as its solution, at the result's positions.
 
     A compatible known problem, of the same bodies under other loads or with other materials, is reused.
@@ -131,7 +131,7 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
     model, step = acting(result.model, result.step), result.step
     suits = known is not None and not result.model.changing and same_shape(known.model, model)
     if known is None or not suits or not _goes_over(known, materials_of(model)):
-        problem = Problem(model, "float64", compute.threads, on_device(compute.device, model))
+        problem = Problem(model, "float64", backend.threads, on_device(backend.device, model))
     else:
         problem = known
         problem.loads.set(model.force)
@@ -203,7 +203,7 @@ def polished(problem: Problem) -> Polished:
     start, before = problem.positions, problem.balance().imbalance
     contacts = grazing = 0
     if not before <= NEAR:
-        solve(problem, default_solver(), Stop(tolerance=1e-6))
+        solve(problem, default_solver(), StopCriteria(tolerance=1e-6))
     if problem.contacts:
         contacts, grazing = _touching(problem)
         _refuse_sliding(problem)

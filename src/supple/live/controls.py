@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.config.compute import PRECISIONS
+from supple.config.backend import PRECISIONS
 from supple.live.settings import (
     Settings,
     accelerations,

@@ -48,12 +48,12 @@ class ResidualPlot:
     def _new(self, labels: tuple[str, ...], theme: Theme, data: tuple[np.ndarray, ...]) -> Any:
         from viser import uplot
 
-        colours = [theme.curve(label.split()[0]) for label in labels]
-        if len(set(colours)) < len(colours):
-            colours = [theme.accent, theme.links]
+        colors = [theme.curve(label.split()[0]) for label in labels]
+        if len(set(colors)) < len(colors):
+            colors = [theme.accent, theme.links]
         series = [
-            uplot.Series(label=label, stroke=colour, width=2)
-            for label, colour in zip(labels, colours, strict=True)
+            uplot.Series(label=label, stroke=color, width=2)
+            for label, color in zip(labels, colors, strict=True)
         ]
         return self._gui.add_uplot(
             data,

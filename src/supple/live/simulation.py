@@ -163,7 +163,7 @@ class Simulation:
             self.model = self._held_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.compute, self.time)
+                track.work_on(self.model, now.backend, self.time)
                 if not now.quasistatic:
                     track.move_by(*steps_of(now, track.solver, self.file))
         except ValueError:
@@ -250,7 +250,7 @@ class Simulation:
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
             track.go_back_to(*good.states[min(i, len(good.states) - 1)], good.updates)
-            track.work_on(self.model, s.compute, self.time)
+            track.work_on(self.model, s.backend, self.time)
 
     def rest(self) -> bool:
         """Advance time without solving if nothing moves and all forces balance.

@@ -161,7 +161,7 @@ def _notes(report: Report | None) -> tuple[str, ...]:
 
 
 def _handle(pins: PinSet, time: float) -> Handle:
-    return placed_handle(pins.name, replace(pins.placement, position=pins.centre(time)))
+    return placed_handle(pins.name, replace(pins.placement, position=pins.center(time)))
 
 
 def placed_handle(name: str, placement: Placement) -> Handle:

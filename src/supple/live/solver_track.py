@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
 from supple.problem.history import checked_remembered
@@ -109,19 +109,19 @@ class Track:
         self._state = {}
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
-    def work_on(self, model: Model, compute: Compute, time: float) -> None:
+    def work_on(self, model: Model, backend: Backend, time: float) -> None:
         """Continue with another model of the same vertices; compatible history variables are kept.
 
         Args:
             model: The new model.
-            compute: Device, precision and threads.
+            backend: Device, precision and threads.
             time: Current time [s].
 
         Raises:
             ValueError: The solver does not support the model.
         """
         model = replace(model, winds=())  # wind forces are passed to `advance`
-        self._problem = make_problem(model, True, compute.suited_to(self.solver))
+        self._problem = make_problem(model, True, backend.suited_to(self.solver))
         self._problem.contacts.stand_at(time)
         self._problem.room.stand_at(time)
         self._put_back()
@@ -164,7 +164,7 @@ class Track:
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
 
-    def move_by(self, pace: Pace, stop: Stop) -> Stepping:
+    def move_by(self, pace: Pace, stop: StopCriteria) -> Stepping:
         """Prepare the steps of a motion.
 
         Raises:
@@ -179,7 +179,7 @@ class Track:
         self,
         time: float,
         pace: Pace,
-        stop: Stop,
+        stop: StopCriteria,
         forces: np.ndarray | None,
         abandoned: Callable[[], bool],
     ) -> None:

@@ -66,7 +66,7 @@ MATERIALS: dict[str, type[Material]] = {
     "hencky": Hencky,
     "transverse_stvk": TransverseStVK,
     "orthotropic_stvk": OrthotropicStVK,
-    "holzapfel": HolzapfelGasserOgden,
+    "holzapfel_gasser_ogden": HolzapfelGasserOgden,
     "muscle": Muscle,
     "plastic_stvk": PlasticStVK,
     "plastic_hencky": PlasticHencky,

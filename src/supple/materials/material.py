@@ -33,7 +33,7 @@ class Material(tuple):
     class whose kernels need other numbers, such as Lamé parameters computed from E and ν, declares them as
     `stored`, computes them in `store` and has a property for each of its parameters.
 
-    Parameters may also be declared by annotations: `mu: Pa`, `Jm: float = 30`, `fibre: Direction`. If a class
+    Parameters may also be declared by annotations: `mu: Pa`, `Jm: float = 30`, `fiber: Direction`. If a class
     has a method `psi` of F, of `stretches` or of some of the invariants I1, I2 and J, all derivatives are
     generated from it (docs/design/psi_only.md).
     """

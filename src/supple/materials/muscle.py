@@ -30,20 +30,20 @@ class Muscle(Material):
     parameters = (
         YOUNG,
         POISSON,
-        modulus("strength", "largest active stress of the fibres", "σ", 3e5),
+        modulus("strength", "largest active stress of the fibers", "σ", 3e5),
         Parameter(
-            "optimal", "stretch at which fibres pull most", symbol="λₒ", above=0, default=1.0,
+            "optimal", "stretch at which fibers pull most", symbol="λₒ", above=0, default=1.0,
             slider=(0.5, 2.0),
         ),
-        Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
+        Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
-            "activation", "how much of their strength fibres use", symbol="α", at_least=0, at_most=1,
+            "activation", "how much of their strength fibers use", symbol="α", at_least=0, at_most=1,
             default=0.0, slider=(0.0, 1.0),
         ),
     )  # fmt: skip
 
     def psi(self, F: Any) -> Any:
-        d = matvec(F, self.fibre)
+        d = matvec(F, self.fiber)
         x = math.sqrt(dot(d, d) + SHORTEST) / self.optimal
         return self.corotated(F) + self.strength * (passive(x) + self.activation * active(x))
 

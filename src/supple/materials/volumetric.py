@@ -7,7 +7,7 @@ from typing import Any
 from supple.materials.parameters import Parameter
 
 BULK = Parameter(
-    "bulk",
+    "bulk_modulus",
     "bulk modulus",
     "Pa",
     "κ",

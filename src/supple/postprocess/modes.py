@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.linear import Assembly, Matrix, Multilevel, NotPositive, enclosed, pcg
 from supple.model.model import Model, Step
 from supple.postprocess.evaluate import recall
@@ -84,7 +84,7 @@ def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) 
 
 def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
     """Create a problem at given positions with active obstacle contacts constrained."""
-    problem = make_problem(replace(model, followers=(), velocities=None), True, Compute())
+    problem = make_problem(replace(model, followers=(), velocities=None), True, Backend())
     recall(problem, model, step)
     problem.loads.set(model.force if step is None or step.force is None else step.force)
     problem.positions = positions

@@ -85,7 +85,7 @@ class Problem:
         self.device: Device = device or Cpu(model.vertices + 1, self.dtype, threads)
         self.layout = Layout(model, self.dtype, self.device, varied)
         batches = self.layout.vertices
-        self.device.suit(len(batches.own) // max(1, batches.colours))
+        self.device.suit(len(batches.own) // max(1, batches.colors))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
@@ -168,7 +168,7 @@ class Problem:
         if changed:
             self.measures.forget()
             self.forget_but(*still_of_use(self))
-        self._shared.pop("linearisation", None)  # it would continue from an earlier state
+        self._shared.pop("linearization", None)  # it would continue from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)

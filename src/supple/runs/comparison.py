@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from supple.api.compare import Comparison, Trial
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.io import ResultsError
 from supple.io.checksums import check_unchanged
 from supple.io.replace_file import replacing
@@ -39,16 +39,16 @@ from supple.view import comparison_plot, picture, shared_view
 def new_account(
     file: SceneFile,
     comparison: Comparison,
-    stop: Stop,
-    compute: Compute,
+    stop: StopCriteria,
+    backend: Backend,
     warmup: int,
     settled: bool,
 ) -> dict[str, Any]:
     return {
         "scene": scene_facts(file),
         "stop": asdict(stop),
-        "precision": compute.precision,
-        "device": compute.device,
+        "precision": backend.precision,
+        "device": backend.device,
         "warmup": {"frames": warmup, "ok": settled},
         "trials": [_entry(trial) for trial in comparison.trials],
         "plots": {},
@@ -133,7 +133,7 @@ COLUMNS: dict[str, Callable[[Entry], str]] = {
     "reduction": lambda entry: f"{entry['reduction']:.1e}",
     "energy [J]": lambda entry: f"{entry['energy']:.6g}",
     "inverted": lambda entry: f"{entry['inverted']:,}",
-    "colours": lambda entry: f"{entry['colours'] or ''}",
+    "colors": lambda entry: f"{entry['colors'] or ''}",
 }
 
 

@@ -51,7 +51,7 @@ def picture(
             frame is drawn; a scene in its rest configuration; or positions (n, 3) [m] of a `model`.
         path: PNG file to write; None returns the image instead.
         field: Quantity for colors, displacement by default: displacement, energy_density, volume_ratio,
-            von_mises, pressure, principal_stress, stretch, plastic_strain, fibre_stretch, bending_angle,
+            von_mises, pressure, principal_stress, stretch, plastic_strain, fiber_stretch, bending_angle,
             weft_strain, warp_strain, residual, ordering, body, or a field of your own.
         camera: corner (default), front, side, back, top, or azimuth and elevation [degrees].
         theme: "light" or "dark".

@@ -170,14 +170,14 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
             mask &= _has(mesh, field, values, name)
         chosen = mask
     else:
-        centres = mesh.points[mesh.cells].mean(axis=1)
-        chosen = np.asarray(where(centres) if callable(where) else where)
+        centers = mesh.points[mesh.cells].mean(axis=1)
+        chosen = np.asarray(where(centers) if callable(where) else where)
     if chosen.dtype == bool and chosen.shape == (mesh.n_cells,):
         chosen = np.flatnonzero(chosen)
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
         raise SceneError(
             f"where of region {name!r} must be a field with its value such as {{'region': 3}}, a function of "
-            f"centres (m, 3), a mask for each of the {mesh.n_cells} {cells_of(mesh)} or their numbers; "
+            f"centers (m, 3), a mask for each of the {mesh.n_cells} {cells_of(mesh)} or their numbers; "
             f"got {shown(where)}."
         )
     if not chosen.size:

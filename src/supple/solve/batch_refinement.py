@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.problem import Problem
 from supple.solve.error_control import Certifying
@@ -24,7 +24,7 @@ UNFINISHED = {Outcome.STAGNATED, Outcome.MAX_ITERATIONS, Outcome.FAILED}
 
 
 def finish_together(
-    problem: Problem, run: Run, ended: Ended, stop: Stop, certifying: Certifying, followed: bool
+    problem: Problem, run: Run, ended: Ended, stop: StopCriteria, certifying: Certifying, followed: bool
 ) -> dict[int, str]:
     """Refine unconverged batch members by batched Newton steps, if there are several.
 
@@ -46,7 +46,7 @@ def finish_together(
         group = copies[first : first + room]
         with compilation() as compiled:
             began = perf_counter()
-            newton = run.newton_together(group, stop.distance)
+            newton = run.newton_together(group, stop.position_tolerance)
             if newton is None:
                 return {}
             newton.run()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Balance, Balances, Problem
 from supple.solve.report import Outcome
 from supple.solvers import Run
@@ -31,7 +31,7 @@ class _Copy:
         below: Imbalance below which the error is estimated again.
         saddle: Lowest energy at which the state was found unstable [J].
         last: Latest error estimate, with the residual norms of its state.
-        cut_short: True if a time budget prevented the estimate.
+        cut_short: True if a time limit prevented the estimate.
     """
 
     below: float = math.inf
@@ -51,10 +51,10 @@ class Certifying:
     and at the end of the solve.
     """
 
-    def __init__(self, problem: Problem, stop: Stop, run: Run, prepared: bool = True) -> None:
+    def __init__(self, problem: Problem, stop: StopCriteria, run: Run, prepared: bool = True) -> None:
         self._problem, self._run = problem, run
-        self._tolerance, self._wanted = stop.tolerance, stop.distance
-        self._timed = stop.time_budget is not None
+        self._tolerance, self._wanted = stop.tolerance, stop.position_tolerance
+        self._timed = stop.time_limit is not None
         self._patient = not self._timed and stop.max_iterations is None
         self._waiting: set[int] = set()
         self._waited = 0
@@ -66,7 +66,7 @@ class Certifying:
     def see(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.
 
-        In solves without a time budget or iteration limit, the estimate is deferred for up to `WAITING`
+        In solves without a time limit or iteration limit, the estimate is deferred for up to `WAITING`
         checks if only few members have converged and others are still active.
         """
         if self._wanted is None or self._tolerance is None or len(self._copies) == 1:
@@ -172,8 +172,8 @@ class Certifying:
             return []
         if self._copies[copy].cut_short:
             return [
-                "the time budget ended before the distance to the equilibrium was computed; "
-                "without time_budget it would be"
+                "the time limit ended before the distance to the equilibrium was computed; "
+                "without time_limit it would be"
             ]
         followers = self._problem.model.followers if self._copies[copy].last is not None else ()
         caveats = [follower.caveat for _, follower in followers if hasattr(follower, "caveat")]

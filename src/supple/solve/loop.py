@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import kept_apart
 from supple.contact.obstacle_contact import rigid_imbalance
 from supple.contact.weak import met
@@ -43,7 +43,7 @@ DEFAULT_ITERATIONS = 20_000
 """Iteration limit of a solve with a tolerance and no other limit."""
 
 NO_LIMIT = 2**62
-"""Iteration limit of a solve with only a time budget."""
+"""Iteration limit of a solve with only a time limit."""
 
 Watcher = Callable[[int, float, float], None]
 """Callback watch(iteration, imbalance, seconds), called after every evaluation of the residual."""
@@ -52,7 +52,7 @@ Watcher = Callable[[int, float, float], None]
 def solve(
     problem: Problem,
     solver: Solver,
-    stop: Stop,
+    stop: StopCriteria,
     history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
@@ -76,7 +76,7 @@ def solve(
 def solve_copies(
     problem: Problem,
     solver: Solver,
-    stop: Stop,
+    stop: StopCriteria,
     history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
@@ -109,7 +109,7 @@ class _Solving:
         self,
         problem: Problem,
         solver: Solver,
-        stop: Stop,
+        stop: StopCriteria,
         history: bool,
         watch: Watcher | None,
         began: float | None,
@@ -132,7 +132,7 @@ class _Solving:
         self._look()
         self.method = solver.begin(problem)  # may already change u
         self.method.start_at(self.first)
-        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
+        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_limit)
         self._look_inside()
         self.certifying = Certifying(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
@@ -231,7 +231,7 @@ class _Solving:
     def _near_an_end(self) -> list[int]:
         """Active batch members that may have terminated, usually few of thousands."""
         active, stop, latest = self.device.active, self.stop, self.latest
-        timed = stop.time_budget is not None and self.clock >= stop.time_budget
+        timed = stop.time_limit is not None and self.clock >= stop.time_limit
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
             return active.tolist()
         near = ~latest.finite | self.method.leaving()
@@ -249,7 +249,7 @@ class _Solving:
         self.iteration += count
         if self.history is not None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
-        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_budget is not None
+        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_limit is not None
         if self.looked:
             self.latest = self.measures.balances()
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
@@ -296,7 +296,7 @@ class _Solving:
                 threads=self.device.threads,
                 vertices=problem.model.vertices,
                 elements=problem.model.elements,
-                colours=run.colours,
+                colors=run.colors,
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
                 certificate=certificates[copy],
@@ -328,22 +328,22 @@ def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
     return Cuda(model.vertices + 1, copies)
 
 
-def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
+def make_problem(scene: Scene | Model, quasistatic: bool, backend: Backend) -> Problem:
     """Validate and discretize a scene or model.
 
     Args:
         scene: Scene or model.
         quasistatic: True to build the scene for equilibria.
-        compute: Precision, device and threads.
+        backend: Precision, device and threads.
 
     Returns:
-        The problem on the device of `compute`.
+        The problem on the device of `backend`.
 
     Raises:
         ValueError: Values exceed the range of the precision, or memory does not suffice.
     """
-    compute.refuse_absent()
+    backend.refuse_absent()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
-    refuse_beyond(model, compute.precision)
-    refuse_large_problem(model.elements, 4 if compute.precision == "float32" else 8)
-    return Problem(model, compute.precision, compute.threads, on_device(compute.device, model))
+    refuse_beyond(model, backend.precision)
+    refuse_large_problem(model.elements, 4 if backend.precision == "float32" else 8)
+    return Problem(model, backend.precision, backend.threads, on_device(backend.device, model))

@@ -19,7 +19,7 @@ class Outcome(Enum):
 
     CONVERGED = "Converged: the imbalance is below the tolerance."
     MAX_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
-    TIME_LIMIT = "Stopped when the time budget ran out, before the tolerance was reached."
+    TIME_LIMIT = "Stopped when the time limit ran out, before the tolerance was reached."
     FIXED_ITERATIONS = "Ran as long as was asked for; no tolerance was set."
     STAGNATED = (
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
@@ -162,14 +162,14 @@ class Report:
         seconds: Wall-clock time of the solve without compilation [s].
         tolerance: Tolerance of the imbalance, or None.
         max_iterations: Iteration limit, explicit or default, including iterations in which prescribed motions
-            were in progress; None for a time budget without tolerance.
+            were in progress; None for a time limit without tolerance.
         compile_seconds: Time of kernel compilation [s].
         setup_seconds: Time of the set-up before the solve [s].
         precision: "float32" or "float64".
         threads: Number of threads.
         vertices: Number of vertices.
         elements: Number of elements.
-        colours: Number of colors of the solver's ordering, 0 without one.
+        colors: Number of colors of the solver's ordering, 0 without one.
         inverted: Number of elements with det F < 0.
         inverted_before: Number at the start of the motion, or at its last frame if that had fewer; 0 for an
             equilibrium, whatever its start.
@@ -197,7 +197,7 @@ class Report:
     threads: int = 1
     vertices: int = 0
     elements: int = 0
-    colours: int = 0
+    colors: int = 0
     inverted: int = 0
     inverted_before: int = 0
     rejected: int = 0

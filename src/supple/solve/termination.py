@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import ApartReport
 from supple.contact.obstacle_contact import rigid_imbalance
 from supple.contact.obstacle_report import ContactReport, contact_reports
@@ -65,7 +65,7 @@ class Progress:
         return lacking
 
     def outcome(
-        self, measures: Measures, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
+        self, measures: Measures, copy: int, latest: Balance, stop: StopCriteria, run: Run, iteration: int
     ) -> Outcome | None:
         """Outcome of a solve without progress.
 
@@ -93,18 +93,18 @@ class Progress:
         return None if goes_on else Outcome.STAGNATED
 
 
-def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
+def next_look(run: Run, stop: StopCriteria, iteration: int, limit: int, clock: float) -> int:
     """Number of iterations until the next termination check."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
-    if stop.time_budget is not None:
-        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
+    if stop.time_limit is not None:
+        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_limit - clock
         count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
     return count
 
 
 def outcome_here(
     balance: Balance,
-    stop: Stop,
+    stop: StopCriteria,
     iteration: int,
     limit: int,
     clock: float,
@@ -141,7 +141,7 @@ def outcome_here(
             return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
-    if stop.time_budget is not None and clock >= stop.time_budget:
+    if stop.time_limit is not None and clock >= stop.time_limit:
         return Outcome.TIME_LIMIT if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
     if iteration >= limit:
         return Outcome.MAX_ITERATIONS if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
@@ -151,7 +151,7 @@ def outcome_here(
 def without_progress(
     progress: Progress,
     balance: Balance,
-    stop: Stop,
+    stop: StopCriteria,
     iteration: int,
     problem: Problem,
     run: Run,
@@ -210,7 +210,7 @@ def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | Contact
     return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
 
 
-def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
+def contact_here(problem: Problem, stop: StopCriteria, looked: bool) -> list[ContactReport | None]:
     """Report obstacle contact per batch member after its solve.
 
     Forces are reused only if no other evaluation followed, by error estimates or other batch members.
@@ -220,7 +220,7 @@ def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactRepo
         stop: Termination criteria.
         looked: True if forces were evaluated at the final state.
     """
-    return contact_reports(problem, looked and problem.copies == 1 and stop.distance is None)
+    return contact_reports(problem, looked and problem.copies == 1 and stop.position_tolerance is None)
 
 
 def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:

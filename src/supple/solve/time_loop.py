@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.model.model import Model, Step, blown, latest, with_bodies_at
 from supple.problem import Problem
@@ -45,7 +45,7 @@ class Stepping:
         self,
         problem: Problem,
         solver: Solver,
-        stop: Stop,
+        stop: StopCriteria,
         pace: Pace,
         history: bool = False,
         watch: Watcher | None = None,
@@ -56,7 +56,7 @@ class Stepping:
         self.origin = 0.0
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
-        limited = stop.tolerance is not None or stop.time_budget is not None
+        limited = stop.tolerance is not None or stop.time_limit is not None
         looks = limited or history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
         self._inverted = np.zeros(problem.copies, int)

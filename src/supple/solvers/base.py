@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from supple.config.compute import PRECISIONS
+from supple.config.backend import PRECISIONS
 from supple.kernels.devices import DEVICES
 from supple.model.model import Model
 from supple.problem import Balance, Balances, Problem
@@ -136,7 +136,7 @@ class Run(ABC):
     """Iterations without progress after which a run stagnates, unless its energy still decreases."""
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Number of colors (groups of vertices or elements processed in turn); 0 without coloring."""
         return 0
 
@@ -196,7 +196,7 @@ class Run(ABC):
         Args:
             tolerance: Imbalance to reach.
             max_iterations: Iteration limit.
-            budget: Time budget [s].
+            budget: Time limit [s].
         """
 
     def go_on(self, imbalance: float, copy: int = 0) -> None:  # noqa: B027

@@ -54,7 +54,7 @@ from supple.solvers.elementwise.gpbd_local_solve import local_minimum
 from supple.solvers.elementwise.inversion_recovery import caution, unfold
 from supple.solvers.elementwise.jacobi import (
     SHARES,
-    in_one_colour,
+    in_one_color,
     jacobi_options,
     shares_of,
     step_sum,
@@ -236,7 +236,7 @@ def _elastic(method: GPBD, term: Term, places: Places) -> list:
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
     options = jacobi_options(method.newton_steps, method.omega, method.shares, term, places)
-    return [AtOnce(in_one_colour(places), memory, options), step_sum(places, options.steps)]
+    return [AtOnce(in_one_color(places), memory, options), step_sum(places, options.steps)]
 
 
 @projects(GPBD, ConstraintRows)

@@ -196,8 +196,8 @@ class HybridRun(Run):
         return True
 
     @property
-    def colours(self) -> int:
-        return self._sweeping.colours
+    def colors(self) -> int:
+        return self._sweeping.colors
 
     def rejected(self) -> list[int]:
         return self._sweeping.rejected()
@@ -225,7 +225,7 @@ class HybridRun(Run):
                 bring_back(self._newton.problem, self.problem)
             self._endless = _endless(self.problem)
             self.unbounded = bool(self._endless)
-        else:  # too little of the time budget is left for another Newton step
+        else:  # too little of the time limit is left for another Newton step
             PBNG().begin(self.problem).advance(iterations)
             self._swept_since = True
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from supple.api.compare import Comparison
-    from supple.config.compute import Compute
-    from supple.config.stop import Stop
+    from supple.config.backend import Backend
+    from supple.config.stop import StopCriteria
     from supple.io import ComparisonFolder
     from supple.scene import SceneFile
 
@@ -77,15 +77,15 @@ def compare(
         from supple.api.solver_syntax import words
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
-        from supple.config.compute import Compute
+        from supple.config.backend import Backend
         from supple.io import ComparisonFolder
         from supple.runs.comparison import new_account
         from supple.runs.saved import begin_results
         from supple.solve.options import stop_of
         from supple.solvers import SOLVERS
 
-        compute = Compute(device, precision, threads)
-        compute.refuse_absent()
+        backend = Backend(device, precision, threads)
+        backend.refuse_absent()
         file = load_file(scene)
         methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
         stop = stop_of(given_limits(tolerance, iterations, budget), file)
@@ -97,12 +97,12 @@ def compare(
             try:
                 with announcing_compilation():
                     start, velocities, settled = _warm_up(file, warmup, threads)
-                    comparison = _run(file, methods, stop, compute, start, velocities, warmup + 1)
+                    comparison = _run(file, methods, stop, backend, start, velocities, warmup + 1)
             except KeyboardInterrupt as error:
                 code, word = interruption(error)
                 errors.print(f"{word}; nothing was written.")
                 raise typer.Exit(code) from None
-            account = new_account(file, comparison, stop, compute, warmup, settled)
+            account = new_account(file, comparison, stop, backend, warmup, settled)
             begin_results(results, file)
             _illustrate(comparison, file, account, results, pictures)
             results.write_report(account)
@@ -143,7 +143,7 @@ def _warm_up(
     """
     from supple.api.simulate import simulate
     from supple.cli.progress import RunProgress
-    from supple.config.stop import Stop
+    from supple.config.stop import StopCriteria
     from supple.scene import build_model
 
     start = velocities = None
@@ -153,7 +153,7 @@ def _warm_up(
     if not frames:
         return start, velocities, True
     settled = True
-    stop = Stop(WARMUP_TOLERANCE)
+    stop = StopCriteria(WARMUP_TOLERANCE)
     with RunProgress(frames, 0, stop, quiet=False) as progress:
         for frame in simulate(
             file.scene,
@@ -176,8 +176,8 @@ def _warm_up(
 def _run(
     file: SceneFile,
     methods: list[Any],
-    stop: Stop,
-    compute: Compute,
+    stop: StopCriteria,
+    backend: Backend,
     start: np.ndarray | None,
     velocities: np.ndarray | None,
     frame: int,
@@ -190,7 +190,7 @@ def _run(
             file.scene,
             methods,
             stop=stop,
-            compute=compute,
+            backend=backend,
             start=start,
             velocities=velocities,
             frame=frame,

@@ -32,7 +32,7 @@ def compile_kernels(
     with refusing(json):
         from supple.api.precompile import precompile
         from supple.api.solver_syntax import parse_solver, words
-        from supple.config.compute import Compute
+        from supple.config.backend import Backend
         from supple.kernels import cache_directory
         from supple.kernels.compile.disk_cache import why_not_kept
         from supple.materials import MATERIALS
@@ -44,7 +44,7 @@ def compile_kernels(
             if name not in MATERIALS:
                 raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
         for precision in _words(precisions):
-            Compute(device, precision).refuse_absent()
+            Backend(device, precision).refuse_absent()
         if processes is not None:
             whole_number("processes", processes)
         if why := why_not_kept():

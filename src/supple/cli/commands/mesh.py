@@ -29,12 +29,12 @@ def mesh(
 ) -> None:
     """Convert a mesh to another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
     with refusing(json):
-        from supple.cli.job import showing_tetrahedralisation
+        from supple.cli.job import showing_tetrahedralization
         from supple.meshes import load_mesh, save_mesh
         from supple.meshes.files.load_save import check_target
 
         check_target(target)
-        with showing_tetrahedralisation():
+        with showing_tetrahedralization():
             made = load_mesh(source, repair, edge_length=edge_length, scale=scale)
         save_mesh(made, target)
         if json:

@@ -29,7 +29,7 @@ def render(
     field: Annotated[
         str | None,
         typer.Option(
-            help="What to colour by, of `supple list fields`; what the scene file says unless given."
+            help="What to color by, of `supple list fields`; what the scene file says unless given."
         ),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",

@@ -45,8 +45,8 @@ def run(
     ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each step.")] = None,
-    time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
-    distance: Annotated[
+    time_limit: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
+    position_tolerance: Annotated[
         float | None,
         typer.Option(help="How close to the equilibrium every body must be, relative to its size."),
     ] = None,
@@ -66,7 +66,7 @@ def run(
     gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
     field: Annotated[
         str | None,
-        typer.Option(help="What to colour by, instead of what the file says; see `supple render`."),
+        typer.Option(help="What to color by, instead of what the file says; see `supple render`."),
     ] = None,
     fields: Annotated[
         str | None,
@@ -90,7 +90,7 @@ def run(
     """
     with refusing(json):
         from supple.cli.job import Job, load_file, solver_for
-        from supple.config.compute import Compute
+        from supple.config.backend import Backend
         from supple.io import ResultsFolder
         from supple.io.checksums import compact_checksums
         from supple.io.export import export_own, parse_formats
@@ -101,12 +101,12 @@ def run(
         from supple.solve.options import arriving, resolved_stop
 
         formats = [f.name for f in parse_formats(write)] if write else []
-        compute = Compute(device, precision, threads)
-        compute.refuse_absent()
+        backend = Backend(device, precision, threads)
+        backend.refuse_absent()
         file = load_file(scene)
         method = solver_for(file, solver)
         method.refuse_unable(device, precision)
-        limits = given_limits(tolerance, max_iterations, time_budget, distance)
+        limits = given_limits(tolerance, max_iterations, time_limit, position_tolerance)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
@@ -115,7 +115,7 @@ def run(
             stop = arriving(stop, limits, file)
         appearance = make_appearance(file, field)
         chosen = quantities_named(file.output.fields if fields is None else fields)
-        job = Job(file, method, stop, count, compute, history, chosen)
+        job = Job(file, method, stop, count, backend, history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
         account = new_account(file, count, job.settings)
         results.create()

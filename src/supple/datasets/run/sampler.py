@@ -13,7 +13,7 @@ import numpy as np
 
 from supple.api.batch import Batches, move_together, problem_under
 from supple.api.simulate import equilibrium
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.quantities import Measured
 from supple.datasets.run.create import other_files
@@ -168,11 +168,11 @@ class Sampler:
         self.source = scene_of_store(store)
         self.model: Model = self.source.model
         told = store.spec["solve"]
-        limits = ("tolerance", "distance", "max_iterations", "time_budget")
+        limits = ("tolerance", "position_tolerance", "max_iterations", "time_limit")
         options: Options = {name: told[name] for name in limits if told[name] is not None}  # type: ignore[assignment]
-        if told["distance"] is False:
-            options["distance"] = None
-        options["compute"] = Compute(told["device"], told["precision"], threads)
+        if told["position_tolerance"] is False:
+            options["position_tolerance"] = None
+        options["backend"] = Backend(told["device"], told["precision"], threads)
         self.asked = request(self.source.file, None, options, always_tolerance=True)
         if self.asked.stop.tolerance is None:
             raise DatasetError(
@@ -182,7 +182,7 @@ class Sampler:
             )
         self.cold = self.asked.start(None, self.model)
         self.together = not self.source.rebuilds and move_together(
-            self.model, self.asked.solver, self.asked.compute
+            self.model, self.asked.solver, self.asked.backend
         )
         self._problem: Problem | None = None
         self._batches: Batches | None = None
@@ -322,7 +322,7 @@ class Sampler:
     ) -> tuple[Report, Problem]:
         asked = self.asked
         if self.source.rebuilds:
-            problem = make_problem(model, True, asked.compute)
+            problem = make_problem(model, True, asked.backend)
             problem.take([conditions])
         else:
             if self._problem is None or not self._problem.take([conditions]):
@@ -338,14 +338,14 @@ class Sampler:
         Solver preparation uses the values in the scene file, independent of the first sample, so that samples
         do not depend on other shards.
         """
-        problem = make_problem(self.model, True, self.asked.compute)
+        problem = make_problem(self.model, True, self.asked.backend)
         problem.keeps_prepared = True
         if problem.dtype == np.float64 and not problem.contacts:
             prepare(problem)
         return (
             problem
             if problem.take([conditions])
-            else problem_under(self.model, [conditions], self.asked.compute)
+            else problem_under(self.model, [conditions], self.asked.backend)
         )
 
     def _grown(self, values: Values, conditions: Conditions, before: Solved) -> Solved:
@@ -354,7 +354,7 @@ class Sampler:
         try:
             model = self.source.own_model(values)
             result = equilibrium(
-                model, asked.solver, start=self.cold, steps=4, stop=asked.stop, compute=asked.compute
+                model, asked.solver, start=self.cold, steps=4, stop=asked.stop, backend=asked.backend
             )
         except Exception as error:
             crash(error)

@@ -27,7 +27,7 @@ from supple.scene.files.from_tables import Kept, Reader
 from supple.scene.files.schema import SceneTable, scene_table
 from supple.scene.scene import Scene
 from supple.scene.schema.output import Output, View
-from supple.scene.schema.solver import Solver, Stop
+from supple.scene.schema.solver import Solver, StopCriteria
 from supple.scene.schema.start import Start
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
@@ -79,8 +79,8 @@ class SceneFile:
         title: Title of the scene.
         scene: The scene.
         solver: Solver, with `method` and a dict of `options`.
-        stop: Termination criteria `tolerance`, `max_iterations`, `time_budget` [s] and `distance`, None for
-            those that the file omits.
+        stop: Termination criteria `tolerance`, `max_iterations`, `time_limit` [s] and `position_tolerance`,
+            None for those that the file omits.
         start: Initial positions of free vertices, None for the rest shape.
         view: Display settings of pictures.
         folder: Folder that paths in the file are relative to.
@@ -91,7 +91,7 @@ class SceneFile:
     title: str
     scene: Scene
     solver: Solver
-    stop: Stop
+    stop: StopCriteria
     start: Start | None
     view: View
     folder: Path
@@ -119,7 +119,7 @@ class SceneFile:
 
 def file_without_path(scene: Scene) -> SceneFile:
     """Wrap a scene made in Python as a scene file with default settings."""
-    return SceneFile(Path(), "scene", scene, Solver(), Stop(), None, View(), Path())
+    return SceneFile(Path(), "scene", scene, Solver(), StopCriteria(), None, View(), Path())
 
 
 def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:

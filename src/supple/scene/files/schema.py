@@ -31,7 +31,7 @@ from supple.scene.schema.materials import material_choice
 from supple.scene.schema.motions import Ramp
 from supple.scene.schema.output import Output, View
 from supple.scene.schema.solids import RegionTable
-from supple.scene.schema.solver import Solver, Stop
+from supple.scene.schema.solver import Solver, StopCriteria
 from supple.scene.schema.start import Start
 
 
@@ -79,7 +79,7 @@ class SceneTable(Table):
     contact: Contact | None = Field(None, description="Contact between solids, under [contact].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
-    stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
+    stop: StopCriteria = Field(default_factory=StopCriteria, description="When a solve ends, under [stop].")
     view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
     output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
 

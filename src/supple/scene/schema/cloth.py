@@ -74,7 +74,7 @@ class Disc(_Generated):
     radius: Length = Field(0.5, description="Radius [m].")
     resolution: Count = Field(8, description="Rings of triangles.")
     plane: Plane = Field("xy", description="The axes along which it lies, such as xz.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="Its centre [m].")
+    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
 
 
 class Tube(_Generated):
@@ -87,7 +87,7 @@ class Tube(_Generated):
 class SphereSurface(_Generated):
     radius: Length = Field(0.5, description="Radius [m].")
     resolution: Count = Field(8, description="Edges along each of those of an icosahedron.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="Its centre [m].")
+    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
 
 
 class Pillow(Sheet):

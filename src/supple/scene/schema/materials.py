@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from supple.materials import MEASURED, Material, Parameter, measured, measured_density
-from supple.meshes import Mesh, fibres_between
+from supple.meshes import Mesh, fibers_between
 from supple.scene.schema.base import Choice, Number, Table, Vector
 from supple.scene.schema.selections import Where
 from supple.scene.selections import SIDES
@@ -50,7 +50,7 @@ class Between(Table):
     """Direction field between two faces of a body, solved for inside."""
 
     between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
-        description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
+        description="Where fibers begin and where they end: sides such as x- and x+, or { box = ... } and "
         "whatever else a pin's where may be."
     )
 
@@ -62,7 +62,7 @@ class Between(Table):
                 raise ValueError(
                     f"{name}.between[{number}] selects no vertex of the mesh; move or enlarge it."
                 )
-        return fibres_between(mesh, *ends)
+        return fibers_between(mesh, *ends)
 
 
 class OrField:

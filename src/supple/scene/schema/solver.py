@@ -82,7 +82,7 @@ LimitOrFalse = Annotated[Number, Field(gt=0, lt=1), WrapValidator(_limit_or_fals
 """A tolerance between 0 and 1, or false to switch it off."""
 
 
-class Stop(Table):
+class StopCriteria(Table):
     """Termination criteria of a solve: the first limit reached ends it."""
 
     tolerance: LimitOrFalse | None = Field(
@@ -93,8 +93,8 @@ class Stop(Table):
     max_iterations: Count | None = Field(
         default=None, description="Stop after so many iterations, at least 1."
     )
-    time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
-    distance: LimitOrFalse | None = Field(
+    time_limit: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+    position_tolerance: LimitOrFalse | None = Field(
         default=None,
         description="Where the imbalance is reached, every body must also be this close to the equilibrium, "
         "relative to its size; 1e-4 in quasistatic scenes unless given; false where the imbalance is enough.",

@@ -154,10 +154,10 @@ def step_sum(places: Places, steps: np.ndarray) -> StepSum:
     return StepSum(vertex_places(n), (), visit, flat[order], steps)
 
 
-def in_one_colour(places: Places) -> Places:
+def in_one_color(places: Places) -> Places:
     """Assign all elements to one color."""
     batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
-    return places._replace(colour_start=np.array([0, batches]))
+    return places._replace(color_start=np.array([0, batches]))
 
 
 def _ids(places: Places) -> np.ndarray:

@@ -21,7 +21,7 @@ from supple.problem.diagnostics import rounding_of
 from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
 from supple.solvers.newton_methods.error_estimate import distances_of_copies
 from supple.solvers.newton_methods.line_search import ARMIJO, present
-from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rate_estimate import Forecasts
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG, PBNGRun
@@ -69,8 +69,8 @@ class NewtonTogether:
         self._room = size_for(problem, len(copies))
         fill = [copies[-1]] * (self._room - len(copies))
         self.gathered = gather(problem, [*copies, *fill])
-        self._linear: Linearisation = self.gathered.shared(
-            "linearisation", lambda: Linearisation(self.gathered, each=False)
+        self._linear: Linearization = self.gathered.shared(
+            "linearization", lambda: Linearization(self.gathered, each=False)
         )
         self._paths: RotationPath = self.gathered.shared("rotation path", lambda: RotationPath(self.gathered))
         self.steps = self._concave = 0
@@ -180,7 +180,7 @@ class SweptTogether(PBNGRun):
     """PBNG run over a batch that leaves slowly converging members to separate solves.
 
     A member leaves if more than `ahead` further sweeps are predicted and the solve has no iteration limit or
-    time budget. Members with a small imbalance but far from the equilibrium continue to the smaller imbalance
+    time limit. Members with a small imbalance but far from the equilibrium continue to the smaller imbalance
     that the distance requires. Members at saddles leave.
     """
 

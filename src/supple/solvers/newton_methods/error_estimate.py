@@ -22,7 +22,7 @@ from supple.problem.states import vectors_of
 from supple.solvers.newton_methods.active_set import touching_twin
 from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
 from supple.solvers.newton_methods.float64_problem import exact_twin
-from supple.solvers.newton_methods.newton_system import Direction, Linearisation
+from supple.solvers.newton_methods.newton_system import Direction, Linearization
 
 ACCURACY = 1e-2
 """Relative accuracy of d in the energy norm."""
@@ -111,7 +111,7 @@ class Certificate:
 def prepare(problem: Problem) -> None:
     """Compute the state-independent data of error estimates, so that its time counts as set-up."""
     twin = exact_twin(problem)
-    twin.shared("linearisation", lambda: Linearisation(twin))
+    twin.shared("linearization", lambda: Linearization(twin))
 
 
 def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Certificate:
@@ -126,7 +126,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     began = perf_counter()
     twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
     balance = twin.balance()
-    linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
+    linear: Linearization = twin.shared("linearization", lambda: Linearization(twin))
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
     nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
     direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
@@ -154,7 +154,7 @@ def _held_by_friction(problem: Problem, copy: int) -> bool:
     of second order only.
     """
     twin = touching_twin(problem, copy, sliding=False)
-    linear = twin.shared("linearisation", lambda: Linearisation(twin))
+    linear = twin.shared("linearization", lambda: Linearization(twin))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     return not direction.filtered or direction.adrift or _hardly(direction, linear)
 
@@ -166,7 +166,7 @@ Bodies may slide freely on obstacles, with curvature 0 up to rounding.
 """
 
 
-def _hardly(direction: Direction, linear: Linearisation) -> bool:
+def _hardly(direction: Direction, linear: Linearization) -> bool:
     """True if negative curvature is rounding."""
     stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
@@ -251,7 +251,7 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Cert
     gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
     if not gathered.balance().finite:
         return {}
-    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered, each=False))
+    linear: Linearization = gathered.shared("linearization", lambda: Linearization(gathered, each=False))
     states, shape = gathered.states, (room, model.vertices, 3)
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
@@ -268,7 +268,7 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Cert
     return known | _certify_others(problem, copies, late)
 
 
-def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
+def _left(linear: Linearization, left: np.ndarray, room: int) -> np.ndarray:
     """(room,) largest remaining error of each batch member over its components."""
     copy = linear.free // (linear.problem.model.vertices // room)
     most = np.zeros(room)

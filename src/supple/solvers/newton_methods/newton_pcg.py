@@ -6,7 +6,7 @@
     no acceptable t: the positive part instead, then sweeps, accepted if E decreases
     p found: also descend along x(t) from x along ±p
 
-H, M and d are computed in linearisation.py. E never increases, except by rounding.
+H, M and d are computed in linearization.py. E never increases, except by rounding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from supple.solvers.newton_methods.line_search import (
     line,
     present,
 )
-from supple.solvers.newton_methods.newton_system import PROBED, Direction, Linearisation
+from supple.solvers.newton_methods.newton_system import PROBED, Direction, Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG
 from supple.support.text import counted
@@ -69,7 +69,7 @@ class NewtonPCG:
 
     def __init__(self, options: Hybrid, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
-        self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
+        self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
         self._paths: RotationPath | None = None
         if options.path == "rotation":
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))

@@ -76,7 +76,7 @@ def _constant(term: Term) -> bool:
     return term.ties and term.capacity is None
 
 
-class Linearisation:
+class Linearization:
     """Newton directions of a problem in float64.
 
     Disconnected components are solved as if each were alone.

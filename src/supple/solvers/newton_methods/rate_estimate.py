@@ -1,4 +1,4 @@
-"""Convergence-rate extrapolation, and the time budget of a solve."""
+"""Convergence-rate extrapolation, and the time limit of a solve."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _slope(x: list[int], y: Sequence[Any]) -> Any:
 
 
 class Allowance:
-    """Remaining time budget of a solve.
+    """Remaining time limit of a solve.
 
     Attributes:
         left: Remaining time [s], infinite without a budget.

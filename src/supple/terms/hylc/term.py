@@ -15,7 +15,7 @@ from supple.terms.base.term import Elemental, Elements, Visits, energy, vertex_f
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
-from supple.terms.hylc.stencils import neighbours, shapes
+from supple.terms.hylc.stencils import neighbors, shapes
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
 
 OTHERS = np.array(
@@ -103,7 +103,7 @@ class FabricElasticity(Elemental):
             material: Stiffness factor; by default 1.
         """
         gradients, area = shapes(uv)
-        apexes, exists = neighbours(triangles)
+        apexes, exists = neighbors(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
         return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
 
