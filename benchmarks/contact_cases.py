@@ -54,8 +54,8 @@ def rubber(young: float, poisson: float = 0.3) -> supple.StableNeoHookean:
 def blocks(contact: Any, size: Size) -> supple.Scene:
     """A narrow block that is pushed into a wide one by half its height."""
     scene, f = empty(contact, 0.0), size.fine
-    low = scene.add_solid(supple.bar((12 * f, 6 * f, 12 * f), (1.2, 0.6, 1.2)), rubber(1e4, 0.4), density=100)
-    narrow = supple.bar((5 * f, 5 * f, 5 * f), (0.5, 0.5, 0.5), (0.33, 0.62, 0.36))
+    low = scene.add_solid(supple.block((12 * f, 6 * f, 12 * f), (1.2, 0.6, 1.2)), rubber(1e4, 0.4), density=100)
+    narrow = supple.block((5 * f, 5 * f, 5 * f), (0.5, 0.5, 0.5), (0.33, 0.62, 0.36))
     high = scene.add_solid(narrow, rubber(3e4, 0.4), density=100)
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     down = supple.Translate((0, -0.3, 0), duration=0.4)
@@ -68,7 +68,7 @@ def bars(contact: Any, size: Size) -> supple.Scene:
     scene, f = empty(contact, 0.0), size.fine
     for y in (0.05, -0.3):
         for z in (0.05, -0.3):
-            mesh = supple.bar((24 * f, 3 * f, 3 * f), (2.4, 0.25, 0.25), (0, y, z))
+            mesh = supple.block((24 * f, 3 * f, 3 * f), (2.4, 0.25, 0.25), (0, y, z))
             body = scene.add_solid(mesh, rubber(1e4, 0.35), density=100)
             for x, angle in ((0.0, -3.5), (2.4, 3.5)):
                 turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0, 0), angle=angle, duration=1.0)
@@ -82,7 +82,7 @@ def mat(contact: Any, size: Size) -> supple.Scene:
     sheet = supple.sheet((40 * f, 20 * f), size=(1, 0.5), plane="xz")
     kind = supple.PlaneStressStVK(young=1e5, poisson=0.3)
     cloth = scene.add_cloth(
-        sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3, name="mat"
+        sheet, kind, supple.HingeBending(rigidity=1e-4), density=0.2, thickness=1e-3, name="mat"
     )
     for x, angle in ((0.0, -9.4), (1.0, 9.4)):
         turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0, 0.25), angle=angle, duration=1.0)
@@ -146,7 +146,7 @@ def objects(size: Size, bunnies: bool) -> list[supple.TetMesh]:
         supple.block(cells=three, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
         supple.ball(0.25, resolution=three),
         supple.torus(0.2, 0.08, resolution=two),
-        supple.bar(cells=(five, two, two), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
+        supple.block(cells=(five, two, two), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
     ]
     return [*found, bunny_mesh(0.5)] if bunnies and size.full else found
 
@@ -177,7 +177,7 @@ def draped(contact: Any, size: Size) -> supple.Scene:
     sheet = supple.sheet(cells, size=(1.6, 1.6), plane="xz", origin=(-0.8, top, -0.8))
     cloth = supple.PlaneStressStVK(young=1e5, poisson=0.3)
     scene.add_cloth(
-        sheet, cloth, supple.HingeBending(stiffness=1e-5), density=0.3, thickness=1e-3, name="cloth"
+        sheet, cloth, supple.HingeBending(rigidity=1e-5), density=0.3, thickness=1e-3, name="cloth"
     )
     return scene
 

@@ -40,9 +40,9 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
     settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
     start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
-    start = supple.State(start.displacements, start.velocities, start.remembered if settled is scene else {})
+    start = supple.State(start.displacements, start.velocities, start.history if settled is scene else {})
     motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, start=start)
-    there = np.array([frame.of(scene.bodies[-1])[:, 0].mean() for frame in motion])
+    there = np.array([frame.positions_of(scene.bodies[-1])[:, 0].mean() for frame in motion])
     times = scene.dt * np.arange(1, frames + 1)
     angle = np.radians(degrees)
     expected = max(0.0, G * (np.sin(angle) - mu * np.cos(angle)))
@@ -169,7 +169,7 @@ def mindlin(cells: int = 14, depth: float = 0.01, mu: float = 0.3) -> dict:
     scene.add_obstacle(ball, motion, friction=mu, name="ball")
     frames = list(supple.simulate(scene, supple.PBNG(), dt=1.0, frames=2, tolerance=1e-5))
     result = frames[-1]
-    touches = result.evaluate().touches
+    touches = result.evaluate().obstacle_contacts
     normal = -touches.force[:, 1]
     across = np.hypot(touches.force[:, 0], touches.force[:, 2])
     places = result.positions[touches.vertices] - [shift, 0, 0]

@@ -35,7 +35,7 @@ def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 
     ball = supple.Sphere(radius=radius, center=(0, radius, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     result = supple.equilibrium(scene, tolerance=1e-6, position_tolerance=None)
-    touches = result.evaluate().touches
+    touches = result.evaluate().obstacle_contacts
     normal = touches.force[:, 1]
     places = result.positions[touches.vertices]
     shares = normal / normal.sum()

@@ -185,7 +185,7 @@ class Folder:
         assert state is not None
         if frame.index % self._every == 0 or frame.index == figures.of_frames:
             np.savez_compressed(self.path / f"frame_{frame.index:04d}.npz", positions=frame.positions)
-        history = {f"history {name}": values for name, values in state.remembered.items()}
+        history = {f"history {name}": values for name, values in state.history.items()}
         written = self.path / "state.new.npz"
         np.savez(written, displacements=state.displacements, velocities=state.velocities, **history)
         written.replace(self.path / "state.npz")

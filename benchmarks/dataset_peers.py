@@ -66,7 +66,7 @@ def mesh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points (n, 3) [m], tetrahedra (m, 4) and masses (n,) [kg]."""
     import supple
 
-    bar = supple.bar(cells=CELLS, size=SIZE)
+    bar = supple.block(cells=CELLS, size=SIZE)
     return np.array(bar.points), np.array(bar.tets), bar.masses(DENSITY)
 
 

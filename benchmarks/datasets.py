@@ -31,7 +31,7 @@ SCENE = """
 gravity = [0, -9.8, 0]
 [[solid]]
 name = "bar"
-mesh = { bar = { cells = [19, 6, 6], size = [1, 0.3, 0.3] } }
+mesh = { block = { cells = [19, 6, 6], size = [1, 0.3, 0.3] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 density = 100
 [[pin]]
@@ -245,7 +245,7 @@ def _scene(inputs: dict[str, np.ndarray], sample: int) -> supple.Scene:
     """As somebody writes it who has no data sets."""
     v = {name: float(column[sample]) for name, column in inputs.items()}
     scene = supple.Scene(gravity=(0, v["g"], 0))
-    mesh = supple.bar(cells=(19, 6, 6), size=(1, 0.3, 0.3))
+    mesh = supple.block(cells=(19, 6, 6), size=(1, 0.3, 0.3))
     body = scene.add_solid(mesh, supple.Corotated(young=v["young"], poisson=v["poisson"]), density=100)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.15, 0.15), angle=v["angle"])

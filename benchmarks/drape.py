@@ -253,8 +253,8 @@ on {rings} rings of triangles.
 |---|---|---|---|---|---|---|---|---|---|"""
 
 TAIL = """
-The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * young_warp / young_weft`; the
-thickness [m] is an argument of `add_cloth`, and B of `HingeBending`. A modulus is the stiffness of a strip
+The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and
+`poisson_warp=0.2 * young_warp / young_weft`; the thickness [m] is an argument of `add_cloth`, and B of `HingeBending`. A modulus is the stiffness of a strip
 [N/m], as fabric testers measure it, divided by the thickness.
 
 Folded cloth has many equilibria: each fabric was released from skirts of four and of six folds, and

@@ -72,7 +72,7 @@ def first_below(
     best: dict[str, Any] = {"iterations": None, "seconds": None}
     for _ in range(repeats):
         history = supple.equilibrium(
-            model, solver, tolerance=None, max_iterations=limit, precision=precision, history=True
+            model, solver, tolerance=None, max_iterations=limit, precision=precision, record_history=True
         ).report.history
         below = np.flatnonzero(np.array(history.residual) <= reduction * history.residual[0])
         if len(below):
@@ -88,7 +88,7 @@ GRAVITY = {
     "hanging_blocks": {
         "no acceleration": PLAIN,
         "chebyshev": PBNG,
-        "no links": supple.PBNG(acceleration="none", links=False),
+        "no links": supple.PBNG(acceleration="none", tied_groups=False),
     },
 }
 """Solvers for each scene; the first one is expected to converge, the others are for comparison."""
@@ -100,7 +100,7 @@ def gravity_scenes() -> dict[str, Any]:
     for name, solvers in GRAVITY.items():
         model = model_of(name)
         runs = {
-            label: solve(model, solver, 1e-6, history=True, max_iterations=6000)
+            label: solve(model, solver, 1e-6, record_history=True, max_iterations=6000)
             for label, solver in solvers.items()
         }
         history_plot(

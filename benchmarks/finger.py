@@ -40,7 +40,7 @@ def within(x: np.ndarray, k: int, slack: float) -> np.ndarray:
 
 def finger(refined: int, pressure: float, young: float, poisson: float) -> tuple[supple.Scene, supple.Body]:
     """Cells of 3 mm, each edge divided into so many."""
-    mesh = supple.bar((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
+    mesh = supple.block((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
     centers = mesh.points[mesh.tets].mean(axis=1)
     hollow = np.any([within(centers, k, 0.0) for k in range(CHAMBERS)], axis=0)
     scene = supple.Scene(gravity=(0, 0, 0))

@@ -42,8 +42,8 @@ def with_supple(mesh: supple.TetMesh, w: np.ndarray) -> dict[str, Any]:
         solved = perf_counter() - began
         began = perf_counter()
         found = supple.gradient(result, w)
-        own = found.of(body)
-        gradients = {"mu": own.each("mu"), "lam": own.each("lam"), "forces": found.forces}
+        own = found.body(body)
+        gradients = {"mu": own.per_element("mu"), "lam": own.per_element("lam"), "forces": found.forces}
         seconds = perf_counter() - began
     report = found.report
     return gradients | {"positions": found.positions, "solve": solved, "backward": seconds, "report": report}
@@ -97,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, nargs=3, default=(6, 2, 2))
     asked = parser.parse_args()
-    mesh = supple.bar(cells=tuple(asked.cells), size=(1, 0.3, 0.3))
+    mesh = supple.block(cells=tuple(asked.cells), size=(1, 0.3, 0.3))
     w = np.random.default_rng(0).normal(size=mesh.points.shape)
     own, other = with_supple(mesh, w), with_torch_fem(mesh, w)
     apart = {

@@ -72,11 +72,11 @@ def costs(cells: int) -> dict[str, float]:
 
     def all_but_parameters() -> None:
         again = gradient_at(state, result, direct)
-        _ = again.gravity, again.pins, again.rest, again.of(body).density
+        _ = again.gravity, again.pins, again.rest, again.positions_of(body).density
 
     found["adjoint, gravity, pins, density and rest shape [s]"] = fastest(all_but_parameters)
     found["one parameter of the material of every element [s]"] = fastest(
-        lambda: gradient.of(body).each("young")
+        lambda: gradient.body(body).per_element("young")
     )
     for unit in ("s", "CPU s"):  # on a busy machine, the second is what counts
         name = f"adjoint over newton direction to 1e-10 [{unit} / {unit}]"
@@ -102,7 +102,7 @@ def accuracies(cells: int) -> list[dict[str, float]]:
         mended = supple.gradient(rough, loss)
         row = {"tolerance": tolerance, "newton steps": mended.report.steps, "mended": mended.report.imbalance}
         for name, a in (("raw", raw), ("polished", mended)):
-            off = a.of(body).young / best.of(body).young - 1
+            off = a.body(body).young / best.body(body).young - 1
             pins = np.linalg.norm(a.pins["hand"] - best.pins["hand"]) / np.linalg.norm(best.pins["hand"])
             row |= {f"{name}: young": abs(off), f"{name}: pins": float(pins)}
         rows.append(row)

@@ -13,7 +13,7 @@ TRUE = np.array([8e4, 3e4, 1.2e5, 5e4])  # [Pa], from the wall to the tip
 
 def bar(cells: tuple[int, int, int], young: np.ndarray) -> tuple[supple.Scene, supple.Body, np.ndarray]:
     """A bar that sticks out of a wall, a modulus for each quarter of it, and the quarter of every tet."""
-    mesh = supple.bar(cells, size=(1, 0.2, 0.2))
+    mesh = supple.block(cells, size=(1, 0.2, 0.2))
     centers = mesh.points[mesh.tets].mean(axis=1)
     part = np.minimum((len(young) * centers[:, 0]).astype(int), len(young) - 1)
     scene = supple.Scene(gravity=(0, -9.81, 0))
@@ -33,7 +33,7 @@ def main(cells: tuple[int, int, int] = (16, 3, 3), noise: float = 1e-3, folder: 
         tried.append(young)
         scene, body, part = bar(cells, young)
         found = supple.gradient(supple.equilibrium(scene), lambda x: x - seen)
-        by_young = np.bincount(part, found.of(body).young)
+        by_young = np.bincount(part, found.body(body).young)
         return 0.5 * ((found.positions - seen) ** 2).sum(), by_young * young
 
     start = np.log(np.full(len(TRUE), 6e4))

@@ -13,7 +13,7 @@ GOAL = np.array([0.75, 0.3])  # x and y [m], where the middle of the tip is to b
 
 def arm(cells: tuple[int, int, int], activation: np.ndarray) -> tuple[supple.Scene, supple.Body, np.ndarray]:
     """An arm of muscles above and below, near the wall and near the tip; and which of them a tet is of."""
-    mesh = supple.bar(cells, size=(1, 0.2, 0.2))
+    mesh = supple.block(cells, size=(1, 0.2, 0.2))
     x, y, _ = mesh.points[mesh.tets].mean(axis=1).T
     muscle = 2 * (x > 0.5) + (y > 0.1)
     material = supple.Muscle(
@@ -41,7 +41,7 @@ def main(cells: tuple[int, int, int] = (12, 4, 3), folder: Path = Path()) -> flo
         found = supple.gradient(result, by_positions)
         start = found.positions
         distances.append(float(np.linalg.norm(missing)))
-        return 0.5 * missing @ missing, np.bincount(muscle, found.of(body).activation, 4)
+        return 0.5 * missing @ missing, np.bincount(muscle, found.body(body).activation, 4)
 
     begin = np.full(4, 0.1)
     fit = minimize(away, begin, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * 4, options={"ftol": 1e-14})

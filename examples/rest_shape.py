@@ -29,7 +29,7 @@ def smoothing(mesh: supple.TetMesh) -> np.ndarray:
 
 
 def main(cells: tuple[int, int, int] = (12, 3, 3), folder: Path = Path()) -> float:
-    wanted = supple.bar(cells, size=(1, 0.2, 0.2))
+    wanted = supple.block(cells, size=(1, 0.2, 0.2))
     wall = np.flatnonzero(wanted.points[:, 0] <= 0)
     free = np.flatnonzero(wanted.points[:, 0] > 0)
     smooth = 0.03 * smoothing(wanted)[np.ix_(free, free)]

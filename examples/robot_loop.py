@@ -8,7 +8,7 @@ import supple
 def main(cells: tuple[int, int, int] = (16, 4, 4), steps: int = 150, copies: int = 3) -> np.ndarray:
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, substeps=2, damping=0.02)
     material = supple.Corotated(young=2e6, poisson=0.4)
-    arm = scene.add_solid(supple.bar(cells, size=(1, 0.1, 0.1)), material, density=100)
+    arm = scene.add_solid(supple.block(cells, size=(1, 0.1, 0.1)), material, density=100)
     scene.pin(arm.where(lambda X: X[:, 0] <= 0))
     tip = arm.where(lambda X: X[:, 0] >= 1).vertices
 

@@ -12,7 +12,7 @@ gravity = [0, -9.8, 0]
 
 [[solid]]
 name = "bar"
-mesh = { bar = { cells = [%d, 2, 2], size = [1, 0.25, 0.25] } }
+mesh = { block = { cells = [%d, 2, 2], size = [1, 0.25, 0.25] } }
 material = { corotated = { young = 2e4, poisson = 0.3 } }
 density = 100
 

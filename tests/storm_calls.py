@@ -67,10 +67,10 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 
     table: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "equilibrium": (supple.equilibrium, {"scene": scene, "solver": "pbng", "start": rest, **run,
-                        "history": False, "watch": None}),
+                        "record_history": False, "watch": None}),
         "simulate": (simulated, {"scene": dynamic, "solver": "pbng", "dt": 0.1, "frames": 1, "substeps": 1,
                      "quasistatic": False, "start": rest, "velocities": 0 * rest, "first_frame": 1,
-                     "history": False, "watch": None, **run}),
+                     "record_history": False, "watch": None, **run}),
         "equilibria": (many, {"scene": scene, "variations": [supple.Variation()], "solver": "pbng",
                        "at_once": 1, "progress": None, **run}),
         "compare": (supple.compare, {"scene": scene, "solvers": ["pbng"], "start": rest, "frame": 1,
@@ -121,8 +121,8 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Scale": (supple.Scale, {"factor": 2.0, "center": (0, 0, 0), **motion}),
         "Keyframes": (supple.Keyframes, {"motion": supple.Scale(2.0), "times": (0, 1), "fractions": (0, 1)}),
         "Keyframes.path": (supple.Keyframes.path, {"times": (0, 1), "offsets": [(0, 0, 0), (1, 0, 0)]}),
-        "Result.of": (result.of, {"body": body}),
-        "Result.positions_like": (result.positions_like, {"like": "nothing"}),
+        "Result.positions_of": (result.positions_of, {"body": body}),
+        "Result.positions_as": (result.positions_as, {"like": "nothing"}),
     }  # fmt: skip
     for kind in (*MATERIALS.values(), *MEMBRANES.values()):
         table[kind.__name__] = kind, examples_of(kind)

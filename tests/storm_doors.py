@@ -15,7 +15,7 @@ Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 """Functions with arguments that are right, by name."""
 
 NO_DOORS = {
-    "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "Frames",
+    "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "BatchFrame",
     "Gradient", "GradientReport", "History", "Material", "MeshError", "Mode", "MotionGradient",
     "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError",
     "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
@@ -29,7 +29,7 @@ ELSEWHERE = {"bar": "block", "dataset": "tests/datasets", "scene_schema": "no ar
 def meshes_and_cloth() -> Doors:
     sheet, mesh = supple.sheet(2), supple.block(1)
     soft = supple.StVK(young=1e3, poisson=0.3)
-    cloth = {"mesh": sheet, "membrane": soft, "bending": supple.HingeBending(stiffness=1e-3), "density": 0.2}
+    cloth = {"mesh": sheet, "membrane": soft, "bending": supple.HingeBending(rigidity=1e-3), "density": 0.2}
     cloth |= {"thickness": 1e-3, "name": "a", "rest": sheet, "render": None}
     cloth |= {"velocity": (0, 0, 0), "angular_velocity": (0, 0, 0)}
     flat = {"cells": 2, "size": (1, 1), "pattern": "alternating", "plane": "xy", "origin": (0, 0, 0)}
@@ -65,9 +65,9 @@ def meshes_and_cloth() -> Doors:
         "KelvinVoigt": (viscous(supple.KelvinVoigt), {"shear_viscosity": 1.0, "bulk_viscosity": 1.0}),
         "Maxwell": (viscous(supple.Maxwell), {"young": 1e3, "poisson": 0.3, "time": 0.1}),
         "Rayleigh": (viscous(supple.Rayleigh), {"stiffness_factor": 0.1, "mass_factor": 0.1}),
-        "HingeBending": (supple.HingeBending, {"stiffness": 1e-3, "weighted": True, "rest": "shape"}),
-        "IsometricBending": (supple.IsometricBending, {"stiffness": 1e-3}),
-        "CreasedBending": (supple.CreasedBending, {"stiffness": 1e-3, "yield_angle": 0.2, "creep": 10.0,
+        "HingeBending": (supple.HingeBending, {"rigidity": 1e-3, "weighted": True, "rest": "shape"}),
+        "IsometricBending": (supple.IsometricBending, {"rigidity": 1e-3}),
+        "CreasedBending": (supple.CreasedBending, {"rigidity": 1e-3, "yield_angle": 0.2, "creep": 10.0,
                            "max_angle": 3.0}),
         "grown": (supple.grown, {"material": soft, "swelling": 0.1, "rest_shape": None}),
         "measured": (supple.measured, {"name": "rubber_treloar"}),

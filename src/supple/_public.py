@@ -1,7 +1,7 @@
 """Public names of supple, imported on first access."""
 
 from supple.api.batch import equilibria
-from supple.api.batch_stepper import Frames
+from supple.api.batch_stepper import BatchFrame
 from supple.api.compare import Comparison, Trial, compare
 from supple.api.inspect import inspect
 from supple.api.simulate import Frame, Result, equilibrium, simulate

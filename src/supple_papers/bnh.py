@@ -25,7 +25,7 @@ CLUSTERED = BlockXPBD(iterations=1, ordering="clusters")
 def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
     """Cantilever of 3,750 tetrahedra with Young's modulus 1e7 Pa, as in BNH section 6.3."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
-    return clamped(supple.bar(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
+    return clamped(supple.block(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
 
 
 @cache

@@ -133,7 +133,7 @@ def let_go(account: Account) -> Figures:
     account.picture(before, "caught", field="body", camera=(20, 12))
     account.picture(after, "after two corners were let go", field="body", camera=(20, 12))
     lowest = [
-        min(frame.of(body)[:, 1].mean() for body in scene.bodies[1:])
+        min(frame.positions_of(body)[:, 1].mean() for body in scene.bodies[1:])
         for frame, scene in ((before, held), (after, free))
     ]
     return {
@@ -193,7 +193,7 @@ def through_funnel(account: Account, count: int) -> Figures:
     for frame in supple.simulate(scene, PBD(iterations=5, damping=0.002), frames=160):
         inverted = max(inverted, frame.report.inverted)
     account.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
-    heights = [float(frame.of(body)[:, 1].mean()) for body in scene.bodies]
+    heights = [float(frame.positions_of(body)[:, 1].mean()) for body in scene.bodies]
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
         "most inverted elements": inverted,

@@ -205,8 +205,8 @@ def recovered(account: Account, start: str, newton: int, options: dict[str, Any]
 @shows("gpbd-fig8")
 def vertex_block_descent(account: Account) -> str:
     cases: dict[str, tuple[Any, int]] = {
-        "vbd": (PBNG(acceleration=None, links=False, blocks="exact", iterations=64), 1),
-        "pbng": (PBNG(acceleration=None, links=False, iterations=64), 1),
+        "vbd": (PBNG(acceleration=None, tied_groups=False, hessian="exact", iterations=64), 1),
+        "pbng": (PBNG(acceleration=None, tied_groups=False, iterations=64), 1),
         "gpbd": (GPBD(newton_steps=3, iterations=3), 20),
     }
     found = {
@@ -252,7 +252,7 @@ def paces(account: Account) -> str:
     cells = 25 if account.full else 10
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=0.3), None, cells, 0.01)
     cases: dict[str, Any] = {
-        "vbd": PBNG(acceleration=None, blocks="exact"),
+        "vbd": PBNG(acceleration=None, hessian="exact"),
         "pbng": PBNG(acceleration=None),
         "gpbd gauss_seidel": GPBD(),
         "gpbd jacobi": GPBD(sweep="jacobi"),

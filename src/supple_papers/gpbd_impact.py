@@ -91,7 +91,7 @@ def _trampoline(account: Account) -> Figures:
         after = max(after, y)
         sunk = -lowest
         assert frame.state is not None
-        heights.append(float(frame.state.remembered[RIGID][0, 1]))
+        heights.append(float(frame.state.history[RIGID][0, 1]))
     account.picture(lowest_frame, "at its lowest", camera=(20, 20))
     return {
         "finite": bool(np.isfinite(frame.positions).all()),

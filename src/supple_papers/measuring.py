@@ -20,7 +20,7 @@ from supple_papers.account import Account
 SOFT = supple.Corotated(young=1e5, poisson=0.3)
 """Material of the block of PBNG section 11.1."""
 
-PLAIN = supple.PBNG(acceleration=None, links=False)
+PLAIN = supple.PBNG(acceleration=None, tied_groups=False)
 """PBNG as in the paper, without acceleration."""
 
 
@@ -112,7 +112,7 @@ def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | 
 
 def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
     """Relative residual after several iteration counts, and time of one iteration [ms]."""
-    report = solve(problem, solver, StopCriteria(max_iterations=max(counts)), history=True)
+    report = solve(problem, solver, StopCriteria(max_iterations=max(counts)), record_history=True)
     history = report.history
     assert history is not None
     left = {str(k): history.residual[min(k, len(history.residual) - 1)] / history.residual[0] for k in counts}
@@ -143,7 +143,10 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
 def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
     """Depth of the deepest vertex of a body inside another solid [m], 0 if none is inside."""
-    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells), repair=True)
+    x, there = (
+        frame.positions_of(body),
+        supple.TetMesh(frame.positions_of(other), np.asarray(other.mesh.cells), repair=True),
+    )
     within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
     if not within.any():
         return 0.0

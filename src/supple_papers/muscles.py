@@ -30,8 +30,8 @@ def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_T
     """Two muscles side by side between thigh and shin, tied by tissue of stiffness `tissue` [N/m]."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=FRAMES, contact=contact)
     bone = supple.Corotated(young=1e7, poisson=0.3)
-    thigh = scene.add_solid(supple.bar((6, 1, 1), (1.2, 0.12, 0.12), (-1.22, -0.06, -0.06)), bone)
-    shin = scene.add_solid(supple.bar((6, 1, 1), (1.2, 0.12, 0.12), (0.02, -0.06, -0.06)), bone)
+    thigh = scene.add_solid(supple.block((6, 1, 1), (1.2, 0.12, 0.12), (-1.22, -0.06, -0.06)), bone)
+    shin = scene.add_solid(supple.block((6, 1, 1), (1.2, 0.12, 0.12), (0.02, -0.06, -0.06)), bone)
     scene.pin(thigh)
     turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0, 0), angle=-0.7, duration=0.1 * FRAMES)
     scene.pin(shin, motion=turn)
@@ -176,7 +176,7 @@ def lifted(account: Account) -> Figures:
     for name, activation in (("passive", 0.0), ("active", 1.0)):
         scene = supple.Scene(gravity=(0, -9.8, 0))
         kind = supple.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fiber=(1, 0, 0), activation=activation)
-        body = scene.add_solid(supple.bar(cells, (0.4, 0.08, 0.08)), kind, density=1060)
+        body = scene.add_solid(supple.block(cells, (0.4, 0.08, 0.08)), kind, density=1060)
         for end in (0.0, 0.4):
             scene.pin(face(body, 0, end))
         found = supple.equilibrium(scene, tolerance=1e-5)

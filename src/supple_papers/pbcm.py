@@ -78,7 +78,7 @@ def pulled(account: Account, iterations: int, young: float) -> float:
     n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     body = scene.add_solid(
-        supple.bar((4 * n, n, n), (4, 1, 1)), supple.StVK(young=young, poisson=0.3), density=100
+        supple.block((4 * n, n, n), (4, 1, 1)), supple.StVK(young=young, poisson=0.3), density=100
     )
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     end = body.where(lambda X: X[:, 0] >= 4 - 1e-9)

@@ -19,7 +19,7 @@ from supple_papers.registry import shows
 
 BUDGETS: dict[str, dict[str, Any]] = {
     "low": {
-        "pbng, 6 sweeps": (PBNG(acceleration="paper_sor", links=False), 6),
+        "pbng, 6 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 6),
         "newton, 2 x 7 CG": (
             Newton("projected", linear_solver="cg", linear_iterations=7, line_search=False),
             2,
@@ -28,7 +28,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
         "pbd (hard constraints), 6 sweeps": (XPBD(compliant=False), 6),
     },
     "ample": {
-        "pbng, 40 sweeps": (PBNG(acceleration="paper_sor", links=False), 40),
+        "pbng, 40 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 40),
         "newton, 11 x 10 CG": (
             Newton("projected", linear_solver="cg", linear_iterations=10, line_search=False),
             11,
@@ -69,7 +69,7 @@ def equal_budgets(account: Account) -> str:
         pbng, newton, xpbd, hard = rows.values()
         sweeps = max(1, round(newton["ms"] / pbng["ms"] * (6 if which == "low" else 40)))
         name = f"pbng, {sweeps} sweeps, in Newton's time"
-        solver = PBNG(acceleration="paper_sor", links=False)
+        solver = PBNG(acceleration="paper_sor", tied_groups=False)
         timed = account.part(name, partial(frame, account, solver, sweeps))
         ahead.append(timed["imbalance"] < min(newton["imbalance"], xpbd["imbalance"], hard["imbalance"]))
         figures = (row["imbalance"] for row in (pbng, timed, newton, xpbd, hard))
@@ -216,10 +216,10 @@ def linear(sweeps: int) -> Newton:
 def linear_gauss_seidel(account: Account) -> str:
     cases = {
         "pbng, 6 sweeps": (PLAIN, 6),
-        "pbng with SOR 1.7, 6 sweeps": (PBNG(acceleration="paper_sor", links=False), 6),
+        "pbng with SOR 1.7, 6 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 6),
         "newton, 2 x 3 linear Gauss-Seidel": (linear(3), 2),
         "pbng, 42 sweeps": (PLAIN, 42),
-        "pbng with SOR 1.7, 42 sweeps": (PBNG(acceleration="paper_sor", links=False), 42),
+        "pbng with SOR 1.7, 42 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 42),
         "newton, 6 x 7 linear Gauss-Seidel": (linear(7), 6),
     }
     left = {

@@ -66,7 +66,7 @@ def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
     """Solve for a bar under simultaneous twist and compression."""
     cells = (24, 8, 8) if account.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.bar(cells, (3, 1, 1)), SOFT, density=10)
+    body = scene.add_solid(supple.block(cells, (3, 1, 1)), SOFT, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     turn = supple.Rotate(axis=(1, 0, 0), center=(3, 0.5, 0.5), angle=1.5)
     scene.pin(body.where(lambda X: X[:, 0] >= 3 - 1e-9), motion=turn + supple.Translate((-1.2, 0, 0)))
@@ -205,7 +205,7 @@ def bar(account: Account) -> supple.Scene:
     cells = (20, 10, 10) if account.full else (10, 4, 4)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(
-        supple.bar(cells, (1, 0.5, 0.5)), supple.Corotated(young=1000, poisson=0.3), density=10
+        supple.block(cells, (1, 0.5, 0.5)), supple.Corotated(young=1000, poisson=0.3), density=10
     )
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     return scene

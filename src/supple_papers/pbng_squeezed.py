@@ -14,7 +14,7 @@ from supple_papers.account import Account, Figures
 from supple_papers.measuring import SOFT, cells_of, elastic_energy, face
 
 NEWTONS: dict[str, tuple[Any, int]] = {
-    "pbng, 6 sweeps": (PBNG(acceleration="paper_sor", links=False), 6),
+    "pbng, 6 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 6),
     "newton, projected, 2 x 7 CG": (
         Newton("projected", linear_solver="cg", linear_iterations=7, line_search=False),
         2,

@@ -43,7 +43,7 @@ def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
     n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     body = scene.add_solid(
-        supple.bar((4 * n, n, n), (4, 1, 1)), supple.StVK(young=1e4, poisson=0.3), density=100
+        supple.block((4 * n, n, n), (4, 1, 1)), supple.StVK(young=1e4, poisson=0.3), density=100
     )
     X = body.points
     angle = 0.4 * X[:, 0]
@@ -149,7 +149,7 @@ def let_go(
     free, body = beam(False, cells, **plastic)
     state = held.state
     assert state is not None
-    still = supple.State(state.displacements, 0 * state.velocities, state.remembered)
+    still = supple.State(state.displacements, 0 * state.velocities, state.history)
     rest = supple.equilibrium(free, "newton", start=still, tolerance=1e-5)
     return twist_left(body, rest.positions), float(rest.evaluate().plastic_strain.max()), rest, body
 

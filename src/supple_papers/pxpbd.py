@@ -146,7 +146,7 @@ def frames_within(account: Account, solver: Any, budget: float) -> Figures:
 def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
     """Bar stretched to 130 % and then compressed to 60 % of its length by both ends."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
-    body = scene.add_solid(supple.bar(cells, (2.5, 1, 1)), material, density=10)
+    body = scene.add_solid(supple.block(cells, (2.5, 1, 1)), material, density=10)
     times, fractions = (0, 0.003 * frames, 0.01 * frames), (0, 0.3, -0.4)
     for end, way in ((0.0, -1.25), (2.5, 1.25)):
         scene.pin(

@@ -57,7 +57,7 @@ def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
         dt=1e-3,
         frames=1,
         start=frame.state,
-        history=True,
+        record_history=True,
         max_iterations=iterations,
         tolerance=1e-12 if solver.solves_systems else None,
     )

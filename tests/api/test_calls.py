@@ -209,7 +209,7 @@ def named(name):
 
 
 def other_body():
-    return supple.equilibrium(bar()).of(twisted(material("corotated"), cells=2).bodies[0])
+    return supple.equilibrium(bar()).positions_of(twisted(material("corotated"), cells=2).bodies[0])
 
 
 VALUES = {
@@ -225,11 +225,11 @@ VALUES = {
     "iterations 1e30": (solved(max_iterations=10**30), "max_iterations must be a whole number from 1 to"),
     "budget": (solved(time_limit=1e308), "time_limit must lie between 1e-30 and 1e.30"),
     "window": (lambda: supple.Anderson(window=1.5), "window must be a whole number from 1 to 30, got 1.5"),
-    "links": (lambda: PBNG(links="no"), "links must be True or False, got 'no'"),
+    "tied_groups": (lambda: PBNG(tied_groups="no"), "tied_groups must be True or False, got 'no'"),
     "line search": (lambda: Newton(line_search=1), "line_search must be True or False"),
     "pseudo-time": (lambda: XPBD(pseudo_dt=math.inf), "pseudo_dt must be positive and finite"),
     "a word for a number": (lambda: supple.SOR(omega="x"), "omega must lie between 0 and 2, got 'x'"),
-    "history": (solved(history="yes"), "history must be True or False, got 'yes'"),
+    "record_history": (solved(record_history="yes"), "record_history must be True or False, got 'yes'"),
     "first frame": (simulated(first_frame=-3), "first_frame must be a whole number of at least 1, got -3"),
     "dt inf": (simulated(dt=math.inf), "dt must be positive and finite"),
     "frames": (simulated(frames=2.5), "frames must be a whole number"),

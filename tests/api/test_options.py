@@ -179,14 +179,14 @@ VARIANTS = [
 
 @pytest.mark.parametrize("acceleration", VARIANTS, ids=repr)
 def test_every_spelling_of_an_acceleration_is_the_same(acceleration):
-    solver = PBNG(acceleration=acceleration, links=False)
+    solver = PBNG(acceleration=acceleration, tied_groups=False)
     assert PBNG(**plain_options(solver)) == solver
     assert PBNG(**changed_options(solver)) == solver
     kind = "none" if acceleration is None else acceleration.kind
     typed = [f"{name}={value}" for name, value in typed_options(solver).items()]
     assert parse_solver(":".join(["pbng", *typed, f"acceleration={kind}"])) == solver
     if acceleration == acceleration_of(kind):
-        assert PBNG(kind, links=False) == solver
+        assert PBNG(kind, tied_groups=False) == solver
         assert kind in solver_label(solver) or acceleration == PBNG().acceleration
 
 

@@ -57,7 +57,7 @@ def test_what_comes_back_can_be_used(copied):
     result = supple.equilibrium(scene, tolerance=1e-3)
     back = copied(result)
     for body in scene.bodies:
-        np.testing.assert_array_equal(back.of(body), result.of(body))
+        np.testing.assert_array_equal(back.positions_of(body), result.positions_of(body))
     again = supple.equilibrium(back.model, tolerance=1e-3)
     np.testing.assert_array_equal(again.positions, result.positions)
     assert back.report == result.report
@@ -209,6 +209,6 @@ def test_large_scenes_are_printed_in_one_line_too():
 
 
 def test_printing_a_report_leaves_its_history_out():
-    report = supple.equilibrium(cantilever(material("corotated")), tolerance=0.1, history=True).report
+    report = supple.equilibrium(cantilever(material("corotated")), tolerance=0.1, record_history=True).report
     assert report.history is not None
     assert "History" not in repr(report)

@@ -147,7 +147,7 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
 
 def test_steppers_and_their_frames_are_shown_in_a_line():
     sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
-    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
+    assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
     assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
 

@@ -38,7 +38,7 @@ def read(path) -> Reader:
 def test_a_page_of_one_frame(tmp_path):
     title = 'A <b>bold</b> & "quoted" title'
     text = SAG.replace("'Sagging block'", json.dumps(title))
-    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--history", "--no-picture")
+    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--record-history", "--no-picture")
     assert supple("report", "out").stdout == "out/report.html\n"
     shown = read(tmp_path / "out" / "report.html")
     assert title in shown.text
@@ -53,7 +53,7 @@ def test_a_page_of_several_frames_has_film_and_table(tmp_path):
     supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
     printed = supple_json("report", "out", "--output", "pages/swing.html")
     assert printed["bytes"] == (tmp_path / "pages" / "swing.html").stat().st_size
-    assert "--history" in printed["remarks"][0]
+    assert "--record-history" in printed["remarks"][0]
     shown = read(tmp_path / "pages" / "swing.html")
     assert shown.tags.count("video") == 1
     assert shown.text.count("converged") == 6

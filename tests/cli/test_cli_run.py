@@ -45,7 +45,7 @@ def test_a_single_quasistatic_frame_has_motions_at_their_end(tmp_path):
 
 
 def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
-    printed = supple_json("run", write_scene(tmp_path, SWING), "--history", "--output", "out")
+    printed = supple_json("run", write_scene(tmp_path, SWING), "--record-history", "--output", "out")
     written = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
@@ -110,10 +110,12 @@ def test_where_nothing_says_when_to_stop_there_is_a_tolerance(tmp_path):
 def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     text = SAG + "[start]\nscramble = { seed = 1 }\n"
     scene = write_scene(tmp_path, text)
-    scrambled = supple_json("run", scene, "--no-picture", "--history", "--max-iterations", "1", exit_code=1)
+    scrambled = supple_json(
+        "run", scene, "--no-picture", "--record-history", "--max-iterations", "1", exit_code=1
+    )
     straight = supple_json(
-        "run", write_scene(tmp_path, SAG, "b.toml"), "--no-picture", "--history", "--max-iterations", "1",
-        exit_code=1,
+        "run", write_scene(tmp_path, SAG, "b.toml"), "--no-picture", "--record-history",
+        "--max-iterations", "1", exit_code=1,
     )  # fmt: skip
     first = [report["frames"][0]["history"]["residual"][0] for report in (scrambled, straight)]
     assert first[0] > 2 * first[1]
@@ -180,7 +182,7 @@ dt = 0.5
 quasistatic = true
 gravity = [0, 0, 0]
 [[solid]]
-mesh = { bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
+mesh = { block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 [[pin]]
 where = { side = "x-" }

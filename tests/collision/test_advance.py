@@ -37,7 +37,7 @@ def test_a_body_in_free_flight_arrives_at_once(speed):
         assert frame.report.ok, frame.report
         assert frame.report.iterations <= 10
         there = start - (speed * frame.time, 0, 0)
-        np.testing.assert_allclose(frame.of(scene.bodies[0]), there, atol=1e-9 * speed)
+        np.testing.assert_allclose(frame.positions_of(scene.bodies[0]), there, atol=1e-9 * speed)
 
 
 @pytest.mark.parametrize("speed", [20.0, 200.0])
@@ -68,7 +68,7 @@ def test_a_body_that_flies_at_a_thin_obstacle_stops_there(moving):
     motion = supple.Translate((way, 0, 0), duration=0.02) if moving else None
     scene.add_obstacle(supple.Box((0.2, 4, 4), (2.5, 0.5, 0.5)), motion=motion)
     (frame,) = supple.simulate(scene, dt=0.02, frames=1, tolerance=1e-3, max_iterations=200)
-    assert frame.of(body)[:, 0].max() <= 2.4 + way + 1e-6
+    assert frame.positions_of(body)[:, 0].max() <= 2.4 + way + 1e-6
     assert (frame.model.mass @ frame.velocities)[0] < 0.9 * 1000 * speed, "the wall takes momentum"
 
 

@@ -238,7 +238,7 @@ def draped(shape, y, motion=None, friction=0.0, cells=8, size=0.6):
     scene.add_cloth(
         sheet,
         supple.PlaneStressStVK(young=2e3, poisson=0.3),
-        supple.HingeBending(stiffness=1e-6),
+        supple.HingeBending(rigidity=1e-6),
         thickness=1e-3,
         density=200,
     )

@@ -42,7 +42,7 @@ def mat(cells=8, **options):
     cloth = scene.add_cloth(
         supple.sheet(cells, size=(1, 0.5), plane="xz"),
         supple.PlaneStressStVK(young=1e5, poisson=0.3),
-        supple.HingeBending(stiffness=1e-4),
+        supple.HingeBending(rigidity=1e-4),
         density=0.1,
         thickness=1e-3,
     )

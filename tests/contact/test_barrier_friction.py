@@ -29,7 +29,7 @@ def on_slope(mu, angle=ANGLE, quasistatic=False, **options):
 def along(scene, frames, **options):
     """Where the block is at every frame."""
     motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-5, **options)
-    return np.array([frame.of(scene.bodies[1])[:, 0].mean() for frame in motion])
+    return np.array([frame.positions_of(scene.bodies[1])[:, 0].mean() for frame in motion])
 
 
 def test_a_block_stays_below_the_critical_angle_and_slides_above_it():
@@ -60,7 +60,7 @@ def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(g
     box = scene.bodies[1]
     frames = list(supple.simulate(scene, dt=dt, frames=round(0.06 / dt)))
     assert all(frame.report.ok for frame in frames)
-    moved = np.array([(frame.of(box) - box.points).mean(axis=0) for frame in frames])
+    moved = np.array([(frame.positions_of(box) - box.points).mean(axis=0) for frame in frames])
     assert moved[-1, 0] == pytest.approx(0.12 - 0.5 * friction * 9.81 * 0.06**2, abs=1e-3)
     assert moved[:, 1].max() < 2e-4, "no energy from the start"
     told = any("apart, nearer" in note for note in frames[0].report.notes)
@@ -127,7 +127,7 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
     rest = list(supple.simulate(scene, solver, frames=5, start=whole[2].state, first_frame=4))
     for one, other in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
-        np.testing.assert_array_equal(one.state.remembered["contacts"], other.state.remembered["contacts"])
+        np.testing.assert_array_equal(one.state.history["contacts"], other.state.history["contacts"])
     bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
         next(supple.simulate(scene, solver, frames=5, start=bad, first_frame=4))
@@ -138,9 +138,7 @@ def test_saved_frames_have_the_friction_of_the_run():
 
     scene = on_slope(0.45)
     *_, frame = supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-5)
-    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.remembered).terms[
-        -1
-    ]
+    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.history).terms[-1]
     force = term.forces(frame.positions)[scene.bodies[1].vertices].sum(axis=0)
     np.testing.assert_allclose(force, frame.report.met.bodies["block"], rtol=1e-6)
 

@@ -90,7 +90,7 @@ def trampoline(cells, radius, friction=0.0):
     cloth = scene.add_cloth(
         mesh,
         supple.PlaneStressStVK(young=1e5, poisson=0.3),
-        supple.HingeBending(stiffness=1e-4),
+        supple.HingeBending(rigidity=1e-4),
         thickness=1e-3,
         density=0.5,
     )
@@ -107,7 +107,7 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
     scene = trampoline(cells, 0.4 / cells, friction)
     heights, before, pushed, arrived = [], np.zeros(3), 0, 0
     for frame in supple.simulate(scene, supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
-        ball = frame.state.remembered[RIGID][0]
+        ball = frame.state.history[RIGID][0]
         (each,) = frame.report.contact.obstacles
         arrived += frame.report.ok
         assert each.passed is None

@@ -37,7 +37,7 @@ def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **optio
 def positions_along(scene, frames, tolerance=1e-6, **options):
     """Of the block, at every frame."""
     motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=tolerance, **options)
-    return np.array([frame.of(scene.bodies[1])[:, 0].mean() for frame in motion])
+    return np.array([frame.positions_of(scene.bodies[1])[:, 0].mean() for frame in motion])
 
 
 def test_a_block_stays_on_another_below_the_critical_angle():

@@ -231,7 +231,7 @@ def test_recording_changes_nothing():
     plain, recorded = (
         list(
             supple.simulate(
-                scene, supple.PBNG(), frames=3, max_iterations=25, tolerance=1e-9, history=history
+                scene, supple.PBNG(), frames=3, max_iterations=25, tolerance=1e-9, record_history=history
             )
         )
         for history in (False, True)

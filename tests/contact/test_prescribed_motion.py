@@ -23,7 +23,7 @@ def mat(angle=2.0, duration=0.1, cells=8, against=True):
     cloth = scene.add_cloth(
         sheet,
         kind,
-        supple.HingeBending(stiffness=1e-4),
+        supple.HingeBending(rigidity=1e-4),
         density=0.2 if against else 1e-6,
         thickness=1e-3,
         name="mat",
@@ -77,7 +77,7 @@ def test_a_motion_with_late_pins_goes_on_bitwise():
     frames = list(supple.simulate(scene, solver, frames=12))
     assert frames[4].report.met.behind > 0
     state = frames[4].state
-    assert state.remembered["pins"] < frames[4].time
+    assert state.history["pins"] < frames[4].time
     for again in supple.simulate(scene, solver, frames=12, start=state, first_frame=6):
         np.testing.assert_array_equal(again.positions, frames[again.index - 1].positions)
     steppers = supple.Stepper(scene, 0.01, solver), supple.Stepper(scene, 0.01, solver)
@@ -94,7 +94,7 @@ def test_pins_that_turn_arrive_in_every_frame(angle):
     scene = mat(angle, duration=0.05, cells=4, against=False)
     for frame in supple.simulate(scene, supple.PBNG(iterations=2), frames=2):
         assert frame.report.met.behind == 0
-        assert "pins" not in frame.state.remembered
+        assert "pins" not in frame.state.history
         there = frame.model.prescribed(frame.time)
         np.testing.assert_allclose(frame.positions[frame.model.pinned], there, atol=1e-12)
         assert frame.report.iterations >= 2
@@ -159,7 +159,7 @@ def layers(way, gap=0.01):
     kind = supple.PlaneStressStVK(young=1e5, poisson=0.3)
     for k in range(3):
         sheet = supple.sheet(4, size=(1, 1), plane="xz", origin=(0.03 * k, 0.3 + gap * k, 0.02 * k))
-        scene.add_cloth(sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3)
+        scene.add_cloth(sheet, kind, supple.HingeBending(rigidity=1e-4), density=0.2, thickness=1e-3)
     plate = supple.Box(size=(4, 0.2, 4), center=(0.5, 0.401 + 2 * gap, 0.5))
     scene.add_obstacle(plate, supple.Translate((0, -way, 0), duration=0.1))
     return scene

@@ -24,7 +24,7 @@ def test_it_falls_as_backward_euler_has_it_fall():
     scene = collision(gravity=(0, -9.81, 0), velocity=(0.1, 5, 0), spin=(0, 0, 2))
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 1e-9))
     frames = list(supple.simulate(scene, supple.PBNG(iterations=5), frames=3))
-    (numbers,) = frames[-1].state.remembered[RIGID]
+    (numbers,) = frames[-1].state.history[RIGID]
     v = np.array([0.1, 5 - 9.81 * 0.03, 0])
     x = np.array([0.45, 0.83, 0.5]) + 0.03 * np.array([0.1, 5, 0]) - [0, 9.81 * 1e-4 * (1 + 2 + 3), 0]
     np.testing.assert_allclose(numbers[:3], x, atol=1e-12)
@@ -42,7 +42,7 @@ def test_momentum_goes_from_one_to_the_other(friction):
     moment = 0.4 * MASS * 0.3**2
     everything, exchanged = [], 0.0
     for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-7):
-        (numbers,) = frame.state.remembered[RIGID]
+        (numbers,) = frame.state.history[RIGID]
         x, v, spin = numbers[:3], numbers[12:15], numbers[15:]
         linear = mass @ frame.velocities + MASS * v
         angular = (mass[:, None] * np.cross(frame.positions, frame.velocities)).sum(axis=0)
@@ -62,12 +62,12 @@ def test_a_motion_goes_on_from_a_state():
     rest = supple.simulate(scene, supple.PBNG(iterations=20), frames=4, start=whole[1].state, first_frame=3)
     for one, other in zip(whole[2:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
-        np.testing.assert_array_equal(one.state.remembered[RIGID], other.state.remembered[RIGID])
+        np.testing.assert_array_equal(one.state.history[RIGID], other.state.history[RIGID])
 
 
 def test_evaluations_and_pictures_see_it_where_it_is():
     *_, frame = supple.simulate(collision(), supple.PBNG(), frames=6, tolerance=1e-6)
-    center = frame.state.remembered[RIGID][0, :3]
+    center = frame.state.history[RIGID][0, :3]
     assert center[1] < 0.8
     np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], center)
     found = frame.evaluate()
@@ -122,7 +122,7 @@ def test_a_box_that_pads_hold_gains_what_they_push_in_few_iterations(mass, solve
     before = 0.0
     for step in range(4):
         frame = sim.step(pins=pins)
-        after = frame.state.remembered[RIGID][0, 13]
+        after = frame.state.history[RIGID][0, 13]
         gained = mass * (after - before) / 0.01 + mass * 9.81
         assert frame.report.ok
         assert frame.report.iterations <= (100 if step == 0 else 50)
@@ -134,7 +134,7 @@ def test_a_box_that_pads_hold_gains_what_they_push_in_few_iterations(mass, solve
 def test_a_box_that_sticks_to_pads_does_not_creep():
     """It rose by 3.6 µm/s: the last correction of a step moved it, and not what stuck to it."""
     sim, pins = held_box(0.05, dt=0.005)
-    heights = [sim.step(pins=pins).state.remembered[RIGID][0, 1] for _ in range(80)]
+    heights = [sim.step(pins=pins).state.history[RIGID][0, 1] for _ in range(80)]
     assert abs(heights[-1] - heights[40]) < 2e-9
 
 
@@ -159,7 +159,7 @@ def test_a_box_between_pads_gains_the_friction_that_the_report_has():
     before = 0.0
     for _ in range(3):
         frame = sim.step(pins=pins)
-        after = frame.state.remembered[RIGID][0, 13]
+        after = frame.state.history[RIGID][0, 13]
         gained = mass * (after - before) / dt + mass * 9.81
         assert frame.report.ok
         assert gained == pytest.approx(frame.report.contact.obstacles[0].force[1], rel=1e-3)

@@ -26,7 +26,7 @@ def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0),
 def numbers_of(scene, frames):
     """(frames, bodies, 18) of all rigid bodies."""
     moved = supple.simulate(scene, supple.PBNG(iterations=1), frames=frames)
-    return np.array([frame.state.remembered[RIGID] for frame in moved])
+    return np.array([frame.state.history[RIGID] for frame in moved])
 
 
 SHAPES = {
@@ -200,7 +200,7 @@ def test_a_rigid_body_in_a_pinned_block_is_told_of(shape):
     scene.pin(other.where(lambda X: X[:, 1] < 0.01))
     scene.add_obstacle(shape, mass=1.0, name="weight")
     for frame in supple.simulate(scene, dt=0.02, frames=12):
-        height = frame.state.remembered["rigid"][0, 1]
+        height = frame.state.history["rigid"][0, 1]
         told = any("pinned part of 'solid0'" in note for note in frame.report.notes)
         assert frame.report.ok == (height > 0.1)
         assert told == (height <= 0.1)

@@ -13,7 +13,7 @@ gravity = [0, -9.8, 0]
 
 [[solid]]
 name = "bar"
-mesh = { bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
+mesh = { block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 density = 100
 

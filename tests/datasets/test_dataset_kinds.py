@@ -19,7 +19,7 @@ name = "box"
 material = { stvk = { young = 2e5, poisson = 0.3 } }
 
 [solid.mesh]
-bar = { cells = [3, 3, 3], size = [1, 1, 1] }
+block = { cells = [3, 3, 3], size = [1, 1, 1] }
 without = [{ min = [0.34, 0.34, 0.34], max = [0.66, 0.66, 0.66] }]
 
 [[pin]]
@@ -46,12 +46,12 @@ thickness = 0.01
 
 [[solid]]
 name = "below"
-mesh = { bar = { cells = [2, 1, 2], size = [1, 0.5, 1] } }
+mesh = { block = { cells = [2, 1, 2], size = [1, 0.5, 1] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 
 [[solid]]
 name = "above"
-mesh = { bar = { cells = [1, 1, 1], size = [0.5, 0.5, 0.5], origin = [0.27, 0.51, 0.24] } }
+mesh = { block = { cells = [1, 1, 1], size = [0.5, 0.5, 0.5], origin = [0.27, 0.51, 0.24] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 
 [[pin]]
@@ -87,7 +87,7 @@ gravity = [0, -9.8, 0]
 name = "strip"
 mesh = { sheet = { cells = [3, 2], size = [0.3, 0.2], plane = "xz", origin = [0, 0, 0] } }
 membrane = { plane_stress_stvk = { young = 1e4, poisson = 0.3 } }
-bending = { creased = { stiffness = 1e-3, yield_angle = 0.3 } }
+bending = { creased = { rigidity = 1e-3, yield_angle = 0.3 } }
 density = 0.1
 
 [[pin]]
@@ -169,7 +169,7 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
 
 def test_fields_of_meshes_vary(tmp_path):
     """Young's modulus of every tetrahedron, from a table and from a function."""
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.5))
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.5))
     supple.save_mesh(mesh.with_data({"stiffness": np.full(mesh.n_tets, 1e4)}), tmp_path / "bar.vtu")
     file = tmp_path / "scene.toml"
     text = SCENE.replace("bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] }", 'file = "bar.vtu"')

@@ -100,7 +100,7 @@ def psi_only(folder: Path) -> None:
 
 def gradients(folder: Path) -> None:
     names = run(code_of("gradients.md"))
-    assert names["height"].of(names["bar"]).young > 0
+    assert names["height"].body(names["bar"]).young > 0
     assert names["swing"].parameters[names["arm"], "density"] != 0
 
 

@@ -15,7 +15,7 @@ from supple.materials import MATERIALS
 
 def pulled_bar(kind, cells=(2, 1, 1)):
     scene = supple.Scene(gravity=(0, -3, 1))
-    body = scene.add_solid(supple.bar(cells, size=(1, 0.5, 0.4)), kind, density=20)
+    body = scene.add_solid(supple.block(cells, size=(1, 0.5, 0.4)), kind, density=20)
     scene.pin(body.where(face(0, 0)), name="wall")
     turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.2, 0.2), angle=0.3)
     scene.pin(body.where(face(0, 1)), motion=turn + supple.Translate((0.05, 0, 0)), name="hand")
@@ -53,7 +53,7 @@ def test_whatever_acts_on_a_solid():
 def test_forces_per_volume_change_with_the_rest_shape():
     """Against scenes that are made anew from other meshes, and with what PyTorch and JAX give back."""
     rng = np.random.default_rng(6)
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4))
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4))
     tip = mesh.points[mesh.tets].mean(axis=1)[:, 0] > 0.5
 
     def scene_of(points):
@@ -89,9 +89,9 @@ def test_elements_have_their_own_parameters():
 def test_sums_over_elements_are_those_of_the_body():
     scene, body = pulled_bar(material("corotated"))
     result = supple.equilibrium(scene)
-    own = supple.gradient(result, Loss(len(body.points)).gradient).of(body)
-    assert own.young == pytest.approx(own.each("young").sum(), rel=1e-12)
-    assert own.each("young").shape == (body.mesh.n_cells,)
+    own = supple.gradient(result, Loss(len(body.points)).gradient).body(body)
+    assert own.young == pytest.approx(own.per_element("young").sum(), rel=1e-12)
+    assert own.per_element("young").shape == (body.mesh.n_cells,)
     E, nu = 1e3, 0.3  # the chain rule of Lamé's parameters
     by_young = own.mu / (2 * (1 + nu)) + own.lam * nu / ((1 + nu) * (1 - 2 * nu))
     assert own.young == pytest.approx(by_young, rel=1e-9)
@@ -109,9 +109,9 @@ def test_activation_and_fibers_of_muscles():
     scene, body = pulled_bar(material("muscle", activation=0.0))
     result = supple.equilibrium(scene)
     loss = Loss(len(body.points)).gradient
-    at_zero = supple.gradient(result, loss).of(body).activation  # an end of its range
+    at_zero = supple.gradient(result, loss).body(body).activation  # an end of its range
     scene, near = pulled_bar(material("muscle", activation=1e-5))
-    beside = supple.gradient(supple.equilibrium(scene), loss).of(near).activation
+    beside = supple.gradient(supple.equilibrium(scene), loss).body(near).activation
     assert at_zero == pytest.approx(beside, rel=1e-3)
 
 
@@ -158,7 +158,7 @@ def test_several_bodies_with_all_kinds_of_ties():
 
 
 def test_regions_of_a_body():
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4))
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4))
     centers = mesh.points[mesh.tets].mean(axis=1)
 
     def scene_of(stiff=2e3, soft=1e3, density=20.0, heavy=30.0):
@@ -170,7 +170,7 @@ def test_regions_of_a_body():
 
     scene, loss = scene_of(), Loss(12)
     found = supple.gradient(supple.equilibrium(scene), loss.gradient)
-    own = found.of(scene.bodies[0])
+    own = found.body(scene.bodies[0])
     for by, name, value in (
         (own.young, "soft", 1e3),
         (own.region("tip").young, "stiff", 2e3),
@@ -188,7 +188,7 @@ def test_cloth_under_pressure():
     cloth = scene.add_cloth(
         mesh,
         supple.PlaneStressStVK(young=1e4, poisson=0.3),
-        supple.HingeBending(stiffness=1e-2),
+        supple.HingeBending(rigidity=1e-2),
         density=0.2,
         thickness=1e-3,
     )
@@ -319,7 +319,7 @@ def test_nothing_holds_the_body():
 def column(load):
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
-        supple.bar((12, 1, 1), size=(1, 0.05, 0.05)), material("stvk", young=1e5, poisson=0.0)
+        supple.block((12, 1, 1), size=(1, 0.05, 0.05)), material("stvk", young=1e5, poisson=0.0)
     )
     scene.pin(body.where(face(0, 0)))
     scene.pin(body.where(face(0, 1)), motion=supple.Translate((-load, 0, 0)))
@@ -366,7 +366,7 @@ def test_a_step_of_time():
 
     assert (found.start_positions * dx).sum() == pytest.approx(slope(dx, 0 * dv, 0, 1e-5), rel=1e-6)
     assert (found.start_velocities * dv).sum() == pytest.approx(slope(0 * dx, dv, 0, 1e-4), rel=1e-6)
-    assert found.of(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
+    assert found.body(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
 
 
 def test_variations_have_their_own_gravity_and_materials():
@@ -378,8 +378,8 @@ def test_variations_have_their_own_gravity_and_materials():
     loss = Loss(27).gradient
     a, b = supple.gradient(result, loss), supple.gradient(supple.equilibrium(twin), loss)
     np.testing.assert_allclose(a.rest, b.rest, rtol=1e-6, atol=1e-9)
-    assert a.of(body).young == pytest.approx(b.of(twin.bodies[0]).young, rel=1e-7)
-    assert a.of(body).density == pytest.approx(b.of(twin.bodies[0]).density, rel=1e-7)
+    assert a.body(body).young == pytest.approx(b.body(twin.bodies[0]).young, rel=1e-7)
+    assert a.body(body).density == pytest.approx(b.body(twin.bodies[0]).density, rel=1e-7)
 
 
 def test_what_makes_no_sense_is_refused():
@@ -393,9 +393,9 @@ def test_what_makes_no_sense_is_refused():
         supple.gradient(result, np.full((8, 3), np.nan))
     found = supple.gradient(result, np.ones((8, 3)))
     with pytest.raises(AttributeError, match="no parameter 'yung'"):
-        found.of(body).yung  # noqa: B018
+        found.body(body).yung  # noqa: B018
     with pytest.raises(ValueError, match="takes a body"):
-        found.of("solid0")
+        found.body("solid0")
     with pytest.raises(ValueError, match="no step of time"):
         found.start_velocities  # noqa: B018
     assert "imbalance" in repr(found)
@@ -438,6 +438,6 @@ def test_plastic_flow_of_earlier_load_steps_is_refused(steps):
             supple.gradient(solved(1e4)[0], scale)
         return
     result, body = solved(1e4)
-    found = np.sum(supple.gradient(result, scale).of(body).yield_stress)
+    found = np.sum(supple.gradient(result, scale).body(body).yield_stress)
     more, less = (np.sum(scale * solved(y)[0].positions) for y in (1.001e4, 0.999e4))
     assert found == pytest.approx((more - less) / 20, rel=1e-5)

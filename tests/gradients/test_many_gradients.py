@@ -15,7 +15,7 @@ def varied():
     """A bar between two pins under three conditions, the last of which needs a problem of its own."""
     scene = supple.Scene(gravity=(0, -3, 1))
     stiff = supple.NeoHookean(young=900.0, poisson=0.3)
-    body = scene.add_solid(supple.bar((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20)
+    body = scene.add_solid(supple.block((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20)
     scene.pin(body.where(face(0, 0)), name="wall")
     hand = body.where(face(0, 1))
     scene.pin(hand, name="hand")
@@ -30,7 +30,7 @@ def varied():
 
 def figures(body):
     def of(found):
-        own = found.of(body)
+        own = found.body(body)
         return np.concatenate([found.gravity, found.pins["hand"].ravel(), [own.young, own.density]])
 
     return of
@@ -92,9 +92,9 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
     """Whatever the group, which is seen to be solved for as one."""
     scene = supple.Scene(gravity=(0, -3, 1))
     stiff = supple.NeoHookean(young=900.0, poisson=0.3)
-    first = scene.add_solid(supple.bar((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20, name="first")
+    first = scene.add_solid(supple.block((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20, name="first")
     soft = supple.Corotated(young=300.0, poisson=0.2)
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4), origin=(0, 2, 0))
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4), origin=(0, 2, 0))
     second = scene.add_solid(mesh, soft, density=5, name="second")
     for body in (first, second):
         scene.pin(body.where(face(0, 0)), axes="x", name=f"plane {body.name}")
@@ -114,7 +114,7 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
         assert report.residual < 1e-9
         assert report.stable
         assert report.seconds > report.adjoint_seconds > 0
-        by = [found.of(body).young for body in (first, second)]
+        by = [found.body(body).young for body in (first, second)]
         return np.concatenate([found.gravity, found.pins["plane first"].ravel(), found.rest.ravel(), by])
 
     together = list(supple.gradients(results, weights, take, at_once=at_once))
@@ -127,7 +127,7 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
 def test_those_that_are_not_stable_are_told_from_the_others():
     """A straight column under too large a load among others, and a state that is far from balance."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    mesh = supple.bar((12, 1, 1), size=(1, 0.05, 0.05))
+    mesh = supple.block((12, 1, 1), size=(1, 0.05, 0.05))
     body = scene.add_solid(mesh, supple.StVK(young=1e5, poisson=0.0))
     scene.pin(body.where(face(0, 0)))
     hand = body.where(face(0, 1))
@@ -144,9 +144,9 @@ def test_those_that_are_not_stable_are_told_from_the_others():
     results = [state(0.001), state(0.1), state(0.0005), state(0.0002, 1e-3)]
     stable = list(supple.gradients(results, weights, lambda found: found.report.stable))
     assert stable == [True, False, True, True]
-    slopes = list(supple.gradients(results, weights, lambda found: found.of(body).young))
+    slopes = list(supple.gradients(results, weights, lambda found: found.body(body).young))
     for result, slope in zip(results, slopes, strict=True):
-        alone = supple.gradient(result, weights).of(body).young
+        alone = supple.gradient(result, weights).body(body).young
         assert slope == pytest.approx(alone, rel=1e-5, abs=1e-12)
 
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 def bar():
     scene = supple.Scene(gravity=(0, -3, 1))
-    body = scene.add_solid(supple.bar((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
+    body = scene.add_solid(supple.block((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
     scene.pin(body.where(face(0, 0)), name="wall")
     return scene, body
 
@@ -58,7 +58,7 @@ def test_it_is_what_gradient_says():
     np.testing.assert_allclose(x.detach().numpy(), found.positions, atol=1e-10)
     np.testing.assert_allclose(gravity.grad.numpy(), found.gravity, rtol=1e-7)
     np.testing.assert_allclose(rest.grad.numpy(), found.rest, rtol=1e-6, atol=1e-9)
-    assert density.grad.item() == pytest.approx(found.of(body).density, rel=1e-7)
+    assert density.grad.item() == pytest.approx(found.body(body).density, rel=1e-7)
 
 
 @pytest.mark.parametrize("inputs", [("gravity", "young", "pins"), ("density", "rest", "gravity")])

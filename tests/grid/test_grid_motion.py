@@ -97,8 +97,8 @@ def test_bodies_on_one_grid_do_not_pass_each_other():
     low, high = scene.bodies
     for frame in supple.simulate(scene, BLENDED, frames=50):
         for one, other in ((low, high), (high, low)):
-            assert not inside(frame.of(one), frame.of(other), other.mesh.cells)
-    assert frame.of(high)[:, 1].min() < frame.of(low)[:, 1].max() + 1.0, "they have met"
+            assert not inside(frame.positions_of(one), frame.positions_of(other), other.mesh.cells)
+    assert frame.positions_of(high)[:, 1].min() < frame.positions_of(low)[:, 1].max() + 1.0, "they have met"
 
 
 def inside(points, corners, cells):
@@ -201,7 +201,7 @@ def stiff(floor):
     """A bar that sweeps alone do not bring to rest, held at one end or on the floor."""
     scene = supple.Scene(quasistatic=False, dt=0.02, contact=supple.Contact("grid", spacing=0.1))
     steel = supple.StableNeoHookean(young=1e7, poisson=0.3)
-    body = scene.add_solid(supple.bar((4, 1, 1), size=(1, 0.2, 0.2)), steel, density=1000)
+    body = scene.add_solid(supple.block((4, 1, 1), size=(1, 0.2, 0.2)), steel, density=1000)
     if floor:
         scene.add_obstacle(supple.Plane(point=(0, -0.001, 0)))
     else:

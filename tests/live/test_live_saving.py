@@ -83,7 +83,7 @@ def test_settings_are_saved(live, tmp_path):
     live.change(
         replace(
             live.settings,
-            solvers=(supple.PBNG(acceleration=supple.SOR(omega=1.3), links=False),),
+            solvers=(supple.PBNG(acceleration=supple.SOR(omega=1.3), tied_groups=False),),
             materials=(supple.StVK(young=2e4, poisson=0.2),),
             dt=0.01,
             tolerance=1e-6,

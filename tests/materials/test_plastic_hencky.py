@@ -23,8 +23,8 @@ def driven(kind, path, precision="float64"):
     problem, found = Problem(model, precision), []
     for a in path:
         problem.positions = model.rest * [np.exp(a), np.exp(-a), 1]
-        problem.remembered.evolve(0.1)
-        history = problem.state.remembered
+        problem.history.evolve(0.1)
+        history = problem.state.history
         elastic = np.exp(a) * history["unflowed"][0, 0]
         found.append((2 * MU * np.log(elastic), history["equivalent_plastic_strain"][0]))
         volume = np.linalg.det(history["unflowed"].reshape(-1, 3, 3))
@@ -60,7 +60,7 @@ def test_below_the_yield_stress_it_is_hencky():
         model = build_model(cantilever(kind, cells=1))
         problem = Problem(model, "float64")
         problem.positions = model.rest + 0.1 * np.random.default_rng(2).uniform(-1, 1, model.rest.shape)
-        problem.remembered.evolve(0.1)
+        problem.history.evolve(0.1)
         problem.balance()
         forces.append(problem.states.vectors(problem.states.net)[0].astype(float))
     np.testing.assert_allclose(*forces, atol=1e-9 * np.abs(forces[0]).max())
@@ -71,8 +71,8 @@ def test_forces_are_those_of_the_energy_where_it_flows_again():
     model = build_model(cantilever(metal(), cells=1))
     problem = Problem(model, "float64")
     problem.positions = model.rest + 0.2 * random.uniform(-1, 1, model.rest.shape)
-    problem.remembered.evolve(0.1)
-    assert problem.state.remembered["equivalent_plastic_strain"].max() > 0.01
+    problem.history.evolve(0.1)
+    assert problem.state.history["equivalent_plastic_strain"].max() > 0.01
     problem.positions = problem.positions + 0.05 * random.uniform(-1, 1, model.rest.shape)
     x, way = problem.positions, random.standard_normal(model.rest.shape) * model.free[:, None]
     problem.balance()
@@ -113,7 +113,7 @@ def test_pbd_flows_as_the_paper_has_it():
     scene.pin(end, supple.Rotate(axis=(1, 0, 0), center=(4, 0.5, 0.5), angle=1.0, duration=0.1))
     *_, last = supple.simulate(scene, supple.PBD(iterations=20))
     assert np.isfinite(last.positions).all()
-    assert np.linalg.norm(last.state.remembered["plastic_strain"], axis=1).max() > 0.02
+    assert np.linalg.norm(last.state.history["plastic_strain"], axis=1).max() > 0.02
 
 
 E, NU, Y = 1e6, 0.3, 1e4

@@ -44,9 +44,9 @@ def test_an_element_that_is_sheared_to_and_fro_flows_as_the_paper_says(most, pre
         F = np.eye(3)
         F[0, 1], F[2, 2] = 0.4 * np.sin(4 * t), 1 + 0.1 * t
         problem.positions = model.rest @ F.T
-        problem.remembered.evolve(0.02)
+        problem.history.evolve(0.02)
         expected = flow(F, expected, 0.02, 0.02, 8.0, most)
-    (name, found), *others = problem.state.remembered.items()
+    (name, found), *others = problem.state.history.items()
     assert name == "plastic_strain"
     assert not others
     rows = np.tile(expected.ravel()[[0, 4, 8, 1, 2, 5]], (len(found), 1))
@@ -101,7 +101,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
         "dt": 0.2, "frames": 5, "quasistatic": quasistatic, "max_iterations": 5, "precision": precision,
     }  # fmt: skip
     whole = list(supple.simulate(scene, name, **options))
-    strains = [frame.state.remembered["plastic_strain"] for frame in whole]
+    strains = [frame.state.history["plastic_strain"] for frame in whole]
     assert not strains[0].any()
     assert np.abs(strains[2] - strains[1]).max() > 1e-3
     frame = whole[1]
@@ -111,7 +111,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
         parts = list(supple.simulate(scene, name, start=start, first_frame=3, **options))
         for found, expected in zip(parts, whole[2:], strict=True):
             assert same(found, expected)
-            of_both = (each.state.remembered["plastic_strain"] for each in (found, expected))
+            of_both = (each.state.history["plastic_strain"] for each in (found, expected))
             np.testing.assert_array_equal(*of_both)
 
 
@@ -132,7 +132,7 @@ def test_what_has_flowed_stays_when_the_load_is_gone():
         free = supple.Scene(gravity=(0, 0, 0))
         again = free.add_solid(bar.mesh, plastic(**changes), density=1.0)
         free.pin(again.where(face(0, 0)))
-        state = State(last.state.displacements, 0 * last.state.velocities, last.state.remembered)
+        state = State(last.state.displacements, 0 * last.state.velocities, last.state.history)
         rest = supple.equilibrium(free, start=state, tolerance=1e-5)
         left[name] = np.abs(rest.positions - bar.mesh.points).max()
     assert left["elastic"] < 1e-4
@@ -154,7 +154,7 @@ def test_copies_of_a_stepper_have_histories_of_their_own():
         for _ in range(4):
             frame = alone.step(forces=forces[k])
         np.testing.assert_array_equal(frames[k].positions, frame.positions)
-        strains = [one.state.remembered["plastic_strain"] for one in (frames[k], frame)]
+        strains = [one.state.history["plastic_strain"] for one in (frames[k], frame)]
         np.testing.assert_array_equal(*strains)
         assert strains[0].any()
 
@@ -165,7 +165,7 @@ def test_other_values_of_a_parameter_leave_the_history_as_it_is():
     strains = np.random.default_rng(0).standard_normal((model.terms[0].vertices.shape[0], 6))
     problem.state = State(0 * model.rest, 0 * model.rest, {"plastic_strain": strains})
     problem.set_parameters(0, by_element(plastic(young=5e3), len(strains)))
-    np.testing.assert_array_equal(problem.state.remembered["plastic_strain"], strains)
+    np.testing.assert_array_equal(problem.state.history["plastic_strain"], strains)
     assert problem.model.terms[0].material.young == pytest.approx(5e3)
 
 

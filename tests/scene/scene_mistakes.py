@@ -210,8 +210,8 @@ MISTAKES = {
         "solver.method: there is no solver 'pbgn'; did you mean 'pbng'",
     ),
     "unknown option": (
-        PINNED + "[solver]\nmethod = 'pbng'\nlinsk = 1",
-        "solver.linsk: unknown key; did you mean 'links'?",
+        PINNED + "[solver]\nmethod = 'pbng'\ntied_group = 1",
+        "solver.tied_group: unknown key; did you mean 'tied_groups'?",
     ),
     "option of another solver": (
         PINNED + '[solver]\nacceleration = "sor"',
@@ -244,7 +244,7 @@ MISTAKES = {
     ),
     "text for a flag": (
         PINNED + '[solver]\nmethod = "pbng"\nlinks = "no"',
-        "solver.links: links must be True or False, got 'no'",
+        "solver.tied_groups: tied_groups must be True or False, got 'no'",
     ),
     "idle option of another solver": (
         PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',

@@ -25,7 +25,7 @@ def test_a_hanging_strip_is_stretched_by_half_its_weight():
     """ρ_A g L²/(2 E t)."""
     scene, cloth = strip(membrane=supple.PlaneStressStVK(young=1e6, poisson=0.0), density=0.2, thickness=1e-3)
     result = supple.equilibrium(scene, "newton", tolerance=1e-8)
-    drop = -result.of(cloth)[:, 1].min()
+    drop = -result.positions_of(cloth)[:, 1].min()
     assert drop == pytest.approx(0.2 * 9.81 / (2 * 1e6 * 1e-3), rel=5e-3)
     found = result.evaluate()
     np.testing.assert_allclose(found.reactions["top"].force, (0, 0.2 * 0.2 * 9.81, 0), atol=1e-6)
@@ -53,7 +53,7 @@ def test_a_heavy_strip_hangs_as_a_catenary():
     np.testing.assert_allclose(y, a * np.cosh((x - span / 2) / a) - a - sag, atol=0.01 * sag)
 
 
-@pytest.mark.parametrize("bending", [None, supple.HingeBending(stiffness=1e-3)], ids=["membrane", "hinges"])
+@pytest.mark.parametrize("bending", [None, supple.HingeBending(rigidity=1e-3)], ids=["membrane", "hinges"])
 def test_a_rest_shape_counts_wherever_cloth_starts(bending):
     """Energies and forces are those of cloth that starts there, also where the pattern is turned."""
     mesh = supple.sheet(3, pattern="equilateral")
@@ -234,7 +234,7 @@ def test_cloth_hangs_from_a_solid():
     assert (facts["tets"], facts["triangles"]) == (40, 16)
     assert [body["kind"] for body in facts["bodies"]] == ["solid", "cloth"]
     again = pickle.loads(pickle.dumps(result))
-    np.testing.assert_array_equal(again.of(cloth), result.of(cloth))
+    np.testing.assert_array_equal(again.positions_of(cloth), result.positions_of(cloth))
     for field in ("volume_ratio", "bending_angle", "weft_strain", "body"):
         image = supple.picture(result, field=field, size=(320, 240))
         assert np.ptp(image) > 50

@@ -92,7 +92,7 @@ def test_broken_fabrics_are_refused(written, tmp_path, case):
 
 
 def test_all_mistakes_of_cloth_are_said_at_once(written):
-    text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { stiffness = 1e-5 } }")
+    text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { rigidity = 1e-5 } }")
     with pytest.raises(supple.SceneFileError) as refused:
         supple.load_scene(written("twill", text))
     said = str(refused.value)

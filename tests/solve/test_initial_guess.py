@@ -31,7 +31,7 @@ def stiff_block(**options):
 
 def fallen(scene, body, solver, **options):
     *_, last = supple.simulate(scene, solver, **options)
-    return last.of(body) - body.mesh.points
+    return last.positions_of(body) - body.mesh.points
 
 
 @pytest.mark.parametrize("integrator", FALL)
@@ -70,7 +70,7 @@ def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
     if neighbor == "far":
         scene.pin(other.where(lambda X: X[:, 1] <= 0))
     frames = list(supple.simulate(scene, PBNG(iterations=4)))
-    moved = frames[-1].of(body) - body.mesh.points
+    moved = frames[-1].positions_of(body) - body.mesh.points
     fall = -9.81 * FALL["backward_euler"] * STEP**2
     np.testing.assert_allclose(moved, np.tile([0, fall, 0], (len(moved), 1)), atol=1e-9 * abs(fall))
     resumed = supple.simulate(scene, PBNG(iterations=4), start=frames[1].state, first_frame=3)

@@ -77,7 +77,7 @@ def test_the_trapezoidal_rule_keeps_energy_and_the_others_lose_it():
 
 def bar(integrator, substeps=1, **options):
     scene = supple.Scene(quasistatic=False, dt=0.02, frames=6, integrator=integrator, substeps=substeps)
-    body = scene.add_solid(supple.bar((4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3), **options)
+    body = scene.add_solid(supple.block((4, 1, 1), size=(4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3), **options)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     return scene
 
@@ -148,7 +148,7 @@ def test_rounding_where_bodies_are_does_not_become_velocity(integrator):
 def test_pinned_vertices_have_the_velocity_at_which_they_are_led():
     for integrator in RULES:
         scene = supple.Scene(quasistatic=False, dt=0.02, frames=4, integrator=integrator)
-        body = scene.add_solid(supple.bar((4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3))
+        body = scene.add_solid(supple.block((4, 1, 1), size=(4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3))
         end = body.where(lambda X: X[:, 0] <= 1e-9)
         scene.pin(end, motion=supple.Translate((0.1, 0, 0), duration=1.0))
         *_, last = supple.simulate(scene, "pbng", max_iterations=5)
@@ -185,7 +185,7 @@ frames = 2
 integrator = "{integrator}"
 
 [[solid]]
-mesh = {{ bar = {{ cells = [4, 1, 1], size = [4, 1, 1] }} }}
+mesh = {{ block = {{ cells = [4, 1, 1], size = [4, 1, 1] }} }}
 material = {{ corotated = {{ young = 1e5, poisson = 0.3 }} }}
 
 [[pin]]
@@ -229,12 +229,12 @@ def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
 
     state = after(start, "bdf2").state
     forgetful = supple.State(state.displacements, state.velocities, {})
-    assert "earlier" in state.remembered
+    assert "earlier" in state.history
     assert not np.array_equal(after(state, "bdf2").positions, after(forgetful, "bdf2").positions)
     shorter = (after(each, "bdf2", dt=0.01).positions for each in (state, forgetful))
     np.testing.assert_array_equal(*shorter)
-    assert not after(state, "backward_euler").state.remembered
-    assert not supple.equilibrium(scene, "newton", start=state).state.remembered
+    assert not after(state, "backward_euler").state.history
+    assert not supple.equilibrium(scene, "newton", start=state).state.history
 
 
 @pytest.mark.parametrize("integrator", RULES)

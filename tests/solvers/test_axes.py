@@ -228,7 +228,7 @@ def test_held_coordinates_do_not_drift_in_float32(solver):
 def test_recording_changes_nothing(solver):
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     plain, recorded = (
-        supple.equilibrium(scene, solver, tolerance=None, max_iterations=25, history=history)
+        supple.equilibrium(scene, solver, tolerance=None, max_iterations=25, record_history=history)
         for history in (False, True)
     )
     np.testing.assert_array_equal(plain.positions, recorded.positions)
@@ -242,7 +242,7 @@ def test_linked_vertices_stay_on_their_planes(links):
         scene.pin(body.where(face(0, 0)), axes="x")
         scene.pin(body.where(face(2, 0)), normal=(0, 0, 1))
     reference = supple.equilibrium(scene, Newton(), tolerance=1e-11)
-    result = supple.equilibrium(scene, supple.PBNG(links=links), tolerance=1e-9)
+    result = supple.equilibrium(scene, supple.PBNG(tied_groups=links), tolerance=1e-9)
     assert result.report.ok
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-8)
     assert np.all(result.positions[result.model.rest[:, 0] == 0, 0] == 0)

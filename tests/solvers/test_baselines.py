@@ -14,7 +14,7 @@ from supple.solve.loop import solve
 
 
 def bar(young=1e4, kind=supple.Corotated, **options):
-    return family.clamped(supple.bar((6, 2, 2), (2, 0.5, 0.5)), kind(young=young, poisson=0.3), **options)
+    return family.clamped(supple.block((6, 2, 2), (2, 0.5, 0.5)), kind(young=young, poisson=0.3), **options)
 
 
 # Constraints
@@ -84,7 +84,7 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
     scene.pin(body.where(np.flatnonzero(~middle)))
     found = []
     for solver in (
-        PBNG(acceleration=None, blocks="exact"),
+        PBNG(acceleration=None, hessian="exact"),
         Newton(linear_solver="direct", line_search=False),
     ):
         problem = perturbed(Problem(supple.build_model(scene), "float64"), 0.05)
@@ -97,7 +97,7 @@ def test_vertex_block_descent_converges():
     scene = twisted(material("corotated"), cells=3)
     found = [
         supple.equilibrium(scene, solver, tolerance=1e-7, position_tolerance=None)
-        for solver in (PBNG(acceleration=None, blocks="exact"), Newton())
+        for solver in (PBNG(acceleration=None, hessian="exact"), Newton())
     ]
     assert found[0].report.ok
     np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5)
@@ -221,7 +221,7 @@ def test_xpbd_reduces_the_secondary_residual_only():
     """PXPBD Fig. 3a; the blended form reduces both."""
     histories = {}
     for solver in (XPBD(), BPXPBD()):
-        report = solve(family.placed(bar()), solver, StopCriteria(max_iterations=60), history=True)
+        report = solve(family.placed(bar()), solver, StopCriteria(max_iterations=60), record_history=True)
         histories[solver.name] = report.history
         assert len(report.history.primary) == len(report.history.iterations) == 61
     xpbd, blended = histories["xpbd"], histories["bpxpbd"]
@@ -265,7 +265,10 @@ def test_with_the_primary_kept_whole_bodies_are_unstable():
     """PXPBD Fig. 3b."""
     reports = {
         primary: solve(
-            family.placed(bar(1e6)), XPBD(primary=primary), StopCriteria(max_iterations=40), history=True
+            family.placed(bar(1e6)),
+            XPBD(primary=primary),
+            StopCriteria(max_iterations=40),
+            record_history=True,
         )
         for primary in ("omitted", "kept")
     }
@@ -285,7 +288,7 @@ def test_kept_primaries_are_for_steps_of_time():
 
 
 def test_reports_have_the_residuals_of_their_last_iteration():
-    report = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5), history=True)
+    report = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5), record_history=True)
     assert (report.primary, report.secondary) == (report.history.primary[-1], report.history.secondary[-1])
     assert report.to_dict()["primary"] == report.primary
     assert "residuals of positions" in str(report)
@@ -294,7 +297,7 @@ def test_reports_have_the_residuals_of_their_last_iteration():
 
 
 def test_methods_without_multipliers_have_no_such_residuals():
-    report = solve(family.placed(bar()), PBNG(), StopCriteria(max_iterations=3), history=True)
+    report = solve(family.placed(bar()), PBNG(), StopCriteria(max_iterations=3), record_history=True)
     assert report.history.primary == report.history.secondary == []
 
 

@@ -10,7 +10,7 @@ from supple import XPBD, BlockXPBD
 def beam(dt, cells=(15, 3, 3), gravity=-9.81):
     """BNH section 6.3: E = 1e7, ν = 0.45, density 1000."""
     return family.clamped(
-        supple.bar(cells, (6, 1, 1)), supple.NeoHookean(young=1e7, poisson=0.45), gravity, 1000.0, dt
+        supple.block(cells, (6, 1, 1)), supple.NeoHookean(young=1e7, poisson=0.45), gravity, 1000.0, dt
     )
 
 

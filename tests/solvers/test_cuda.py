@@ -247,7 +247,7 @@ def test_positions_reach_torch_on_the_device(precision):
         )
     )
     for frame in frames:
-        tensor = frame.positions_like("torch")
+        tensor = frame.positions_as("torch")
         assert tensor.is_cuda
         assert np.abs(tensor.cpu().numpy() - frame.positions).max() < 1e-6
 
@@ -272,7 +272,7 @@ def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
             frame = sim.step(forces[copy], pins[copy])
             np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=near)
     torch = pytest.importorskip("torch")
-    tensor = together.positions_like("torch")
+    tensor = together.positions_as("torch")
     assert tensor.is_cuda
     assert torch.is_tensor(tensor)
     np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)

@@ -138,7 +138,9 @@ def hanging(cells=5):
 
 
 def hang(solver, iterations=1000):
-    found = supple.equilibrium(hanging(), solver, tolerance=None, max_iterations=iterations, history=True)
+    found = supple.equilibrium(
+        hanging(), solver, tolerance=None, max_iterations=iterations, record_history=True
+    )
     return found, np.array(found.report.history.imbalance)
 
 

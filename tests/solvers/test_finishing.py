@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("fake_device")
 def slender():
     """A bar of 30:1:1 that its weight bends: long waves, which sweeps hardly move."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
-    bar = supple.bar((30, 1, 1), size=(3, 0.1, 0.1))
+    bar = supple.block((30, 1, 1), size=(3, 0.1, 0.1))
     body = scene.add_solid(bar, supple.StableNeoHookean(young=3e6, poisson=0.3), density=1000)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     return scene, body
@@ -265,7 +265,7 @@ def test_parameters_by_element_are_put_in_place_on_a_device():
     """Kernels write them for all copies: forces are those of a problem that was made with them."""
 
     def bent(factors):
-        mesh = supple.bar((30, 1, 1), size=(3, 0.1, 0.1))
+        mesh = supple.block((30, 1, 1), size=(3, 0.1, 0.1))
         young = 3e6 * factors * np.linspace(1, 3, len(mesh.tets))
         scene = supple.Scene(gravity=(0, -9.8, 0))
         body = scene.add_solid(mesh, supple.StableNeoHookean(young=young, poisson=0.3), density=1000)
@@ -357,7 +357,7 @@ def test_who_watches_the_first_copy_watches_on():
     problem, seen = problem_of(scene, [supple.Variation(), supple.Variation(gravity=(0, -4.0, 0))]), []
     stop = StopCriteria(tolerance=1e-4, position_tolerance=1e-4)
     first, _ = solve_copies(
-        problem, Hybrid(), stop, history=True, watch=lambda *figures: seen.append(figures)
+        problem, Hybrid(), stop, record_history=True, watch=lambda *figures: seen.append(figures)
     )
     assert "then alone" in first.notes
     iterations, imbalances, seconds = zip(*seen, strict=True)

@@ -62,7 +62,7 @@ ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 def descend(scene, tolerance=1e-8, **options):
     """The report of Newton steps alone; from one to the next the energy never rises."""
     solver = Hybrid(ahead=0)
-    report = supple.equilibrium(scene, solver, tolerance=tolerance, history=True, **options).report
+    report = supple.equilibrium(scene, solver, tolerance=tolerance, record_history=True, **options).report
     noise = 1e-9 * max(map(abs, report.history.energy))
     assert all(b <= a + noise for a, b in pairwise(report.history.energy))
     return report

@@ -133,7 +133,10 @@ def test_every_hessian_and_linear_solver_finds_the_same_equilibrium(solver, refe
 
 def test_the_exact_hessian_converges_quadratically():
     history = supple.equilibrium(
-        twisted(material("neo_hookean"), angle=0.2), Newton(hessian="exact"), tolerance=1e-11, history=True
+        twisted(material("neo_hookean"), angle=0.2),
+        Newton(hessian="exact"),
+        tolerance=1e-11,
+        record_history=True,
     ).report.history
     last = [r for r in history.imbalance if 1e-11 < r < 1e-2]
     assert len(last) >= 2
@@ -142,7 +145,7 @@ def test_the_exact_hessian_converges_quadratically():
 
 def test_energy_never_rises_under_the_line_search():
     history = supple.equilibrium(
-        twisted(material("stable_neo_hookean"), angle=2.0), Newton(), tolerance=1e-8, history=True
+        twisted(material("stable_neo_hookean"), angle=2.0), Newton(), tolerance=1e-8, record_history=True
     ).report.history
     energy = np.array(history.energy)
     assert len(energy) > 3

@@ -175,7 +175,7 @@ def stretched(name, poisson, stiffness=1.0, cells=(12, 2, 2)):
     """A bar of 6 × 1 × 1 m 0.75 s after it was pulled to 120 %."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=250)
     kind = MATERIALS[name](young=1e4, poisson=poisson)
-    body = scene.add_solid(supple.bar(cells, (6, 1, 1)), kind, density=100)
+    body = scene.add_solid(supple.block(cells, (6, 1, 1)), kind, density=100)
     held = body.where(face(0, 0))
     scene.pin(held)
     scene.attach(held, stiffness=1.0)
@@ -222,7 +222,7 @@ def test_finer_solids_flutter_at_any_stiffness(poisson):
 
 def sag(solver, iterations, young=1e4):
     """How far the end of a bar has sunk [m]."""
-    mesh, kind = supple.bar((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
+    mesh, kind = supple.block((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
     scene = family.clamped(mesh, kind, quasistatic=True)
     found = supple.equilibrium(scene, solver, tolerance=None, max_iterations=iterations)
     return -np.mean((found.positions - found.model.rest)[face(0, 2)(found.model.rest), 1])

@@ -130,7 +130,11 @@ def test_anderson_goes_back_when_the_energy_rises():
 def test_energy_never_rises_without_acceleration(name):
     """Each visit minimises an upper bound of the energy, since the Hessian bound is above the exact one."""
     history = supple.equilibrium(
-        twisted(material(name)), PBNG(acceleration="none"), tolerance=None, max_iterations=40, history=True
+        twisted(material(name)),
+        PBNG(acceleration="none"),
+        tolerance=None,
+        max_iterations=40,
+        record_history=True,
     ).report.history
     energy = np.array(history.energy)
     assert energy[-1] < energy[0]
@@ -154,7 +158,7 @@ def test_without_links_stiff_ties_converge_slowly():
     scene = tied_blocks(material("corotated"), material("corotated"), 1e6)
     with_links = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-5)
     without = supple.equilibrium(
-        scene, PBNG(acceleration="none", links=False), tolerance=1e-5, max_iterations=1000
+        scene, PBNG(acceleration="none", tied_groups=False), tolerance=1e-5, max_iterations=1000
     )
     assert with_links.report.ok
     assert not without.report.ok

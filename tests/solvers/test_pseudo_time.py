@@ -12,7 +12,7 @@ from supple.solvers.elementwise.pseudo_time import EVERY, KEPT
 
 
 def bar():
-    mesh = supple.bar((8, 2, 2), (2, 0.5, 0.5))
+    mesh = supple.block((8, 2, 2), (2, 0.5, 0.5))
     return family.clamped(mesh, supple.Corotated(young=1e5, poisson=0.3), density=20, quasistatic=True)
 
 

@@ -115,7 +115,7 @@ def squeezed(frames=16):
     """A neo-Hookean bar whose ends are pushed together to 70 %, E = 1000, Δt = 0.01."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
     material = supple.NeoHookean(young=1000, poisson=0.3)
-    body = scene.add_solid(supple.bar((8, 3, 3), (2.5, 1, 1)), material, density=10)
+    body = scene.add_solid(supple.block((8, 3, 3), (2.5, 1, 1)), material, density=10)
     for end, way in ((0.0, 0.375), (2.5, -0.375)):
         chosen = body.where(face(0, end))
         scene.pin(chosen, motion=supple.Translate((way, 0, 0), duration=0.01 * frames))

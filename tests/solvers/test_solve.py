@@ -124,7 +124,7 @@ def heavy_bar(gravity):
     """A soft bar that sinks far: the residual rises for long while the energy falls."""
     scene = supple.Scene(gravity=gravity)
     kind = supple.StableNeoHookean(young=1e5, poisson=0.45)
-    body = scene.add_solid(supple.bar(cells=(12, 4, 4), size=(3, 1, 1)), kind, density=1000)
+    body = scene.add_solid(supple.block(cells=(12, 4, 4), size=(3, 1, 1)), kind, density=1000)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     return scene
 
@@ -222,7 +222,7 @@ def test_soft_bodies_beside_stiff_ties_are_not_taken_for_rest():
 @EVERY
 def test_imbalance_lies_between_0_and_1(name, solver):
     history = supple.equilibrium(
-        twisted(material(name), cells=2), solver, tolerance=None, max_iterations=12, history=True
+        twisted(material(name), cells=2), solver, tolerance=None, max_iterations=12, record_history=True
     ).report.history
     imbalance = np.array(history.imbalance)
     assert np.all((imbalance >= 0) & (imbalance <= 1 + 1e-12))
@@ -269,7 +269,7 @@ def test_an_acceleration_that_makes_it_worse_starts_over():
 
 @EVERY
 def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
-    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-5, history=True).report
+    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-5, record_history=True).report
     history = report.history
     assert history.iterations == list(range(report.iterations + 1))
     for figures in (history.seconds, history.residual, history.imbalance, history.energy):
@@ -288,7 +288,7 @@ def test_recording_a_history_changes_nothing(solver):
     """Not even from a start that makes an acceleration start over, nor when the solve stops."""
     model = build_model(cantilever(material("neo_hookean"), gravity=0))
     recorded, plain = (
-        supple.equilibrium(model, solver, tolerance=1e-5, start=scrambled(model), history=history)
+        supple.equilibrium(model, solver, tolerance=1e-5, start=scrambled(model), record_history=history)
         for history in (True, False)
     )
     assert recorded.report.ok
@@ -311,7 +311,7 @@ def test_watchers_see_the_imbalance_fall():
 
 def test_reports_are_plain_json():
     for history in (False, True):
-        report = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-4, history=history).report
+        report = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-4, record_history=history).report
         values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
         assert values["outcome"] == "converged"
         assert values["sentence"] == Outcome.CONVERGED.value
@@ -351,7 +351,7 @@ def test_results_are_given_for_each_body():
     scene = tied_blocks(material("corotated"), material("corotated"))
     result = supple.equilibrium(scene, tolerance=1e-3)
     for body in scene.bodies:
-        np.testing.assert_array_equal(result.of(body), result.positions[body.vertices])
+        np.testing.assert_array_equal(result.positions_of(body), result.positions[body.vertices])
 
 
 @pytest.mark.parametrize(

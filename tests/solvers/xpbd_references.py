@@ -72,6 +72,6 @@ def curve(falling, solver, sweeps=200):
     scene, x, v = falling
     return np.array(
         solve(
-            family.placed(scene, x, v), solver, StopCriteria(None, sweeps, None), history=True
+            family.placed(scene, x, v), solver, StopCriteria(None, sweeps, None), record_history=True
         ).history.residual
     )

@@ -84,7 +84,7 @@ def test_sizes_are_known_before_a_mesh_is_made(kind, arguments):
     ("make", "sentence"),
     [
         (lambda: supple.block(300), "a block of 135,000,000 tetrahedra needs about 32.4 GB of memory"),
-        (lambda: supple.bar((300, 300, 300)), "a block of 135,000,000 tetrahedra"),
+        (lambda: supple.block((300, 300, 300), size=(4, 1, 1)), "a block of 135,000,000 tetrahedra"),
         (lambda: supple.ball(resolution=300), "a ball of 540,000,000 tetrahedra"),
         (lambda: supple.torus(resolution=200), "a torus of"),
         (lambda: supple.block(10**9), "would have 1e\\+27 vertices; at most 2,147,483,647"),

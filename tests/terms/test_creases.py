@@ -32,14 +32,14 @@ def strip(bending, fold=None, duration=0.2):
 
 
 def creased(**changes):
-    return CreasedBending(**{"stiffness": 1e-3, "yield_angle": 0.1, "creep": 8.0} | changes)
+    return CreasedBending(**{"rigidity": 1e-3, "yield_angle": 0.1, "creep": 8.0} | changes)
 
 
 def kept(bending):
     """The angles that are left when a strip was folded for a while and is let go."""
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
-    state = State(folded.displacements, 0 * folded.velocities, folded.remembered)
+    state = State(folded.displacements, 0 * folded.velocities, folded.history)
     rest = supple.equilibrium(free, start=state, tolerance=1e-5)
     vertices, _ = hinges_of(free.bodies[0].mesh.triangles)
     return np.abs(angles(rest.positions[vertices]))
@@ -102,7 +102,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}
     whole = list(supple.simulate(scene, name, **options))
-    assert np.abs(whole[-1].state.remembered["rest_angle"]).max() > 0.01
+    assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
     state = pickle.loads(pickle.dumps(whole[1].state))
     for found, expected in zip(
         supple.simulate(scene, name, start=state, first_frame=3, **options), whole[2:], strict=True
@@ -127,7 +127,7 @@ quasistatic = false
 [[cloth]]
 mesh = { sheet = { cells = 4 } }
 membrane = { plane_stress_stvk = { young = 1e4, poisson = 0.3 } }
-bending = { creased = { stiffness = 1e-3, yield_angle = 0.3, creep = 4, max_angle = 1.5 } }
+bending = { creased = { rigidity = 1e-3, yield_angle = 0.3, creep = 4, max_angle = 1.5 } }
 [[pin]]
 where = { side = "x-" }
 """

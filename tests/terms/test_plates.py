@@ -171,12 +171,12 @@ def test_edges_that_are_no_hinges_are_refused(what):
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, "stiff"])
 def test_wrong_stiffness_is_refused(wrong):
-    with pytest.raises((ValueError, TypeError), match=r"stiffness|number"):
+    with pytest.raises((ValueError, TypeError), match=r"rigidity|number"):
         HingeBending(wrong)
 
 
 def test_stiffness_of_a_plate():
-    assert HingeBending.from_young(2e9, 0.3, 1e-3).stiffness == pytest.approx(2e9 * 1e-9 / 12 / 0.91)
+    assert HingeBending.from_young(2e9, 0.3, 1e-3).rigidity == pytest.approx(2e9 * 1e-9 / 12 / 0.91)
 
 
 @ANY

@@ -150,7 +150,7 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
     scene.pin(body.where(face(0, 0)))
     options = {"max_iterations": 8, "precision": precision}
     whole = list(supple.simulate(scene, name, **options))
-    assert len(whole[1].state.remembered)
+    assert len(whole[1].state.history)
     last = whole[1]
     saved = SavedFrame(last.positions, last.velocities, last.index, last.time, last.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
@@ -159,8 +159,8 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
     for found, expected in zip(parts, whole[2:], strict=True):
         np.testing.assert_array_equal(found.positions, expected.positions)
         np.testing.assert_array_equal(found.velocities, expected.velocities)
-        for key, values in expected.state.remembered.items():
-            np.testing.assert_array_equal(found.state.remembered[key], values)
+        for key, values in expected.state.history.items():
+            np.testing.assert_array_equal(found.state.history[key], values)
 
 
 def test_an_equilibrium_has_no_viscosity():
@@ -176,7 +176,7 @@ def test_turning_costs_nothing():
     )
     turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
     work = Problem(supple.build_model(scene), "float64")
-    work.remembered.evolve(0.1)
+    work.history.evolve(0.1)
     work.positions = body.points @ turn.T
     assert abs(work.energy()) < 1e-8
 

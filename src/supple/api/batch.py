@@ -219,7 +219,7 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
             report,
             model,
             state=state,
-            step=Step(np.inf, x, c.force, time=c.time, remembered=state.remembered),
+            step=Step(np.inf, x, c.force, time=c.time, history=state.history),
             on_device=there,
         )
 

@@ -20,7 +20,7 @@ from supple.solve.loop import make_problem
 from supple.solve.options import method_of
 from supple.solvers import PBNG, Solver
 from supple.solvers.options import plain_options
-from supple.support.arguments import closest
+from supple.support.arguments import closest, named
 
 SWEEPS = 5
 """Iterations per sample for solvers that check the residual only every few iterations."""
@@ -116,9 +116,10 @@ def sweep(
 
 def _known(name: str, names: Iterable[str], what: str) -> str:
     """Return a known name, or raise an error with a suggestion."""
-    if name not in names:
+    known = named(name, names)
+    if known is None:
         raise ValueError(f"there is no {what} {name!r}; {closest(name, names)}")
-    return name
+    return known
 
 
 def twisted_block(cells: int, material: str) -> Model:

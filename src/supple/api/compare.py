@@ -210,7 +210,7 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     problem.states.set_velocities(v)
     time = (frame - 1) * scene.dt + dt
     if scene.integrator in RULES:
-        problem.remembered.move_on([])
+        problem.history.move_on([])
         rule = Integrating(problem, RULES[scene.integrator], dt)
         rule.look_back(time, None)
         problem.begin_step(time, dt)

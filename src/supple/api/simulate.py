@@ -12,7 +12,7 @@ import numpy as np
 from supple.model.model import Model, Step, latest
 from supple.model.state import State
 from supple.problem import Problem
-from supple.problem.history import checked_remembered
+from supple.problem.history import checked_history
 from supple.problem.material_update import changing_materials
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -66,7 +66,7 @@ class Result:
     stages: tuple[Result, ...] = field(default=(), repr=False, kw_only=True)
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
-    def of(self, body: Body) -> np.ndarray:
+    def positions_of(self, body: Body) -> np.ndarray:
         """Return the positions of one body.
 
         Args:
@@ -80,13 +80,18 @@ class Result:
             ValueError: The body belongs to another scene.
         """
         if not isinstance(body, Body):
-            raise TypeError(f"of() takes a body of the scene, got {shown(body)}")
+            raise TypeError(f"positions_of() takes a body of the scene, got {shown(body)}")
         if not any(body.is_like(own) for own in self.model.bodies):
             names = listed(own.name for own in self.model.bodies)
             raise ValueError(f"body {body.name!r} belongs to another scene; the result has {names}")
         return self.positions[body.vertices]
 
-    def positions_like(self, like: str) -> Any:
+    @property
+    def displacements(self) -> np.ndarray:
+        """(n, 3) displacements from the rest positions [m]."""
+        return self.positions - self.model.rest
+
+    def positions_as(self, like: str) -> Any:
         """Return positions in the array type of another library.
 
         After a solve on a CUDA device, the array is on that device in the precision of the solve, without a
@@ -126,7 +131,7 @@ class Result:
         x = finite_rows("positions", self.positions, self.model.vertices)
         return evaluation_of(self.model, x, self.step, backend)
 
-    def softest(self, count: int = 1) -> tuple[Mode, ...]:
+    def lowest_modes(self, count: int = 1) -> tuple[Mode, ...]:
         """Compute the lowest eigenmodes of the energy's Hessian, without inertia.
 
         They show how close an equilibrium is to buckling, for example one of the many equilibria of wrinkled
@@ -142,10 +147,10 @@ class Result:
             ValueError: The count or the positions are invalid, or forces are infinite or NaN.
             RuntimeError: The eigenvalue iteration did not converge.
         """
-        from supple.postprocess.modes import softest
+        from supple.postprocess.modes import lowest_modes
 
         x = finite_rows("positions", self.positions, self.model.vertices)
-        return softest(self.model, x, self.step, whole_number("count", count))
+        return lowest_modes(self.model, x, self.step, whole_number("count", count))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"on_device": None}
@@ -190,7 +195,7 @@ def equilibrium(
     *,
     start: np.ndarray | State | None = None,
     steps: int = 1,
-    history: bool = False,
+    record_history: bool = False,
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Result:
@@ -204,7 +209,7 @@ def equilibrium(
         steps: Number of steps in which loads and motions are applied, each from the previous equilibrium; see
             `stages` of the result. More steps are made if forces would be infinite otherwise, or if a solve
             stagnates or fails.
-        history: Record residual and energy after every iteration.
+        record_history: Record residual and energy after every iteration.
         watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
         **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_limit` [s] and
             `position_tolerance` (of every body from the equilibrium, relative to its size) one by one.
@@ -220,20 +225,22 @@ def equilibrium(
     """
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)
-    check_watching(history, watch)
+    check_watching(record_history, watch)
     problem = make_problem(asked.scene, True, asked.backend)
     place(problem, asked, start)
     if isinstance(start, State):
-        problem.remembered.flow()
+        problem.history.flow()
     stages, model = [], problem.model
     count = whole_number("steps", steps)
-    for part, report in Continuation(problem, asked.solver, asked.stop, count, watch, history, began).run():
+    for part, report in Continuation(
+        problem, asked.solver, asked.stop, count, watch, record_history, began
+    ).run():
         if part < 1:
             acting = _acting(problem, part * model.duration)
             model = latest(model, problem.model)
             stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     there, state = problem.states.on_device(), problem.state
-    acts = model.varying or model.obstacles is not None or state.remembered
+    acts = model.varying or model.obstacles is not None or state.history
     step = _acting(problem, np.inf) if acts else None
     model = latest(model, problem.model)
     return Result(
@@ -243,8 +250,8 @@ def equilibrium(
 
 def _acting(problem: Problem, time: float) -> Step:
     """Forces, parameters and history variables at an equilibrium at a time [s]."""
-    materials, (remembered, *_) = changing_materials(problem.model), problem.remembered.take()
-    return Step(np.inf, problem.positions, problem.loads.force, materials, time, remembered)
+    materials, (history, *_) = changing_materials(problem.model), problem.history.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
 
 
 @takes_options
@@ -262,7 +269,7 @@ def simulate(
     start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
-    history: bool = False,
+    record_history: bool = False,
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Frame]:
@@ -288,7 +295,7 @@ def simulate(
         start: Initial positions (n, 3) [m] or a state.
         velocities: (n, 3) initial velocities [m/s].
         first_frame: Number of the first frame.
-        history: Record residual and energy after every iteration.
+        record_history: Record residual and energy after every iteration.
         watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to
             every step. `max_iterations` and `time_limit` apply in addition to a tolerance of 1e-4, unless
@@ -303,7 +310,7 @@ def simulate(
         TypeError: An argument has the wrong type.
     """
     asked = request(scene, solver, options)
-    check_watching(history, watch)
+    check_watching(record_history, watch)
     scene = scene_of(scene)
     pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
     if pace.quasistatic:
@@ -312,7 +319,7 @@ def simulate(
     if isinstance(start, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as start, or velocities")
     first = whole_number("first_frame", first_frame)
-    return _frames(asked, pace, frames, start, velocities, first, history, watch)
+    return _frames(asked, pace, frames, start, velocities, first, record_history, watch)
 
 
 def _frames(
@@ -322,7 +329,7 @@ def _frames(
     start: np.ndarray | State | None,
     velocities: np.ndarray | None,
     first_frame: int,
-    history: bool,
+    record_history: bool,
     watch: Watcher | None,
 ) -> Iterator[Frame]:
     """Yield the frames of a motion."""
@@ -341,7 +348,7 @@ def _frames(
         moving = asked.velocities(start, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
-    stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
+    stepping = stepping_of(problem, asked.solver, asked.stop, pace, record_history, watch, began)
     stepping.index = first_frame - 1
     if not isinstance(start, State):
         stepping.count_inverted()
@@ -370,7 +377,7 @@ def sound(state: State, model: Model) -> State:
     return State(
         finite_rows("displacements of the state", state.displacements, model.vertices),
         finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
-        checked_remembered(model, state.remembered),
+        checked_history(model, state.history),
     )
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from supple.api.batch import move_together
 from supple.api.batch_stepper import (
     MOST_COPIES,
-    Frames,
+    BatchFrame,
     OneByOne,
     Together,
     of_copy,
@@ -319,7 +319,7 @@ class Stepper:
         """(n, 3) or (copies, n, 3) velocities [m/s]."""
         return self._all_or_one(self._copies.velocities)
 
-    def positions_like(self, like: str) -> Any:
+    def positions_as(self, like: str) -> Any:
         """Return the positions in the array type of another library.
 
         If the stepper runs on a device, the array is in device memory.
@@ -410,7 +410,7 @@ class Stepper:
                 motion. By default the scene's prescribed motion.
 
         Returns:
-            The `Frame`, or `Frames` for a batch.
+            The `Frame`, or `BatchFrame` for a batch.
 
         Raises:
             ValueError: Forces or pins are invalid, or the previous step was interrupted.
@@ -419,7 +419,7 @@ class Stepper:
         reports = self._advance(forces, pins)
         if self.copies is None:
             return frame_of(self._stepping, reports[0])
-        return Frames(
+        return BatchFrame(
             self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
             self._copies.last_steps(), self._copies.models,
         )  # fmt: skip

@@ -89,7 +89,7 @@ class Job:
         stop: Termination criteria.
         frames: Number of frames.
         backend: Device, precision and threads.
-        history: Record the residual history of every solve.
+        record_history: Record the residual history of every solve.
         fields: Quantities to write with every frame.
     """
 
@@ -98,7 +98,7 @@ class Job:
     stop: StopCriteria
     frames: int
     backend: Backend
-    history: bool
+    record_history: bool
     fields: Sequence[str] = ()
 
     def fields_at_start(self, model: Model) -> Fields | None:
@@ -153,7 +153,7 @@ class Job:
         options: dict[str, Any] = {
             "stop": self.stop,
             "backend": self.backend,
-            "history": self.history,
+            "record_history": self.record_history,
             "start": start,
             "watch": watch,
         }
@@ -201,4 +201,5 @@ def solver_for(file: SceneFile, text: str | None) -> Solver:
         text: Solver and options such as newton or pbng:acceleration=chebyshev. None, or the name of the
             file's solver, selects that solver with the options of the file.
     """
-    return method_of(None, file) if text in (None, file.solver.method) else parse_solver(str(text))
+    own = text is None or text.casefold() == file.solver.method
+    return method_of(None, file) if own else parse_solver(str(text))

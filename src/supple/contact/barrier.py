@@ -281,20 +281,20 @@ class BarrierContact:
     def _term_of(self, problem: Problem) -> Any:
         return problem.model.terms[self._index(problem)]
 
-    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
+    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
         """Barrier contacts at given positions, outside of a solve.
 
         Args:
             model: Model with this method.
             x: (n, 3) positions [m].
-            remembered: History variables of a state, which contain the friction state.
+            history: History variables of a state, which contain the friction state.
 
         Raises:
             ValueError: If surfaces intersect.
         """
         self._refuse_crossings(x)
         found = gaps(self.surfaces, x, self.thickness)
-        grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
+        grip = None if self.friction is None else BarrierGrip(x, rows_from(history))
         return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:

@@ -99,8 +99,8 @@ class SideBySide:
 
 def _goes(problem: Problem, result: Result) -> bool:
     """True for equilibria of the problem's model without history variables."""
-    still = result.step is None or (math.isinf(result.step.dt) and not result.step.remembered)
-    still = still and (result.state is None or not result.state.remembered)
+    still = result.step is None or (math.isinf(result.step.dt) and not result.step.history)
+    still = still and (result.state is None or not result.state.history)
     return still and not result.model.changing and same_shape(problem.model, result.model)
 
 

@@ -156,7 +156,7 @@ def report_of(
 class Gradient:
     """dL/dθ for every input θ of an equilibrium, evaluated on first access.
 
-    Units are those of L divided by those of θ. `of` gives the derivatives with respect to properties of one
+    Units are those of L divided by those of θ. `body` gives the derivatives with respect to properties of one
     body.
 
     Attributes:
@@ -268,16 +268,16 @@ class Gradient:
         assert self._by_anchor is not None
         return self._by_anchor * self._dt
 
-    def of(self, body: Body) -> BodyGradient:
+    def body(self, body: Body) -> BodyGradient:
         """Derivatives with respect to properties of one body.
 
-        Example: `supple.gradient(result, result.positions).of(body).young`.
+        Example: `supple.gradient(result, result.positions).body(body).young`.
         """
         for own in self.model.bodies:
             if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
                 return BodyGradient(self, own)
         names = listed(own.name for own in self.model.bodies)
-        raise ValueError(f"of() takes a body of the scene, which has {names}; got {shown(body)}")
+        raise ValueError(f"body() takes a body of the scene, which has {names}; got {shown(body)}")
 
     @property
     def _sticks(self) -> bool:
@@ -296,7 +296,7 @@ class Gradient:
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
             )
-        if self._step is not None and self._step.remembered.keys() & {ACCELERATION, EARLIER}:
+        if self._step is not None and self._step.history.keys() & {ACCELERATION, EARLIER}:
             raise ValueError(
                 "Gradients by the start of a step are those of backward Euler; steps of second order look "
                 "back to what came before, too: integrator='backward_euler'."

@@ -197,7 +197,7 @@ class _Backward:
         for body, names in self._wanted.items():
             for name in names:
                 before = total.parameters.get((body, name), 0.0)
-                total.parameters[body, name] = before + getattr(found.of(body), name)
+                total.parameters[body, name] = before + getattr(found.body(body), name)
         self._give(k - 1, (1.0 + one * self._keep) * by_anchor)
         if k == 1:
             total.start_velocities += found.start_velocities

@@ -113,7 +113,7 @@ def refuse_unknown(result: Result) -> None:
 
 def flowed_before(result: Result) -> list[str]:
     """Names of bodies of rate-independent materials, if any of them flowed in earlier load steps."""
-    first, last = (one.step.remembered if one.step else {} for one in (result.stages[0], result))
+    first, last = (one.step.history if one.step else {} for one in (result.stages[0], result))
     names = {name for name, *_ in evolving_parameters(result.model)}
     absent = np.empty(0)
     if all(np.array_equal(first.get(name, absent), last.get(name, absent)) for name in names):

@@ -13,7 +13,7 @@ from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
 from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
-from supple.problem.history import checked_remembered
+from supple.problem.history import checked_history
 from supple.solve.loop import make_problem
 from supple.solve.report import Outcome, Report
 from supple.solve.step_schedule import Pace
@@ -53,7 +53,7 @@ def suited(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndar
     kept: dict[str, np.ndarray] = {}
     for name, values in history.items():
         with suppress(ValueError):
-            kept |= checked_remembered(model, {name: values})
+            kept |= checked_history(model, {name: values})
     return kept
 
 
@@ -133,7 +133,7 @@ class Track:
         p = self._problem
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
-        p.remembered.put([suited(p.model, self._state)])
+        p.history.put([suited(p.model, self._state)])
         if self.bodies is not None:
             p.contacts.moved_by_bodies = self.bodies
 
@@ -205,7 +205,7 @@ class Track:
         (self.velocities,), (self.step,) = stepping.settle(), stepping.last_steps()
         p = self._problem
         self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies
-        (self._state,) = p.remembered.take()
+        (self._state,) = p.history.take()
         self.balance, self.report = p.balance(), report
         self.iterations += report.iterations
 

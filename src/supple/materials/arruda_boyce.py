@@ -19,7 +19,7 @@ class ArrudaBoyce(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear_modulus", "shear modulus of the chains", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus of the chains", "μ", 4e4, aliases=("mu",)),
         Parameter(
             "locking", "stretch at which chains lock", symbol="λₘ", above=1, example=3.0, slider=(1.5, 10.0)
         ),

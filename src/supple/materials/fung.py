@@ -13,7 +13,7 @@ class Fung(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear_modulus", "shear modulus at rest", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus at rest", "μ", 4e4, aliases=("mu",)),
         Parameter("stiffening", "exponent", symbol="b", above=0, example=1.0, slider=(0.1, 20.0)),
         BULK,
     )

@@ -13,7 +13,7 @@ class Gent(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear_modulus", "shear modulus at rest", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus at rest", "μ", 4e4, aliases=("mu",)),
         Parameter("limit", "largest Ī₁ - 3", symbol="Jₘ", above=0, example=30.0, slider=(1.0, 100.0)),
         BULK,
     )

@@ -19,7 +19,7 @@ class HolzapfelGasserOgden(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear_modulus", "shear modulus between the fibers", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus between the fibers", "μ", 4e4, aliases=("mu",)),
         modulus("fiber_modulus", "stiffness of the fibers", "k₁", 8e4, at_least=0),
         Parameter(
             "fiber_exponent", "exponent of the fibers", symbol="k₂", above=0, example=0.8, slider=(0.1, 100.0)
@@ -29,7 +29,9 @@ class HolzapfelGasserOgden(Material):
             slider=(0.0, 1 / 3),
         ),
         Parameter("fiber", "direction of one family of fibers", kind="direction", example=(0.8, 0.6, 0.0)),
-        Parameter("second_fiber", "direction of the other family", kind="direction", example=(0.8, -0.6, 0.0)),
+        Parameter(
+            "second_fiber", "direction of the other family", kind="direction", example=(0.8, -0.6, 0.0)
+        ),
         BULK,
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from supple.materials.parameters import (
     element_count,
     instead_of,
     is_per_element,
+    without_aliases,
 )
 
 
@@ -143,7 +144,7 @@ class Material(tuple):
         Args:
             **changes: Parameters that replace their example values.
         """
-        return cls(**(examples_of(cls) | changes))
+        return cls(**(examples_of(cls) | without_aliases(cls.__name__, cls.parameters, changes)))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
@@ -165,6 +166,7 @@ class Material(tuple):
     @classmethod
     def _checked(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:
         names = [p.name for p in declared]
+        given = without_aliases(cls.__name__, declared, given)
         for name in given:
             if name not in names:
                 raise TypeError(f"{cls.__name__} has no parameter {name!r}; {instead_of(cls, name, names)}")

@@ -45,6 +45,7 @@ class Parameter:
         example: Typical value for sliders, tables and tests.
         slider: Usual range of a slider.
         advice: Suggestion in error messages about values out of bounds.
+        aliases: Other names of the argument, such as "E" for "young".
         evolves: True for an internal variable that every step updates, see `Material.evolve`; the argument is
             its initial value.
     """
@@ -63,6 +64,7 @@ class Parameter:
     slider: tuple[float, float] | None = None
     advice: str = ""
     evolves: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def argument(self) -> Argument:
@@ -255,6 +257,28 @@ def annotated_parameters(cls: type) -> dict[str, Parameter]:
         if kind in _ANNOTATIONS:
             given = {"default": vars(cls).get(name), "symbol": name, **_ANNOTATIONS[kind]}
             found[name] = Parameter(name, name.replace("_", " "), **given)
+    return found
+
+
+def without_aliases(called: str, declared: Iterable[Parameter], given: dict[str, Any]) -> dict[str, Any]:
+    """Replace aliases by the names of their parameters.
+
+    Args:
+        called: Name of the material in messages.
+        declared: Parameters; a parameter's own name takes precedence over an alias of another one.
+        given: Values by name or alias.
+
+    Raises:
+        TypeError: One parameter is given twice.
+    """
+    declared = list(declared)
+    names = {alias: p.name for p in declared for alias in p.aliases} | {p.name: p.name for p in declared}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        own = names.get(name, name)
+        if own in found:
+            raise TypeError(f"{called} got {own} twice: {name!r} is another name of it")
+        found[own] = value
     return found
 
 

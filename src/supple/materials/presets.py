@@ -73,7 +73,8 @@ def _artery(layer: str, c: float, k1: float, k2: float, cosine: float, sine: flo
         },
         1060.0,
         f"Holzapfel, Gasser, Ogden, J. Elasticity 61, 2000: {layer} of a rabbit's carotid artery",
-        "x is around the vessel, y along it: give fiber and second_fiber for others; bulk_modulus and density are assumed",
+        "x is around the vessel, y along it: give fiber and second_fiber for others; bulk_modulus and "
+        "density are assumed",
     )
 
 

@@ -301,7 +301,7 @@ class Step:
         force: (n, 3) external forces [N], None for the constant forces of the model.
         materials: Varying materials, by term index; None for those of the model.
         time: End of the step [s], for moving obstacles.
-        remembered: History variables at the end of the step, as in `State`.
+        history: History variables at the end of the step, as in `State`.
     """
 
     dt: float
@@ -309,7 +309,7 @@ class Step:
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
     time: float = np.inf
-    remembered: Mapping[str, np.ndarray] = field(default_factory=dict)
+    history: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:

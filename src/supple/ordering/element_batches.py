@@ -191,7 +191,7 @@ def cell_groups(stencils: np.ndarray) -> np.ndarray:
                 return np.arange(len(stencils)).reshape(-1, size)
     raise ValueError(
         'ordering "cells" is for meshes whose tetrahedra come five or six to a cell, cell by cell, as '
-        'supple.block and supple.bar make them; "clusters" is for any'
+        'supple.block and supple.block make them; "clusters" is for any'
     )
 
 

@@ -32,7 +32,7 @@ from supple.problem.element_quantities import (
     is_deformed,
 )
 from supple.problem.material_update import change_materials, changing_materials
-from supple.problem.reactions import Touches
+from supple.problem.reactions import ObstacleContacts
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
@@ -173,7 +173,7 @@ def evaluation_of(
         external_force=external,
         terms=terms,
         _inertial=inertial,
-        _touches=touches,
+        _obstacle_contacts=touches,
     )
 
 
@@ -188,10 +188,10 @@ def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
 
 def _touches(
     model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, backend: Backend
-) -> Touches:
+) -> ObstacleContacts:
     """Obstacle contacts of vertices under external and inertial forces `outer` (n, 3) [N]."""
     if model.obstacles is None:
-        return Touches.none()
+        return ObstacleContacts.none()
     problem = _with_obstacles(model, backend)
     change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
     problem.loads.set(outer)
@@ -201,7 +201,7 @@ def _touches(
     _, _, forces, which = problem.contacts.found(0)
     planes, vertices = np.nonzero((which >= 0) & forces.any(axis=2))
     obstacle = model.obstacles.obstacle[which[planes, vertices]]
-    return Touches(model.obstacles.names, vertices, obstacle, forces[planes, vertices])
+    return ObstacleContacts(model.obstacles.names, vertices, obstacle, forces[planes, vertices])
 
 
 def _internal_force(problem: Problem, positions: np.ndarray) -> np.ndarray:
@@ -257,11 +257,11 @@ def recall(problem: Problem, model: Model, step: Step | None) -> None:
     """Set the varying parameters and history variables of a step in a model's problem."""
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
-    remembered = {} if step is None else dict(step.remembered)
+    history = {} if step is None else dict(step.history)
     for k in rubbing_terms(model):  # use the model's friction state if the step has none
         rubbing: Any = model.terms[k]
-        remembered = contacts_to_state(rubbing, model.rest) | remembered
-    problem.remembered.put([remembered])
+        history = contacts_to_state(rubbing, model.rest) | history
+    problem.history.put([history])
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:

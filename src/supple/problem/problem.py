@@ -21,7 +21,7 @@ from supple.model.state import State
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import Measures
 from supple.problem.gases import Gases
-from supple.problem.history import Remembered
+from supple.problem.history import HistoryVariables
 from supple.problem.initial_guess import predict_fall
 from supple.problem.layout import Layout, refresh, take_stencils
 from supple.problem.loads import Loads, alike
@@ -56,7 +56,7 @@ class Problem:
         measures: Residuals, energies and inversion counts.
         gases: Sealed chambers.
         following: Updates of dynamic terms.
-        remembered: History variables.
+        history: History variables.
         keeps_prepared: True to reuse prepared solver data for other material values where possible. Results
             then depend, by rounding, on the material for which the data was prepared.
     """
@@ -95,7 +95,7 @@ class Problem:
         self.loads.stay_in(self.room.balls)
         self.measures, self.gases = Measures(self), Gases(self)
         self.following = Following(self)
-        self.remembered = self.states.remembered = Remembered(self)
+        self.history = self.states.history = HistoryVariables(self)
         self._shared: dict[str, Any] = {}
         self.keeps_prepared = False
         if self.layout.room is not None:
@@ -181,7 +181,7 @@ class Problem:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
-        self.remembered.forget()
+        self.history.forget()
         self.following.remember()
         self.following.begin_step(math.inf)
         return True
@@ -209,7 +209,7 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.use_materials(self.remembered.keep([materials_of(self.model)] * self.copies))
+        self.use_materials(self.history.keep([materials_of(self.model)] * self.copies))
 
     def use_materials(self, materials: list[tuple]) -> None:
         """Set materials that differ in values only.
@@ -303,7 +303,7 @@ class Problem:
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
-            self.remembered.forget_motions()
+            self.history.forget_motions()
         else:
             self.states.coast(dt, damping, pinned)
             if self.model.drag is not None:

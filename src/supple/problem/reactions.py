@@ -38,7 +38,7 @@ class Reaction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Touches:
+class ObstacleContacts:
     """Contacts of vertices with obstacles.
 
     Attributes:
@@ -54,18 +54,18 @@ class Touches:
     force: np.ndarray
 
     @staticmethod
-    def none() -> Touches:
+    def none() -> ObstacleContacts:
         """Return an empty set of contacts."""
-        return Touches((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
+        return ObstacleContacts((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
 
-    def and_others(self, others: Touches) -> Touches:
+    def and_others(self, others: ObstacleContacts) -> ObstacleContacts:
         """Concatenate contacts with the same obstacles."""
         pairs = (
             (self.vertices, others.vertices),
             (self.obstacle, others.obstacle),
             (self.force, others.force),
         )
-        return Touches(self.names, *map(np.concatenate, pairs))
+        return ObstacleContacts(self.names, *map(np.concatenate, pairs))
 
     def total(self, vertices: int) -> np.ndarray:
         """(n, 3) force on each vertex [N]."""

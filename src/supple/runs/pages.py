@@ -21,7 +21,7 @@ from supple.view.page import Figure, Page, Table, drawn, film_uri, page_file, pi
 from supple.view.style import THEMES, Theme
 
 PLOT_SIZE = (1200, 780)
-NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --history`."
+NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --record-history`."
 
 
 def page_of(folder: Path) -> Page:

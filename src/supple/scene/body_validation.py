@@ -99,9 +99,7 @@ def cloth(
     for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
         found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
     if not isinstance(bending, Bending | None):
-        wrong.append(
-            f"bending must be for example supple.HingeBending(stiffness=1e-5); got {shown(bending)}."
-        )
+        wrong.append(f"bending must be for example supple.HingeBending(rigidity=1e-5); got {shown(bending)}.")
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
     parts = attempt(lambda: resolved(regions, mesh, str(name or "cloth"))) or ()

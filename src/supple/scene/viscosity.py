@@ -140,6 +140,7 @@ def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
     several = [given] if isinstance(given, Viscosity) else given
     if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
         raise SceneError(
-            f"viscosity is for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of such; got {shown(given)}."
+            f"viscosity is for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of such; "
+            f"got {shown(given)}."
         )
     return tuple(several)

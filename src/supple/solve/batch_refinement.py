@@ -85,7 +85,7 @@ def finish_alone(
     for copy, (outcome, iterations, seconds) in ended.items():
         if outcome in UNFINISHED:
             twin = exact_twin(problem, copy)
-            followed = {"watch": _later(watch, iterations, seconds), "history": history is not None}
+            followed = {"watch": _later(watch, iterations, seconds), "record_history": history is not None}
             alone[copy] = report = solve(twin, **followed if copy == 0 else {})
             bring_back(twin, problem, copy)
             ended[copy] = report.outcome, iterations + report.iterations, seconds + report.seconds

@@ -47,7 +47,7 @@ class Continuation:
         solver, stop: As for `solve`.
         steps: Number of steps.
         watch: Called after each measurement of the imbalance.
-        history: Keep the residual history of the last step.
+        record_history: Keep the residual history of the last step.
         began: Start of the set-up [s], for the first report.
         act: Function that sets up the problem at a fraction of loads and motions; `act_in_part` by default.
     """
@@ -59,13 +59,13 @@ class Continuation:
         stop: StopCriteria,
         steps: int,
         watch: Watcher | None = None,
-        history: bool = False,
+        record_history: bool = False,
         began: float | None = None,
         act: Callable[[Problem, float], None] | None = None,
     ) -> None:
         self._act = act or act_in_part
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
-        self._watch, self._history, self._began = watch, history, began
+        self._watch, self._record_history, self._began = watch, record_history, began
         self._reached, self._stride = Fraction(0), Fraction(1, steps)
         self._longest, self._smallest = self._stride, self._stride * SMALLEST_CUTBACK
         self._state, self._left = problem.state, stop.time_limit
@@ -96,7 +96,7 @@ class Continuation:
         while True:
             aim = min(self._reached + self._stride, Fraction(1))
             if self._reached > 0:
-                self._problem.remembered.flow()
+                self._problem.history.flow()
             self._act(self._problem, float(aim))
             if self._solver.recovers or self._problem.balance().finite:
                 return aim
@@ -114,8 +114,8 @@ class Continuation:
         if share is not None:
             share *= float((aim - self._reached) / (1 - self._reached))
         stop = replace(self._stop, time_limit=share)
-        history, began = self._history and aim == 1, self._began
-        report = solve(self._problem, self._solver, stop, history, self._watch, began)
+        record_history, began = self._record_history and aim == 1, self._began
+        report = solve(self._problem, self._solver, stop, record_history, self._watch, began)
         self._began = None
         self._solves.append(report)
         if self._left is not None:

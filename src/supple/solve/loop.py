@@ -53,7 +53,7 @@ def solve(
     problem: Problem,
     solver: Solver,
     stop: StopCriteria,
-    history: bool = False,
+    record_history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> Report:
@@ -63,21 +63,21 @@ def solve(
         problem: Problem with batch size 1.
         solver: Solver to run.
         stop: Termination criteria.
-        history: True to record the residual history.
+        record_history: True to record the residual history.
         watch: Callback for the first batch member.
         began: Start of the setup by `perf_counter` [s], for the setup time in the report.
 
     Returns:
         The report. Its time excludes compilation and the recording of the history.
     """
-    return solve_copies(problem, solver, stop, history, watch, began)[0]
+    return solve_copies(problem, solver, stop, record_history, watch, began)[0]
 
 
 def solve_copies(
     problem: Problem,
     solver: Solver,
     stop: StopCriteria,
-    history: bool = False,
+    record_history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> list[Report]:
@@ -89,7 +89,7 @@ def solve_copies(
         problem: Problem with its batch.
         solver: Solver to run.
         stop: Termination criteria.
-        history: True to record the residual history.
+        record_history: True to record the residual history.
         watch: Callback for the first batch member.
         began: Start of the setup by `perf_counter` [s], for the setup time in the report.
 
@@ -97,7 +97,7 @@ def solve_copies(
         One report per batch member.
     """
     with compilation() as compiled:
-        solving = _Solving(problem, solver, stop, history, watch, began, compiled)
+        solving = _Solving(problem, solver, stop, record_history, watch, began, compiled)
         solving.run()
         return solving.reports()
 
@@ -110,7 +110,7 @@ class _Solving:
         problem: Problem,
         solver: Solver,
         stop: StopCriteria,
-        history: bool,
+        record_history: bool,
         watch: Watcher | None,
         began: float | None,
         compiled: Compilations,
@@ -120,7 +120,7 @@ class _Solving:
         self.measures, self.copies = problem.measures, range(problem.copies)
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
         self._move_all()  # an interrupted solve may have left some inactive
-        self.history = History() if history else None
+        self.history = History() if record_history else None
         self.first = self.measures.balances()
         self.latest, self.progress = self.first, Progress(problem.copies)
         self.ended: Ended = {}
@@ -136,7 +136,9 @@ class _Solving:
         self._look_inside()
         self.certifying = Certifying(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
-        self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
+        self.checking = (
+            stop.tolerance is not None or record_history or watch is not None or self.method.guarded
+        )
 
     def run(self) -> None:
         """Iterate until every batch member has terminated."""

@@ -15,7 +15,7 @@ from supple.config.stop import DEFAULT_POSITION_TOLERANCE, DEFAULT_TOLERANCE, St
 from supple.model.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
-from supple.solvers import SOLVERS, Solver, default_solver
+from supple.solvers import SOLVERS, Solver, default_solver, find_solver
 from supple.support.arguments import LARGEST, closest, finite_rows, flag, listed, shown
 
 P = ParamSpec("P")
@@ -256,9 +256,8 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
     if solver is None:
         return default_solver() if file is None else SOLVERS[file.solver.method](**file.solver.options)
     if isinstance(solver, str):
-        if solver not in SOLVERS:
-            raise ValueError(f"there is no solver {solver!r}; {closest(solver, SOLVERS)}")
-        return SOLVERS[solver]()
+        kind, chosen = find_solver(solver)
+        return kind(**chosen)
     if isinstance(solver, type) and issubclass(solver, Solver):
         raise TypeError(f"a solver has its options in brackets: supple.{solver.__name__}()")
     if not isinstance(solver, Solver):
@@ -270,12 +269,12 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
 
 
 def check_watching(
-    history: bool = False,
+    record_history: bool = False,
     watch: Callable[..., None] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> None:
     """Validate history flag and callbacks before any set-up."""
-    flag("history", history)
+    flag("record_history", record_history)
     for name, function in (("watch", watch), ("progress", progress)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function to call, got {shown(function)}")

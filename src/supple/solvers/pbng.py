@@ -15,11 +15,12 @@ m/Δt² |u - û|². External forces are part of E and not of û, in contrast to 
 7 is the case without inertia. Vertices of one color share no element or constraint, so each sees the latest
 positions of its neighbors, as in a serial sweep.
 
-The paper's method is acceleration=None, links=False; its section 7.3 is `PaperSOR` and `PaperChebyshev`. Our
-own additions are Anderson acceleration, the default; links; and t ≤ 1, which keeps the energy finite. ω is 1
-except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound. Obstacles add a contact
-force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 instead
-removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ n.
+The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
+`PaperChebyshev`. Our own additions are Anderson acceleration, the default; links; and t ≤ 1, which keeps the
+energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound.
+Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
+Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ
+n.
 """
 
 from __future__ import annotations
@@ -145,10 +146,10 @@ class PBNG(Solver):
             first_iteration=...)`; `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`;
             a name such as "chebyshev" for one with default options; None for the paper's method without
             acceleration.
-        links: Also move vertices tied by a weak constraint as one group, after the sweep over single
+        tied_groups: Also move vertices tied by a weak constraint as one group, after the sweep over single
             vertices. Stiff constraints then converge as fast as the bodies they connect. False is the paper's
             method.
-        blocks: Block that replaces ∂²E/∂xᵢ² in a vertex update: "bound", positive definite [PBNG eq. 33], or
+        hessian: Block that replaces ∂²E/∂xᵢ² in a vertex update: "bound", positive definite [PBNG eq. 33], or
             "exact", the block itself. "exact" is vertex block descent (VBD); its steps may go uphill in
             compressed, nearly incompressible bodies.
         iterations: Sweeps per step unless the call sets a limit.
@@ -161,14 +162,14 @@ class PBNG(Solver):
     acceleration: (
         Acceleration | Literal["none", "sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"] | None
     ) = ANDERSON
-    links: bool = True
-    blocks: Literal["bound", "exact"] = "bound"
+    tied_groups: bool = True
+    hessian: Literal["bound", "exact"] = "bound"
     iterations: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "acceleration", acceleration_of(self.acceleration))
-        flag("links", self.links)
-        one_of("blocks", self.blocks, ("bound", "exact"))
+        flag("tied_groups", self.tied_groups)
+        one_of("hessian", self.hessian, ("bound", "exact"))
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> PBNGRun:
@@ -201,7 +202,7 @@ class PBNGRun(Run):
         caution = self.acceleration.caution
         self.acceleration = begin_acceleration(acceleration, p)
         self.acceleration.resume(caution)
-        self.links = rows_of_links(p) if self.options.links else p.shared("no links", no_links)
+        self.links = rows_of_links(p) if self.options.tied_groups else p.shared("no links", no_links)
         shape = p.copies, *p.loads.rows.inertia.shape
         self._rejected = p.shared("rejected", lambda: p.zeros(shape))
 
@@ -287,7 +288,7 @@ class PBNGRun(Run):
     def _sweep(self, count: int) -> None:
         p = self.problem
         colors, acceleration = p.layout.batch_colors, self.acceleration.ahead(count)
-        terms = p.layout.terms if self.options.blocks == "bound" else exact_blocks(p.layout.terms)
+        terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
         visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
         bounds, clamps = color_bounds(colors, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))

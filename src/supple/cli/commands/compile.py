@@ -36,12 +36,14 @@ def compile_kernels(
         from supple.kernels import cache_directory
         from supple.kernels.compile.disk_cache import why_not_kept
         from supple.materials import MATERIALS
-        from supple.support.arguments import closest, whole_number
+        from supple.support.arguments import closest, named, whole_number
 
         common = [name for name, kind in MATERIALS.items() if not hasattr(kind, "psi")]
         names = _words(materials) or common
-        for name in names:
-            if name not in MATERIALS:
+        for place, name in enumerate(names):
+            if (known := named(name, MATERIALS)) is not None:
+                names[place] = known
+            else:
                 raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
         for precision in _words(precisions):
             Backend(device, precision).refuse_absent()

@@ -56,8 +56,9 @@ def run(
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
-    history: Annotated[
-        bool, typer.Option("--history", help="Keep residual and energy of every iteration and plot them.")
+    record_history: Annotated[
+        bool,
+        typer.Option("--record-history", help="Keep residual and energy of every iteration and plot them."),
     ] = False,
     picture: Annotated[
         bool, typer.Option("--picture/--no-picture", help="Draw the last frame, and a film if wanted.")
@@ -115,7 +116,7 @@ def run(
             stop = arriving(stop, limits, file)
         appearance = make_appearance(file, field)
         chosen = quantities_named(file.output.fields if fields is None else fields)
-        job = Job(file, method, stop, count, backend, history, chosen)
+        job = Job(file, method, stop, count, backend, record_history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
         account = new_account(file, count, job.settings)
         results.create()

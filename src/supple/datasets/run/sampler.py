@@ -311,11 +311,11 @@ class Sampler:
 
     def _measured(self, model: Model, problem: Problem, conditions: Conditions) -> Measured:
         """Quantities of a solved problem, including dynamic terms such as contacts in their current state."""
-        remembered = {}
+        history = {}
         if model.followers:
             model = latest(model, problem.model)
-            (remembered,) = problem.remembered.take()
-        return Measured(model, problem.positions, conditions.force, conditions.materials, remembered)
+            (history,) = problem.history.take()
+        return Measured(model, problem.positions, conditions.force, conditions.materials, history)
 
     def _solved(
         self, model: Model, conditions: Conditions, solver: Solver | None = None
@@ -364,6 +364,6 @@ class Sampler:
         measured = Measured(self.model, result.positions, conditions.force, conditions.materials)
         if self.source.rebuilds or model.followers:
             state = result.state
-            remembered = {} if state is None else state.remembered
-            measured = Measured(result.model, result.positions, conditions.force, None, remembered)
+            history = {} if state is None else state.history
+            measured = Measured(result.model, result.positions, conditions.force, None, history)
         return Solved(measured, result.report, retries=before.retries + 1)

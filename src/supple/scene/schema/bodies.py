@@ -78,7 +78,7 @@ class Cloth(Body):
         f"basket1, in the folder $SUPPLE_DATA. Computed in float64. {FILE}",
     )
     bending: BendingChoice | None = Field(
-        None, description="What resists folds, e.g. { hinge = { stiffness = 1e-5 } }; nothing unless given."
+        None, description="What resists folds, e.g. { hinge = { rigidity = 1e-5 } }; nothing unless given."
     )
     density: Positive | None = Field(
         None,

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StrictStr, ValidatorFunctionWrapHandler
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StrictStr,
+    ValidatorFunctionWrapHandler,
+    model_validator,
+)
 from pydantic.functional_validators import WrapValidator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from supple.scene.schema.base import Count, Number, Positive, Table
-from supple.solvers import DEFAULT_SOLVER, SOLVERS
+from supple.solvers import DEFAULT_SOLVER, SOLVERS, find_solver
 
 
 def _parts_of_solvers() -> dict[str, Any]:
@@ -58,6 +65,18 @@ class Solver(Table):
         schema = handler(core_schema)
         handler.resolve_ref_schema(schema)["properties"] |= _parts_of_solvers()
         return schema
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, given: Any) -> Any:
+        """Replace an alias, or a name in another case, by the name of the solver and its options."""
+        if not (isinstance(given, dict) and isinstance(given.get("method"), str)):
+            return given
+        try:
+            kind, options = find_solver(given["method"])
+        except ValueError:  # the check of the solver names it
+            return given
+        return options | given | {"method": kind.name}
 
     @property
     def options(self) -> dict[str, Any]:
