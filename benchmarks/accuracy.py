@@ -33,7 +33,7 @@ def row(kind: type, gravity: float) -> dict[str, float]:
     """Distances from Newton over Newton's displacement after 400 sweeps, in float64."""
     material = kind(young=1e4, poisson=0.3)
     mesh = supple.block((6, 3, 3), (1, 0.5, 0.5))
-    model = supple.build_model(clamped(mesh, material, 10, 0.01, gravity=(0, gravity, 0)))
+    model = supple.scene.build_model(clamped(mesh, material, 10, 0.01, gravity=(0, gravity, 0)))
     truth = placed(model, 0.01, model.rest, 0.0)
     solve(truth, Newton(), StopCriteria(1e-11, 30, None))
     moved = np.linalg.norm(truth.positions - model.rest)

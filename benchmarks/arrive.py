@@ -43,7 +43,8 @@ SOLVES = {
     "default before": ("before", "default", 1e-4),
     "newton 1e-8": ("present", "newton", 1e-8),
 }
-"""Who solves a case, with which solver, to which imbalance. The first one compiles what the third needs."""
+"""Who solves a case, with which solver, to which relative residual. The first one compiles what the third
+needs."""
 
 PEER_CASES = {"bar 9K": (20, 7, 1e8), "cube 9K": (1, 20, 1e6), "bar 40K": (20, 12, 1e8)}
 """Bodies that peers can solve: how slender they are, cells across, Young's modulus [Pa]."""
@@ -180,7 +181,7 @@ def table(figures: dict[str, Any]) -> str:
         mine, exact, newton = (found.get(name) for name in ("default 1e-4", "default 1e-8", "newton 1e-8"))
         if mine is None:
             continue
-        distance = "" if mine.get("distance") is None else f", {mine['distance']:.0e}"
+        distance = "" if mine.get("position_error") is None else f", {mine['position_error']:.0e}"
         said = f"{mine['iterations']}{distance}" if mine["outcome"] == "converged" else mine["outcome"]
         rest = [
             seconds(found.get(name)) + elsewhere(found.get(name), mine)

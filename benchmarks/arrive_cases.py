@@ -61,7 +61,7 @@ def organic(file: str, young: float, name: str = "corotated", poisson: float = 0
 
 def ring(young: float, name: str = "neo_hookean") -> Case:
     """Held on one side, hanging from there."""
-    mesh = supple.torus(0.5, 0.12, 3)
+    mesh = supple.meshes.torus(0.5, 0.12, 3)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of(name, young), density=1000)
     scene.pin(body.where(lambda X: X[:, 0] < -0.52))

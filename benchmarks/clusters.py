@@ -54,7 +54,7 @@ def measure(device: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, make in BODIES.items():
         scene = make()
-        model = supple.build_model(scene)
+        model = supple.scene.build_model(scene)
         problem = Problem(model, "float32", device=on_device(device, model))
         place(problem, scene.dt, model.rest, 0.0, 0.0)
         rows = {}

@@ -54,11 +54,11 @@ def follow(
     **form: Any,
 ) -> dict[str, Any]:
     """One run, looked at every 10th step."""
-    scene = cube(supple.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
+    scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
     if slow > 1:
         longer = {"duration": slow * MOVING * 0.001}
         scene.pins[:] = [replace(pin, motion=replace(pin.motion, **longer)) for pin in scene.pins]
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     problem, energy = Problem(model, precision, device=on_device(device, model)), elastic_energy(model)
     solver = supple.GPBD(newton_steps=newton, **form)
     seen: dict[str, list[Any]] = {"step": [], "elastic": [], "kinetic": [], "least J": [], "inverted": []}

@@ -41,7 +41,7 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
     start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
     start = supple.State(start.displacements, start.velocities, start.history if settled is scene else {})
-    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, start=start)
+    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, initial=start)
     there = np.array([frame.positions_of(scene.bodies[-1])[:, 0].mean() for frame in motion])
     times = scene.dt * np.arange(1, frames + 1)
     angle = np.radians(degrees)
@@ -92,7 +92,11 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     wrapped = supple.TriMesh(np.column_stack([bent, flat.points[:, 2]]), flat.triangles)
     scene = supple.Scene(gravity=(0, 0, 0))
     strip = scene.add_cloth(
-        wrapped, supple.PlaneStressStVK(young=1e7, poisson=0.0), density=0.1, thickness=1e-3, rest=flat
+        wrapped,
+        supple.materials.PlaneStressStVK(young=1e7, poisson=0.0),
+        density=0.1,
+        thickness=1e-3,
+        rest=flat,
     )
     first = strip.where(np.flatnonzero(s < s.min() + 1e-9))
     last = strip.where(np.flatnonzero(s > s.max() - 1e-9))
@@ -101,7 +105,7 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
     shape = supple.Cylinder(point0=(0, 0, -1), point1=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None, steps=4)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None, load_steps=4)
     force = float(result.evaluate().reactions["end"].force[:2] @ pull)
     expected = float(np.exp(mu * turn))
     return {
@@ -148,7 +152,7 @@ def half_space(cells: int, inner: float, size: float, both: bool = False) -> sup
 
 def pressed(mesh: supple.TetMesh, both: bool, size: float) -> tuple[supple.Scene, Any]:
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(mesh, supple.LinearElastic(young=YOUNG, poisson=POISSON))
+    body = scene.add_solid(mesh, supple.materials.LinearElastic(young=YOUNG, poisson=POISSON))
     scene.pin(body.where(lambda X: X[:, 1] <= -size * (1 - 1e-9)))
     if not both:
         scene.pin(body.where(lambda X: X[:, 0] <= 0), axes="x")

@@ -30,7 +30,7 @@ def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 
     size = wide * a
     line = growing(1.5 * a, cells, 1 + 3 / cells, size)
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(sector(line, line), supple.LinearElastic(young=YOUNG, poisson=POISSON))
+    body = scene.add_solid(sector(line, line), supple.materials.LinearElastic(young=YOUNG, poisson=POISSON))
     hold_sector(scene, body, size, -size)
     ball = supple.Sphere(radius=radius, center=(0, radius, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
@@ -86,7 +86,7 @@ def two_spheres(cells: int = 12, approach: float = 5e-5, wide: float = 100.0) ->
     size = wide * a
     thick = 0.02 * approach
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("weak", thickness=thick))
-    elastic = supple.LinearElastic(young=YOUNG, poisson=POISSON)
+    elastic = supple.materials.LinearElastic(young=YOUNG, poisson=POISSON)
 
     def cap(r: np.ndarray) -> np.ndarray:
         return np.sqrt(radius**2 - r**2) - radius
@@ -134,7 +134,7 @@ def patch(method: str = "weak", thickness: float | None = None) -> dict:
     began = perf_counter()
     contact: Any = supple.Contact(method, thickness=thickness)  # type: ignore[arg-type]
     scene = supple.Scene(gravity=(0, 0, 0), contact=contact)
-    elastic = supple.LinearElastic(young=YOUNG, poisson=0.0)
+    elastic = supple.materials.LinearElastic(young=YOUNG, poisson=0.0)
     low = scene.add_solid(supple.block(cells=(3, 3, 3), size=(1, 1, 1)), elastic, name="low")
     gap = 0.01 / 3  # the thickness, 1 % of an edge or so
     high = scene.add_solid(
@@ -181,7 +181,7 @@ def closing(nu: float = 0.3) -> list[dict]:
                 "solver": name,
                 "outcome": result.report.outcome.name.lower(),
                 "iterations": result.report.iterations,
-                "imbalance": result.report.imbalance,
+                "relative_residual": result.report.relative_residual,
                 "from_newton": float(np.abs(result.positions - reference).max()),
                 "wall": perf_counter() - began,
             }

@@ -218,7 +218,7 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
     frames_before, frame, took, ended = figures.seconds, None, [], perf_counter()
     with stopwatch() as spent:
         moving = supple.simulate(
-            scene, solver, frames=frames, start=state, first_frame=figures.frames + 1,
+            scene, solver, frames=frames, initial=state, first_frame=figures.frames + 1,
             device=options.device, precision=options.precision, threads=options.threads,
         )  # fmt: skip
         for frame in moving:
@@ -235,7 +235,7 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
                 break
     if options.pictures is not None and frame is not None:
         options.pictures.mkdir(parents=True, exist_ok=True)
-        supple.picture(frame, options.pictures / f"{name}_{contact}.png", field="body")
+        supple.render(frame, options.pictures / f"{name}_{contact}.png", field="body")
     return figures
 
 

@@ -115,7 +115,7 @@ def on_device(asked: argparse.Namespace) -> None:
 def _device_spec(
     folder: Path, cells: tuple[int, int, int], certified: bool, samples: int, shard: int
 ) -> dict[str, Any]:
-    """certified: to the default distance, too, and not to the imbalance alone."""
+    """certified: to the default distance, too, and not to the relative residual alone."""
     size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
     scene = folder / f"bar{cells[1]}.toml"
     scene.write_text(size, encoding="utf-8")
@@ -281,7 +281,7 @@ def reading(folder: Path, samples: int) -> dict[str, Any]:
     store = make_store(load_spec(spec_of(folder, samples, 64)), folder / "reading.zarr")
     rng, n = np.random.default_rng(0), store.facts["vertices"]
     report = {name: [1] * 64 for name in ("outcome", "warm", "stable", "iterations", "inverted", "retries")}
-    report |= {name: [0.5] * 64 for name in ("imbalance", "distance", "energy", "seconds")}
+    report |= {name: [0.5] * 64 for name in ("relative_residual", "position_error", "energy", "seconds")}
     for shard in range(store.shards):
         k = len(store.ids(shard))
         columns = {name: values[:k] for name, values in report.items()}

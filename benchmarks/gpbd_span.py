@@ -41,7 +41,9 @@ SYMMETRIC = [np.outer(a, b) + np.outer(b, a) for k, a in enumerate(np.eye(3)) fo
 def bar(activation: float, dt: float, gravity: float = -9.8) -> supple.Scene:
     """That of tests/muscle_bars.py, held at both ends."""
     scene = supple.Scene(gravity=(0, gravity, 0), quasistatic=False, dt=dt)
-    kind = supple.Muscle(young=YOUNG, poisson=POISSON, strength=STRENGTH, fiber=FIBER, activation=activation)
+    kind = supple.materials.Muscle(
+        young=YOUNG, poisson=POISSON, strength=STRENGTH, fiber=FIBER, activation=activation
+    )
     body = scene.add_solid(supple.block((8, 2, 2), size=(0.4, 0.1, 0.1)), kind, density=1060)
     for side in (0, 0.4):
         scene.pin(body.where(face(0, side)))

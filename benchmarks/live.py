@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from figures_in_docs import table, write
 
-from supple import Keyframes, SceneFile, load_scene
+from supple import Keyframes, load_scene
 from supple.io.machine import machine, versions
 from supple.live.page import Page
 from supple.live.server import LOCAL, free_port
 from supple.live.session import Session
 from supple.live.settings import Settings, file_settings
+from supple.scene import SceneFile
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "live.json"

@@ -88,7 +88,10 @@ def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
         "pbng": (plain, {"max_iterations": sweeps}),
         "pbng anderson": (supple.PBNG(), {"max_iterations": accelerated}),
         "hybrid": (supple.Hybrid(), {"tolerance": 1e-9, "time_limit": budget}),
-        "hybrid, Newton steps": (supple.Hybrid(ahead=0), {"tolerance": 1e-9, "time_limit": budget}),
+        "hybrid, Newton steps": (
+            supple.Hybrid(max_predicted_sweeps=0),
+            {"tolerance": 1e-9, "time_limit": budget},
+        ),
     }
     found: dict[str, Any] = {
         "vertices": scene.bodies[0].mesh.n_vertices,

@@ -11,7 +11,7 @@ import supple
 TRUE = np.array([8e4, 3e4, 1.2e5, 5e4])  # [Pa], from the wall to the tip
 
 
-def bar(cells: tuple[int, int, int], young: np.ndarray) -> tuple[supple.Scene, supple.Body, np.ndarray]:
+def bar(cells: tuple[int, int, int], young: np.ndarray) -> tuple[supple.Scene, supple.scene.Body, np.ndarray]:
     """A bar that sticks out of a wall, a modulus for each quarter of it, and the quarter of every tet."""
     mesh = supple.block(cells, size=(1, 0.2, 0.2))
     centers = mesh.points[mesh.tets].mean(axis=1)

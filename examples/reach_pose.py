@@ -11,12 +11,14 @@ import supple
 GOAL = np.array([0.75, 0.3])  # x and y [m], where the middle of the tip is to be; at rest (1, 0.1)
 
 
-def arm(cells: tuple[int, int, int], activation: np.ndarray) -> tuple[supple.Scene, supple.Body, np.ndarray]:
+def arm(
+    cells: tuple[int, int, int], activation: np.ndarray
+) -> tuple[supple.Scene, supple.scene.Body, np.ndarray]:
     """An arm of muscles above and below, near the wall and near the tip; and which of them a tet is of."""
     mesh = supple.block(cells, size=(1, 0.2, 0.2))
     x, y, _ = mesh.points[mesh.tets].mean(axis=1).T
     muscle = 2 * (x > 0.5) + (y > 0.1)
-    material = supple.Muscle(
+    material = supple.materials.Muscle(
         young=3e4, poisson=0.4, strength=1.5e5, fiber=(1, 0, 0), activation=activation[muscle]
     )
     scene = supple.Scene(gravity=(0, -9.81, 0))
@@ -34,7 +36,7 @@ def main(cells: tuple[int, int, int] = (12, 4, 3), folder: Path = Path()) -> flo
         """½ |tip - goal|² and its derivatives by the activations."""
         nonlocal start
         scene, body, muscle = arm(cells, activation)
-        result = supple.equilibrium(scene, start=start, tolerance=1e-6)
+        result = supple.equilibrium(scene, initial=start, tolerance=1e-6)
         missing = result.positions[tip, :2].mean(axis=0) - GOAL
         by_positions = np.zeros_like(result.positions)
         by_positions[tip, :2] = missing / len(tip)

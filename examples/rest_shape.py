@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import supple
 
 
-def bar(mesh: supple.TetMesh, points: np.ndarray, wall: np.ndarray) -> tuple[supple.Scene, supple.Body]:
+def bar(mesh: supple.TetMesh, points: np.ndarray, wall: np.ndarray) -> tuple[supple.Scene, supple.scene.Body]:
     scene = supple.Scene(gravity=(0, -9.81, 0))
     rest = supple.TetMesh(points, mesh.tets)
     body = scene.add_solid(rest, supple.StableNeoHookean(young=3e5, poisson=0.4), density=400)

@@ -13,7 +13,7 @@ def main(cells: tuple[int, int, int] = (16, 4, 4), steps: int = 150, copies: int
     tip = arm.where(lambda X: X[:, 0] >= 1).vertices
 
     goals = np.linspace(-0.05, 0.15, copies)  # heights [m], one for each copy of the arm
-    sim = supple.Stepper(scene, dt=0.02, copies=copies)
+    sim = supple.Stepper(scene, dt=0.02, batch_size=copies)
     held, forces = np.zeros(copies), np.zeros_like(sim.positions)
     for _ in range(steps):
         missing = goals - sim.positions[:, tip, 1].mean(axis=1)

@@ -72,7 +72,7 @@ def main(
     if pictures:
         scene = data.scene()
         for name, displacements in (("predicted", predicted), ("truth", truth)):
-            supple.picture(
+            supple.render(
                 data["points"] + displacements[0], folder / f"{name}.png", model=scene.scene, title=name
             )
     return error

@@ -2,7 +2,6 @@
 
 import math
 
-from supple import Material, Parameter
 from supple.algebra.matrix3 import (
     add_diagonal,
     cofactor,
@@ -15,7 +14,7 @@ from supple.algebra.matrix3 import (
     outer,
     scaled,
 )
-from supple.materials import hessian_bound, psi, stress, stress_differential
+from supple.materials import Material, Parameter, hessian_bound, psi, stress, stress_differential
 
 SHORTEST = 1e-12
 """Added to the square of a fiber's length, since one of no length has no direction."""

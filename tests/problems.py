@@ -275,7 +275,7 @@ def membrane(name="corotated", young=1e5, **changes):
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
 
 
-BIAS = supple.WovenStVK(
+BIAS = supple.materials.WovenStVK(
     young_weft=2e5, young_warp=5e4, shear_modulus=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
 )
 """A weave that lies across the axes."""

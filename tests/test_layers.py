@@ -38,6 +38,7 @@ LAYERS = [
     {"postprocess.evaluation", "postprocess.cell_quantities"},
     {"grid"},
     {"scene"},
+    {"loads", "motions", "shapes"},
     {"solve"},
     {"postprocess"},
     {"api"},

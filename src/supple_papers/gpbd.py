@@ -48,9 +48,9 @@ logarithmic barrier; None marks a case that is unstable in the paper.
 
 FORMS: dict[str, dict[str, Any]] = {
     "gauss_seidel": {"sweep": "gauss_seidel"},
-    "jacobi, mass": {"sweep": "jacobi", "shares": "mass"},
-    "jacobi, vertex": {"sweep": "jacobi", "shares": "vertex"},
-    "jacobi, element": {"sweep": "jacobi", "shares": "element"},
+    "jacobi, mass": {"sweep": "jacobi", "jacobi_weights": "mass"},
+    "jacobi, vertex": {"sweep": "jacobi", "jacobi_weights": "vertex"},
+    "jacobi, element": {"sweep": "jacobi", "jacobi_weights": "element"},
 }
 
 CRITERIA = (
@@ -104,7 +104,7 @@ def stress_test(
 ) -> Figures:
     """Simulate one row of Table 5 and evaluate both criteria."""
     scene = cube(material, motion, cells, 0.001)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     elastic, whole, x = elastic_energy(model), [], model.rest
     options: Any = {"precision": "float32", "device": account.device}
     solver = replace(solver, iterations=sweeps)
@@ -190,8 +190,8 @@ def recovery(account: Account) -> str:
 
 def recovered(account: Account, start: str, newton: int, options: dict[str, Any]) -> Figures:
     cells, steps = (20, 2000) if account.full else (5, 400)
-    scene = cube(supple.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
-    model = supple.build_model(scene)
+    scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
+    model = supple.scene.build_model(scene)
     x = model.rest * [1, 0, 1]
     if start == "randomised":
         x = np.random.default_rng(0).uniform(0, 1, model.rest.shape)

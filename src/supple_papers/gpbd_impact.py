@@ -23,7 +23,7 @@ def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     mesh = cube_of_six(cells)
     scene.add_solid(
-        mesh, supple.LogNeoHookean(young=1e5, poisson=0.45), density=1000, velocity=(0, -speed, 0)
+        mesh, supple.materials.LogNeoHookean(young=1e5, poisson=0.45), density=1000, velocity=(0, -speed, 0)
     )
     scene.add_obstacle(supple.Plane(point=(0, -0.02, 0)))
     return scene

@@ -29,7 +29,7 @@ def cells_of(account: Account, small: int = 11, paper: int = 31) -> int:
     return paper if account.full else small
 
 
-def face(body: supple.Body, axis: int, value: float) -> supple.VertexSet:
+def face(body: supple.scene.Body, axis: int, value: float) -> supple.scene.VertexSet:
     """Return the vertices of a body with this rest coordinate."""
     return body.where(np.flatnonzero(np.abs(body.points[:, axis] - value) < 1e-9))
 
@@ -95,7 +95,7 @@ def march(
 
 def problem_on(account: Account, scene: supple.Scene, precision: str = "float32") -> Problem:
     """Return the problem of a scene on the device of timed rows."""
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     return Problem(model, precision, device=on_device(account.device, model))
 
 
@@ -104,7 +104,7 @@ def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | 
 
     If an account is given, the problem is on the device of its timed rows.
     """
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     problem = Problem(model, precision, device=on_device("cpu" if account is None else account.device, model))
     problem.begin_step(np.inf)
     return problem
@@ -141,7 +141,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
     return energy
 
 
-def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
+def sunken(frame: supple.Frame, body: supple.scene.Body, other: supple.scene.Body) -> float:
     """Depth of the deepest vertex of a body inside another solid [m], 0 if none is inside."""
     x, there = (
         frame.positions_of(body),

@@ -45,7 +45,7 @@ def squeeze(cells: int) -> supple.Scene:
 def squeezed(account: Account, solver: Any, count: int) -> Figures:
     """Largest elastic energy over 20 frames, relative to converged frames."""
     scene = squeeze(cells_of(account))
-    energy = elastic_energy(supple.build_model(scene))
+    energy = elastic_energy(supple.scene.build_model(scene))
     frames = supple.simulate(scene, solver, max_iterations=count)
     found = [(energy(frame.positions), frame.report.inverted) for frame in frames]
     largest, most = (max(values) for values in zip(*found, strict=True))
@@ -55,7 +55,7 @@ def squeezed(account: Account, solver: Any, count: int) -> Figures:
 @cache
 def converged(cells: int) -> float:
     scene = squeeze(cells)
-    energy = elastic_energy(supple.build_model(scene))
+    energy = elastic_energy(supple.scene.build_model(scene))
     return max(
         energy(frame.positions) for frame in supple.simulate(scene, tolerance=1e-4, position_tolerance=None)
     )

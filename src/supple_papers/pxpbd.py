@@ -197,7 +197,7 @@ def squeeze(account: Account) -> str:
         "fpxpbd, 10 iterations": FPXPBD(iterations=10),
     }
     scene = squeezed(60, _cells(account), supple.NeoHookean(young=1000, poisson=0.3))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     ends: dict[str, np.ndarray] = {}
 
     def measure(name: str, solver: Any) -> Figures:

@@ -25,7 +25,7 @@ def objects_in_a_box(full: bool) -> supple.Scene:
     shapes = [
         supple.block(cells=3 * fine, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
         supple.ball(0.25, resolution=3 * fine),
-        supple.torus(0.2, 0.08, resolution=2 * fine),
+        supple.meshes.torus(0.2, 0.08, resolution=2 * fine),
     ]
     rng = np.random.default_rng(1)
     scene = supple.Scene(quasistatic=False, dt=1 / 30, contact="grid")
@@ -56,7 +56,7 @@ def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
         solver,
         dt=1e-3,
         frames=1,
-        start=frame.state,
+        initial=frame.state,
         record_history=True,
         max_iterations=iterations,
         tolerance=1e-12 if solver.solves_systems else None,

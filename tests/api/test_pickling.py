@@ -122,7 +122,7 @@ def test_scene_files(copied, tmp_path):
     path.write_text(
         "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"
         "material = { corotated = { young = 1000, poisson = 0.3 } }\n[[pin]]\nwhere = { side = 'x-' }\n"
-        "[start]\nscramble = { seed = 3 }\n[stop]\ntolerance = 1e-3\n"
+        "[initial]\nscramble = { seed = 3 }\n[stop]\ntolerance = 1e-3\n"
     )
     file = supple.load_scene(path)
     back = copied(file)
@@ -152,7 +152,7 @@ def moving(motion) -> supple.Scene:
 
 
 def test_motions_of_ones_own_with_a_name():
-    model = pickle.loads(pickle.dumps(supple.build_model(moving(bent))))
+    model = pickle.loads(pickle.dumps(supple.scene.build_model(moving(bent))))
     np.testing.assert_allclose(model.prescribed(1.0)[0], [0, 0.1, 0])
 
 

@@ -24,7 +24,7 @@ def test_what_is_no_time_is_refused(text):
 
 
 def forecast(stop: StopCriteria, rate: float, until: int) -> Forecast:
-    """Of an imbalance exp(-rate t), seen once a second."""
+    """Of a relative residual exp(-rate t), seen once a second."""
     made = Forecast(stop)
     for second in range(until + 1):
         made.see(10 * second, math.exp(-rate * second), float(second))

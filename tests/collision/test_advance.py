@@ -44,7 +44,7 @@ def test_a_body_in_free_flight_arrives_at_once(speed):
 @pytest.mark.parametrize("held", [True, False])
 def test_a_body_that_is_thrown_at_another_does_not_pass_it(speed, held):
     scene = thrown(speed, held, dt=1 / 120, spin=3.0)
-    mass, touched = supple.build_model(scene, quasistatic=False).mass, 0
+    mass, touched = supple.scene.build_model(scene, quasistatic=False).mass, 0
     for frame in supple.simulate(scene, frames=int(1 / speed * 120) + 3, tolerance=1e-4, max_iterations=100):
         assert frame.report.outcome.name != "FAILED"
         assert np.isfinite(frame.positions).all()
@@ -79,7 +79,7 @@ def test_parts_of_ways_to_obstacles():
     ball = supple.Scene()
     ball.add_solid(supple.block(1), supple.NeoHookean(young=1e5, poisson=0.3))
     ball.add_obstacle(supple.Sphere(0.5, (2.5, 0, 0)))
-    obstacles = supple.build_model(ball).obstacles
+    obstacles = supple.scene.build_model(ball).obstacles
     found = halted(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
     np.testing.assert_allclose(found[:2, 0], [2.0, 1.5], atol=0.011)
     np.testing.assert_array_equal(found[2:], goal[2:])

@@ -175,7 +175,7 @@ def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
     scene = supple.Scene()
     cloth = scene.add_cloth(
         supple.sheet(cells=6, size=(1, 1), plane="zx", origin=(-0.5, 0.0, -0.5), pattern="equilateral"),
-        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        supple.materials.PlaneStressStVK(young=1e5, poisson=0.3),
         thickness=1e-3,
         density=1.0,
     )
@@ -222,7 +222,7 @@ def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F81
     from supple.problem.cuda import Cuda
 
     scene = block(things(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     problem = Problem(model, "float64", 1, Cuda(model.vertices + 1))
     problem.hold(2)
     problem.states.positions = np.stack([model.rest, model.rest - np.array([0, 0.1, 0])])

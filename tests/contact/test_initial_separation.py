@@ -27,7 +27,7 @@ def intersects(scene, x):
 
 def test_bodies_are_pushed_apart_where_that_is_asked_for():
     with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect.*separate_initial = true"):
-        supple.build_model(overlapping())
+        supple.scene.build_model(overlapping())
     scene = overlapping(separate_initial=True)
     result = supple.equilibrium(scene, tolerance=1e-4)
     assert result.report.ok, result.report

@@ -18,7 +18,7 @@ def mat(angle=2.0, duration=0.1, cells=8, against=True):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
     sheet, kind = (
         supple.sheet(cells, size=(1, 0.5), plane="xz"),
-        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        supple.materials.PlaneStressStVK(young=1e5, poisson=0.3),
     )
     cloth = scene.add_cloth(
         sheet,
@@ -78,7 +78,7 @@ def test_a_motion_with_late_pins_goes_on_bitwise():
     assert frames[4].report.met.behind > 0
     state = frames[4].state
     assert state.history["pins"] < frames[4].time
-    for again in supple.simulate(scene, solver, frames=12, start=state, first_frame=6):
+    for again in supple.simulate(scene, solver, frames=12, initial=state, first_frame=6):
         np.testing.assert_array_equal(again.positions, frames[again.index - 1].positions)
     steppers = supple.Stepper(scene, 0.01, solver), supple.Stepper(scene, 0.01, solver)
     for _ in range(8):
@@ -144,19 +144,19 @@ def test_a_state_with_late_pins_is_for_scenes_with_a_barrier():
     scene = mat(cells=4)
     (frame,) = supple.simulate(scene, supple.PBNG(iterations=2), frames=1)
     late = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros((1, 1))})
-    assert list(supple.simulate(scene, frames=2, start=late, first_frame=2, max_iterations=2))
+    assert list(supple.simulate(scene, frames=2, initial=late, first_frame=2, max_iterations=2))
     wrong = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros(3)})
     with pytest.raises(ValueError, match="'pins' of the state must be finite and of shape"):
-        next(supple.simulate(scene, frames=2, start=wrong, first_frame=2, max_iterations=2))
+        next(supple.simulate(scene, frames=2, initial=wrong, first_frame=2, max_iterations=2))
     scene.contact = "weak"
     with pytest.raises(ValueError, match="remembers 'pins'"):
-        next(supple.simulate(scene, frames=2, start=late, first_frame=2, max_iterations=2))
+        next(supple.simulate(scene, frames=2, initial=late, first_frame=2, max_iterations=2))
 
 
 def layers(way, gap=0.01):
     """Sheets above each other that a plate pushes away, with nothing behind them."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
-    kind = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+    kind = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
     for k in range(3):
         sheet = supple.sheet(4, size=(1, 1), plane="xz", origin=(0.03 * k, 0.3 + gap * k, 0.02 * k))
         scene.add_cloth(sheet, kind, supple.HingeBending(rigidity=1e-4), density=0.2, thickness=1e-3)
@@ -177,7 +177,7 @@ def test_obstacles_wait_for_what_they_push(way, iterations):
     assert not any(intersects(scene, frame.positions) for frame in frames)
     assert frames[-1].positions[:, 1].max() <= 0.301 + 0.02 - way + 1e-9
     again = supple.simulate(
-        scene, supple.PBNG(iterations=iterations), frames=4, start=frames[1].state, first_frame=3
+        scene, supple.PBNG(iterations=iterations), frames=4, initial=frames[1].state, first_frame=3
     )
     for frame in again:
         np.testing.assert_array_equal(frame.positions, frames[frame.index - 1].positions)

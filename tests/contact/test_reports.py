@@ -136,4 +136,4 @@ def test_a_block_at_rest_on_a_plane_is_stable(young, friction):
     scene.add_obstacle(supple.Plane(point=(0, 0, 0), normal=(0, 1, 0)), friction=friction)
     report = supple.equilibrium(scene).report
     assert report.ok, report
-    assert report.certificate.stable
+    assert report.error_estimate.stable

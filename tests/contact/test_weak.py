@@ -83,7 +83,7 @@ def test_a_stack_of_two_stands_on_the_floor():
         (lambda: supple.Contact("grid", stiffness=1.0), 'stiffness is for contact by a "weak" or'),
         (lambda: supple.Contact("none", thickness=0.1), "thickness is for contact"),
         (lambda: supple.Contact("grid", cfl=1.5), "cfl of contact must be at most 1"),
-        (lambda: supple.build_model(pressed(thickness=0.7)), "must be smaller than the edges"),
+        (lambda: supple.scene.build_model(pressed(thickness=0.7)), "must be smaller than the edges"),
     ],
 )
 def test_bad_options_are_refused(make, message):
@@ -113,7 +113,7 @@ def test_cloth_that_bodies_have_passed_is_not_called_converged(height):
     scene.pin(block.where(lambda X: X[:, 1] <= 0))
     sheet = supple.sheet(2, size=(2, 2), plane="xz", origin=(-0.43, height, -0.47))
     cloth = scene.add_cloth(
-        sheet, supple.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
+        sheet, supple.materials.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
     )
     scene.pin(cloth.where(np.arange(len(sheet.points))))
     report = supple.equilibrium(

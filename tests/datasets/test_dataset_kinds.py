@@ -170,9 +170,9 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
 def test_fields_of_meshes_vary(tmp_path):
     """Young's modulus of every tetrahedron, from a table and from a function."""
     mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.5))
-    supple.save_mesh(mesh.with_data({"stiffness": np.full(mesh.n_tets, 1e4)}), tmp_path / "bar.vtu")
+    supple.meshes.save_mesh(mesh.with_data({"stiffness": np.full(mesh.n_tets, 1e4)}), tmp_path / "bar.vtu")
     file = tmp_path / "scene.toml"
-    text = SCENE.replace("bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] }", 'file = "bar.vtu"')
+    text = SCENE.replace("block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] }", 'file = "bar.vtu"')
     file.write_text(text.replace("young = 1e4", 'young = { field = "stiffness" }'))
     values = np.random.default_rng(0).uniform(5e3, 5e4, (3, mesh.n_tets))
     vary = [{"path": "solid.bar.field.stiffness", "name": "E"}]

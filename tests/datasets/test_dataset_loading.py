@@ -34,7 +34,7 @@ def test_arrays_are_what_is_asked_for(data):
         positions[20]
     with pytest.raises(KeyError, match="did you mean 'positions'"):
         data["postions"]
-    assert set(data.sample(4)) >= {"positions", "g", "young", "angle", "imbalance", "outcome"}
+    assert set(data.sample(4)) >= {"positions", "g", "young", "angle", "relative_residual", "outcome"}
     assert np.array_equal(pickle.loads(pickle.dumps(data))["positions"][5], positions[5])
     assert "20 of 20 samples" in repr(data)
 
@@ -193,7 +193,7 @@ def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
     else:
         assert np.array_equal(found["outputs"], data["positions"][train])
         assert np.array_equal(
-            found["imbalance"], data.report["imbalance"][train if to == "lance" else data.ids]
+            found["relative_residual"], data.report["relative_residual"][train if to == "lance" else data.ids]
         )
 
 

@@ -210,7 +210,7 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     assert not len(data.ids)
     assert np.isnan(data["positions"][:]).all()
     assert set(data.outcomes) == {"max_iterations"}
-    assert (data["imbalance"] > 1e-9).all()
+    assert (data["relative_residual"] > 1e-9).all()
     assert len(store.account(0)["failures"]) == 3
     assert "allowed iterations" in store.account(0)["failures"]["0"]
     assert not any(len(data.split(part)) for part in ("train", "valid", "test"))
@@ -258,6 +258,6 @@ def test_distances_are_computed_unless_the_spec_says_that_they_need_not_be(tmp_p
     with_them = solved(tmp_path, "with.zarr", count=4)
     without = solved(tmp_path, "without.zarr", count=4, solve={"position_tolerance": False})
     found = [supple.data.open(store.path).report for store in (with_them, without)]
-    assert (found[0]["distance"] <= 1e-4).all()
-    assert np.isnan(found[1]["distance"]).all()
-    assert all((reports["imbalance"] <= 1e-4).all() for reports in found)
+    assert (found[0]["position_error"] <= 1e-4).all()
+    assert np.isnan(found[1]["position_error"]).all()
+    assert all((reports["relative_residual"] <= 1e-4).all() for reports in found)

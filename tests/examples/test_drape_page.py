@@ -22,7 +22,7 @@ def test_fabrics_typed_from_the_page_are_those_of_the_benchmark():
     assert fabrics.keys() == drape.FABRICS.keys()
     for name, fabric in drape.FABRICS.items():
         weft, warp, shear = map(float, fabrics[name]["weft, warp, shear [Pa]"].split(","))
-        typed = supple.WovenStVK(
+        typed = supple.materials.WovenStVK(
             young_weft=weft,
             young_warp=warp,
             shear_modulus=shear,

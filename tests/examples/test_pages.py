@@ -88,7 +88,7 @@ def cloth(folder: Path) -> None:
 
 def materials(folder: Path) -> None:
     names = run(code_of("materials.md"))
-    assert supple.build_model(names["scene"]).terms
+    assert supple.scene.build_model(names["scene"]).terms
     assert len(names["robot"].cables) == 2
 
 

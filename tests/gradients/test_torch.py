@@ -141,5 +141,5 @@ def test_bad_input():
         supple.torch.equilibrium(scene, pins={"ceiling": tensor(body.points)})
     with pytest.raises(ValueError, match="young must be positive"):
         supple.torch.equilibrium(scene, young=tensor(-1.0))
-    with pytest.raises(supple.MeshError):
+    with pytest.raises(supple.meshes.MeshError):
         supple.torch.equilibrium(scene, rest=tensor(-body.points))

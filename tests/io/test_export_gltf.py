@@ -101,7 +101,7 @@ def test_gltf_of_very_many_frames_has_some_of_them(tmp_path, monkeypatch, caplog
     few = {"MOST_TARGETS": 4, "MOST_BYTES": 4 * 24 * 300}[limit]
     monkeypatch.setattr(f"supple.io.formats.glb.{limit}", few)
     shapes = (positions(index) for index in range(1, 101))
-    file = GLTF(save_frames(SCENE, shapes, "glb", tmp_path, start=positions(0))["glb"])
+    file = GLTF(save_frames(SCENE, shapes, "glb", tmp_path, initial=positions(0))["glb"])
     file.check()
     times = file.times() / DT
     assert 3 <= len(times) <= 5

@@ -20,7 +20,7 @@ import json, logging, sys
 logging.basicConfig(level=logging.INFO, format="LOG %(message)s", stream=sys.stderr)
 import supple
 scene = supple.Scene()
-body = scene.add_solid(supple.block(1), supple.LinearElastic(young=1e3, poisson=0.3))
+body = scene.add_solid(supple.block(1), supple.materials.LinearElastic(young=1e3, poisson=0.3))
 scene.pin(body.where(lambda X: X[:, 0] <= 0))
 report = supple.equilibrium(scene, supple.PBNG(), tolerance=None, max_iterations=1).report
 print(json.dumps(report.compile_seconds))
@@ -82,9 +82,9 @@ def test_what_was_compiled_and_what_is_found_give_the_same_bits(tmp_path):
 
 OWN_MATERIAL = """
 import json, supple
-class Mine(supple.LinearElastic):
+class Mine(supple.materials.LinearElastic):
     __slots__ = ()
-""" + SOLVE.split("import supple\n")[1].replace("supple.LinearElastic", "Mine")
+""" + SOLVE.split("import supple\n")[1].replace("supple.materials.LinearElastic", "Mine")
 
 
 @needs_xdg
@@ -105,7 +105,7 @@ from supple.materials.material import psi
 
 FACTOR = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
 
-class Mine(supple.LinearElastic):
+class Mine(supple.materials.LinearElastic):
     __slots__ = ()
 
 @physics

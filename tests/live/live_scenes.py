@@ -52,7 +52,7 @@ LOOSE = SWING.split("[[pin]]")[0]
 """Nothing holds it, so there is no equilibrium."""
 
 
-def scene_file(folder: Path, text: str = BLOCK) -> supple.SceneFile:
+def scene_file(folder: Path, text: str = BLOCK) -> supple.scene.SceneFile:
     path = folder / "block.toml"
     path.write_text(text, encoding="utf-8")
     return supple.load_scene(path)
@@ -120,4 +120,6 @@ def settle(live, updates=400):
         if live.rest():
             return live.tracks[0].positions
         live.update()
-    raise AssertionError(f"imbalance {live.tracks[0].balance.imbalance} after {updates} updates")
+    raise AssertionError(
+        f"relative residual {live.tracks[0].balance.relative_residual} after {updates} updates"
+    )

@@ -113,7 +113,7 @@ def test_every_solver_and_acceleration_can_be_chosen_and_shown(method):
 def test_options_are_typed_as_words():
     assert options_text(make_solver("pbng", "anderson", "omega=1.2 window=5")) == "window=5"
     solver = make_solver("pbng", "sor", "omega=1.2, tied_groups=false")
-    assert solver == supple.PBNG(acceleration=supple.SOR(omega=1.2), tied_groups=False)
+    assert solver == supple.PBNG(acceleration=supple.solvers.SOR(omega=1.2), tied_groups=False)
     with pytest.raises(ValueError, match="has no option"):
         make_solver("pbng", "none", "omego=1.2")
 

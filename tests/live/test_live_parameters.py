@@ -17,7 +17,7 @@ from supple.materials import MATERIALS
 
 @pytest.fixture(autouse=True)
 def registered():
-    supple.register_material("fibers", Fibers)
+    supple.materials.register_material("fibers", Fibers)
     yield
     del MATERIALS["fibers"]
 

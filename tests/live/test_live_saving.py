@@ -83,7 +83,7 @@ def test_settings_are_saved(live, tmp_path):
     live.change(
         replace(
             live.settings,
-            solvers=(supple.PBNG(acceleration=supple.SOR(omega=1.3), tied_groups=False),),
+            solvers=(supple.PBNG(acceleration=supple.solvers.SOR(omega=1.3), tied_groups=False),),
             materials=(supple.StVK(young=2e4, poisson=0.2),),
             dt=0.01,
             tolerance=1e-6,
@@ -105,7 +105,7 @@ def test_nothing_is_overwritten(live, tmp_path):
 
 
 def test_mesh_files_are_found_from_another_folder(tmp_path):
-    supple.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
+    supple.meshes.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
     text = BLOCK.replace("{ block = { cells = [4, 4, 4] } }", '{ file = "cube.vtu" }')
     live, elsewhere = Simulation(scene_file(tmp_path, text)), tmp_path / "saved"
     elsewhere.mkdir()
@@ -167,7 +167,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     saved, solver = supple.load_scene(save_scene(live, tmp_path)), supple.PBNG()
     job = Job(saved, solver, StopCriteria(max_iterations=3), 1, supple.Backend(), False)
     (run,) = job.solve(None, None)
-    start = {"start": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
+    start = {"initial": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
     (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)
     np.testing.assert_array_equal(run.positions, frame.positions)
 
@@ -179,7 +179,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
 def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, value, kept):
     meshes = tmp_path / "meshes"
     meshes.mkdir()
-    supple.save_mesh(supple.block(2), meshes / "b.mesh")
+    supple.meshes.save_mesh(supple.block(2), meshes / "b.mesh")
     monkeypatch.setenv("MM", value.format(folder=tmp_path))
     for home in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(home, str(meshes))

@@ -24,7 +24,7 @@ MESH = supple.block((3, 2, 2), size=(1.5, 1, 1))
 
 @pytest.fixture(autouse=True)
 def registered():
-    supple.register_material("fibers", Fibers)
+    supple.materials.register_material("fibers", Fibers)
     yield
     del MATERIALS["fibers"]
 
@@ -82,7 +82,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     """Net forces with parameters by element against sums over elements, each with a uniform material."""
     material = varied()
     scene = scene_of(material)
-    problem = Problem(supple.build_model(scene), "float64")
+    problem = Problem(supple.scene.build_model(scene), "float64")
     x = MESH.points @ F.T
     problem.positions = x
     problem.balance()
@@ -136,7 +136,7 @@ tolerance = 1e-6
 @pytest.fixture
 def file(tmp_path):
     mesh = MESH.with_data(cell_data={"fiber": 3 * random_directions(), "a": varied().activation})
-    supple.save_mesh(mesh, tmp_path / "muscle.vtu")
+    supple.meshes.save_mesh(mesh, tmp_path / "muscle.vtu")
     path = tmp_path / "muscle.toml"
     path.write_text(SCENE, encoding="utf-8")
     return path
@@ -170,7 +170,7 @@ def test_a_scene_file(file):
 )
 def test_mistakes_in_a_scene_file_are_sentences(file, old, new, sentence):
     file.write_text(SCENE.replace(old, new), encoding="utf-8")
-    with pytest.raises(supple.SceneFileError, match=sentence):
+    with pytest.raises(supple.scene.SceneFileError, match=sentence):
         load_scene(file)
 
 
@@ -217,7 +217,7 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
         values = activation if uniform else np.full(MESH.n_tets, activation)
         return Fibers.example(fiber=random_directions(), activation=values)
 
-    problem = Problem(supple.build_model(scene_of(material(0.0))), "float64")
+    problem = Problem(supple.scene.build_model(scene_of(material(0.0))), "float64")
     problem.begin_step(np.inf)
     arrays = [rows.material.fiber for rows in problem.layout.terms]
     expected = {
@@ -258,7 +258,7 @@ def test_a_membrane_whose_fibers_are_across_is_refused():
 
 
 def test_the_hessian_is_the_derivative_of_the_forces():
-    problem = Problem(supple.build_model(scene_of(varied())), "float64")
+    problem = Problem(supple.scene.build_model(scene_of(varied())), "float64")
     x = MESH.points @ F.T
     step, eps = np.random.default_rng(0).normal(size=x.shape) * problem.model.free[:, None], 1e-6
     nets = []
@@ -297,11 +297,11 @@ def test_results_and_frames_have_the_fibers_as_they_are_now(file, tmp_path):
 
 def test_a_name_is_taken_once_and_only_by_materials():
     with pytest.raises(ValueError, match="there is already a material 'corotated', Corotated"):
-        supple.register_material("corotated", Fibers)
+        supple.materials.register_material("corotated", Fibers)
     with pytest.raises(TypeError, match=r"subclass of supple\.Material"):
-        supple.register_material("mine", tuple)
+        supple.materials.register_material("mine", tuple)
     with pytest.raises(ValueError, match="a plain word"):
-        supple.register_material("a b", Fibers)
+        supple.materials.register_material("a b", Fibers)
 
 
 def test_bodies_of_it_side_by_side_keep_their_own_parameters():
@@ -309,7 +309,7 @@ def test_bodies_of_it_side_by_side_keep_their_own_parameters():
     scene = cantilever(one)
     body = scene.add_solid(supple.block(3, origin=(3, 0, 0)), other, density=2)
     scene.pin(body.where(face(0, 3)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     merged = model.terms[0].material
     assert merged.shear == 1e3
     assert merged.fiber.shape == (len(model.tets), 3)

@@ -144,7 +144,7 @@ def test_a_weave_has_two_moduli_and_two_ratios():
 
 def test_an_even_weave_is_isotropic():
     plain = material("plane_stress_stvk")
-    even = supple.WovenStVK(
+    even = supple.materials.WovenStVK(
         young_weft=YOUNG,
         young_warp=YOUNG,
         shear_modulus=plain.mu,

@@ -64,10 +64,10 @@ def spindle(solver, size, **limits):
     """A light spindle of so many metres, held at its ends, that is activated in 0.1 s, in steps of 1/30 s."""
     shape = supple.ball(resolution=2)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, frames=6)
-    kind = supple.Muscle(young=2e4, poisson=0.4, strength=3e5, fiber=(1, 0, 0), activation=1.0)
+    kind = supple.materials.Muscle(young=2e4, poisson=0.4, strength=3e5, fiber=(1, 0, 0), activation=1.0)
     mesh = supple.TetMesh(shape.points * size * (0.5, 0.11, 0.11), shape.tets)
     body = scene.add_solid(mesh, kind, density=100)
-    scene.vary(body, "activation", supple.Ramp(times=(0, 0.1), fractions=(0, 1)))
+    scene.vary(body, "activation", supple.loads.Ramp(times=(0, 0.1), fractions=(0, 1)))
     scene.pin(body.where(lambda X: np.abs(X[:, 0]) > 0.35 * size))
     *_, last = supple.simulate(scene, solver, **limits)
     return last

@@ -46,13 +46,13 @@ def test_in_a_bent_bar_they_bend():
     ],
 )
 def test_mistakes_are_sentences(start, end, sentence):
-    with pytest.raises(supple.MeshError, match=sentence):
+    with pytest.raises(supple.meshes.MeshError, match=sentence):
         fibers_between(supple.block(2), start, end)
 
 
 def test_what_hangs_on_neither_end_has_no_direction():
-    apart = supple.merge_meshes([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
-    with pytest.raises(supple.MeshError, match="tetrahedra have no direction"):
+    apart = supple.meshes.merge([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
+    with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no direction"):
         fibers_between(apart, side("x-"), side("x+"))
 
 
@@ -76,10 +76,10 @@ def test_a_scene_file_and_a_function(tmp_path):
     body = load_scene(path).scene.bodies[0]
     np.testing.assert_allclose(body.material.fiber, np.tile([1, 0, 0], (body.mesh.n_tets, 1)), atol=1e-9)
     path.write_text(SCENE.replace('"x+"]', '"u"]'), encoding="utf-8")
-    with pytest.raises(supple.SceneFileError, match="between"):
+    with pytest.raises(supple.scene.SceneFileError, match="between"):
         load_scene(path)
     given = {"young": 1e4, "poisson": 0.3, "strength": 1e4}
-    made = supple.Muscle.on(
+    made = supple.materials.Muscle.on(
         body.mesh, **given, fiber=lambda X: X + np.array([1, 0, 0]), activation=lambda X: 0.1 * X[:, 0]
     )
     assert made.fiber.shape == (body.mesh.n_tets, 3)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.meshes import MeshError, block, load_mesh, merge_meshes, save_mesh, select_tets
+from supple.meshes import MeshError, block, load_mesh, merge, save_mesh
 from supple.meshes.files.load_save import deformation_gradients, deformed_data
 
 PLAIN = block((2, 1, 1))
@@ -110,7 +110,7 @@ def test_a_reflection_reflects(mesh):
 
 def test_selected_tets_keep_their_data(mesh):
     for chosen in (mesh.cell_data["region"] == 1, np.flatnonzero(mesh.cell_data["region"] == 1)):
-        part = select_tets(mesh, chosen)
+        part = mesh.extract_cells(chosen)
         assert set(part.cell_data["region"]) == {1}
         np.testing.assert_array_equal(
             part.cell_data["fiber"], mesh.cell_data["fiber"][mesh.cell_data["region"] == 1]
@@ -119,23 +119,23 @@ def test_selected_tets_keep_their_data(mesh):
         np.testing.assert_array_equal(part.point_data["heat"], mesh.point_data["heat"][place])
     for wrong in ([], [mesh.n_tets], [-1], [0.5], np.zeros(3, bool)):
         with pytest.raises(MeshError, match="tets must be True or False for each"):
-            select_tets(mesh, wrong)
+            mesh.extract_cells(wrong)
 
 
 def test_merged_meshes_keep_their_data(mesh):
     other = block(1, origin=(9, 0, 0)).with_data(cell_data={"region": np.full(5, 8)})
-    both = merge_meshes([mesh, other])
+    both = merge([mesh, other])
     assert both.n_components == 2
     np.testing.assert_array_equal(both.cell_data["region"], [*mesh.cell_data["region"], *[8] * 5])
     np.testing.assert_array_equal(both.cell_data["fiber"][: mesh.n_tets], mesh.cell_data["fiber"])
     assert np.isnan(both.cell_data["fiber"][mesh.n_tets :]).all()
-    again = select_tets(both, np.arange(mesh.n_tets))
+    again = both.extract_cells(np.arange(mesh.n_tets))
     assert_same(again.cell_data, mesh.cell_data)
     assert_same(again.point_data, mesh.point_data)
     with pytest.raises(MeshError, match="data 'region' have rows of shapes"):
-        merge_meshes([mesh, other.with_data(cell_data={"region": np.ones((5, 2))})])
+        merge([mesh, other.with_data(cell_data={"region": np.ones((5, 2))})])
     with pytest.raises(TypeError, match="at least one TetMesh"):
-        merge_meshes([])
+        merge([])
 
 
 def test_vertices_that_are_dropped_take_their_data_with_them():

@@ -8,10 +8,10 @@ from problems import PRECISIONS, cantilever, face, material, tied_blocks, twiste
 from test_state import same
 
 import supple
-from supple import PlasticStVK, State
+from supple import State
 from supple.io.bodies import joined
 from supple.io.frames import SavedFrame, read_frame, write_frame
-from supple.materials import by_element
+from supple.materials import PlasticStVK, by_element
 from supple.problem import Problem
 from supple.scene import build_model
 
@@ -108,7 +108,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
     saved = SavedFrame(frame.positions, frame.velocities, frame.index, frame.time, frame.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     for start in (pickle.loads(pickle.dumps(frame.state)), read_frame(tmp_path, 2).state):
-        parts = list(supple.simulate(scene, name, start=start, first_frame=3, **options))
+        parts = list(supple.simulate(scene, name, initial=start, first_frame=3, **options))
         for found, expected in zip(parts, whole[2:], strict=True):
             assert same(found, expected)
             of_both = (each.state.history["plastic_strain"] for each in (found, expected))
@@ -133,7 +133,7 @@ def test_what_has_flowed_stays_when_the_load_is_gone():
         again = free.add_solid(bar.mesh, plastic(**changes), density=1.0)
         free.pin(again.where(face(0, 0)))
         state = State(last.state.displacements, 0 * last.state.velocities, last.state.history)
-        rest = supple.equilibrium(free, start=state, tolerance=1e-5)
+        rest = supple.equilibrium(free, initial=state, tolerance=1e-5)
         left[name] = np.abs(rest.positions - bar.mesh.points).max()
     assert left["elastic"] < 1e-4
     assert left["faster"] > left["a"] > left["later"] > 0.01
@@ -146,7 +146,7 @@ def test_copies_of_a_stepper_have_histories_of_their_own():
     options = {"dt": 0.1, "max_iterations": 10}
     forces = np.zeros((2, len(scene.bodies[0].points), 3))
     forces[1, :, 0] = 0.5
-    together = supple.Stepper(scene, copies=2, **options)
+    together = supple.Stepper(scene, batch_size=2, **options)
     for _ in range(4):
         frames = together.step(forces=forces)
     for k in range(2):
@@ -181,4 +181,4 @@ def test_a_history_of_something_else_is_refused(history, sentence):
     scene = cantilever(plastic(), cells=2)
     rest = scene.bodies[0].mesh.points
     with pytest.raises(ValueError, match=sentence):
-        supple.equilibrium(scene, start=State(0 * rest, 0 * rest, history))
+        supple.equilibrium(scene, initial=State(0 * rest, 0 * rest, history))

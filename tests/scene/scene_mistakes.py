@@ -259,7 +259,7 @@ MISTAKES = {
         "stop.tolerance: got -1; it should be greater than 0",
     ),
     "two starts": (
-        PINNED + '[start]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
+        PINNED + '[initial]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
         "start: must name exactly one of scramble, flatten",
     ),
     "not TOML": ("gravity = [0, 0\n" + PINNED, "this is not TOML:"),

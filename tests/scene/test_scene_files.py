@@ -33,7 +33,7 @@ def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tm
 
 def test_seconds_of_the_gallery_are_plain_numbers():
     page = (SCENES[0].parents[1] / "docs" / "gallery" / "README.md").read_text(encoding="utf-8")
-    seconds = re.findall(r"imbalance \S+, (?:below )?(\S+) s\b", page)
+    seconds = re.findall(r"relative residual \S+, (?:below )?(\S+) s\b", page)
     assert len(seconds) == page.count("<img ")
     assert [said for said in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", said)] == []
 
@@ -145,7 +145,7 @@ time_limit = 2
         {"acceleration": {"kind": "sor", "omega": 1.5}},
     )
     assert file.stop.model_dump(exclude_none=True) == {"max_iterations": 7, "time_limit": 2}
-    assert file.start_positions(build_model(scene)) is None
+    assert file.initial_positions(build_model(scene)) is None
 
 
 def test_a_short_file_has_the_defaults_of_the_scene(write):
@@ -156,12 +156,12 @@ def test_a_short_file_has_the_defaults_of_the_scene(write):
 
 def test_scrambled_and_flattened_starts_move_free_vertices_only(write):
     for start in ("scramble = { seed = 3 }", 'flatten = { axis = "y", at = 0.5 }'):
-        path = write(f"{PINNED}\n[start]\n{start}")
+        path = write(f"{PINNED}\n[initial]\n{start}")
         file = load_scene(path)
         model = build_model(file.scene)
-        positions = file.start_positions(model)
+        positions = file.initial_positions(model)
         np.testing.assert_array_equal(positions[model.pinned], model.rest[model.pinned])
-        np.testing.assert_array_equal(load_scene(path).start_positions(model), positions)
+        np.testing.assert_array_equal(load_scene(path).initial_positions(model), positions)
         free = positions[model.free]
         if "scramble" in start:
             assert np.all((free >= 0) & (free <= 1))

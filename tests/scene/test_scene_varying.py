@@ -8,8 +8,9 @@ from fibers import Fibers
 from problems import cantilever, face, material
 
 import supple
-from supple import Ramp, SceneError, block
+from supple import SceneError, block
 from supple.api.inspect import inspect
+from supple.loads import Ramp
 from supple.problem import Problem
 from supple.scene import build_model, load_scene
 from supple.scene.variations import conditions
@@ -71,7 +72,7 @@ def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
         return
     scene, limits = swinging(), {"max_iterations": 4, "precision": precision}
     whole = [*supple.simulate(scene, name, **limits)]
-    parts = [*supple.simulate(scene, name, start=whole[2].state, first_frame=4, **limits)]
+    parts = [*supple.simulate(scene, name, initial=whole[2].state, first_frame=4, **limits)]
     for frame, expected in zip(parts, whole[3:], strict=True):
         np.testing.assert_array_equal(frame.positions, expected.positions)
         np.testing.assert_array_equal(frame.velocities, expected.velocities)
@@ -85,7 +86,7 @@ def test_a_stepper_goes_the_same_way():
     for frame in supple.simulate(scene, "pbng", max_iterations=4):
         np.testing.assert_array_equal(sim.step().positions, frame.positions)
     sim.reset()
-    copies = supple.Stepper(scene, solver="pbng", max_iterations=4, copies=2)
+    copies = supple.Stepper(scene, solver="pbng", max_iterations=4, batch_size=2)
     for _ in range(3):
         np.testing.assert_array_equal(copies.step().positions[1], sim.step().positions)
 

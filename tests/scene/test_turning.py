@@ -73,7 +73,7 @@ def test_on_a_closed_surface_it_is_a_pressure():
 
 
 def test_frames_of_a_motion_have_the_part_of_their_time():
-    scene, _ = plate((0, -1.0, 0), ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene, _ = plate((0, -1.0, 0), ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.quasistatic, scene.dt, scene.frames = False, 0.5, 2
     totals = [
         f.model.terms[-1].force.sum(axis=0)[1] for f in supple.simulate(scene, "newton", tolerance=1e-5)
@@ -97,7 +97,7 @@ def test_mistakes_are_told():
     with pytest.raises(SceneError, match="following=True"):
         build_model(scene)
     result = supple.equilibrium(plate(-1.0)[0], "newton", tolerance=1e-6)
-    with pytest.raises(supple.NoGradientError, match="turn with their surface"):
+    with pytest.raises(supple.gradients.NoGradientError, match="turn with their surface"):
         supple.gradient(result, result.positions)
 
 

@@ -8,7 +8,7 @@ import pytest
 import supple
 from supple.config.stop import DEFAULT_TOLERANCE
 from supple.runs.text import outcome
-from supple.solve.report import FAR_IMBALANCE, Outcome, Report
+from supple.solve.report import FAR_RELATIVE_RESIDUAL, Outcome, Report
 
 FILE = """
 quasistatic = {quasistatic}
@@ -83,7 +83,7 @@ def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     scene = loaded(tmp_path).scene
     far = supple.equilibrium(scene, "pbng", max_iterations=1, tolerance=None).report
     near = supple.equilibrium(scene, "pbng", max_iterations=200, tolerance=None).report
-    assert far.imbalance > FAR_IMBALANCE > near.imbalance
+    assert far.relative_residual > FAR_RELATIVE_RESIDUAL > near.relative_residual
     assert (far.outcome, far.ok, near.outcome, near.ok) == (
         Outcome.FIXED_ITERATIONS,
         False,
@@ -96,13 +96,13 @@ def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
 def test_a_time_limit_is_for_all_steps_together(tmp_path):
     scene = loaded(tmp_path).scene
     options = {"solver": "pbng", "tolerance": 1e-15, "position_tolerance": None, "max_iterations": 10**9}
-    supple.equilibrium(scene, steps=2, **options | {"max_iterations": 1})  # compiles
-    report = supple.equilibrium(scene, supple.XPBD(), steps=3, time_limit=0.3, tolerance=None).report
+    supple.equilibrium(scene, load_steps=2, **options | {"max_iterations": 1})  # compiles
+    report = supple.equilibrium(scene, supple.XPBD(), load_steps=3, time_limit=0.3, tolerance=None).report
     assert 0.1 < report.seconds < 0.45
 
 
 def report_with(**figures):
-    values = {"outcome": Outcome.CONVERGED, "solver": "pbng", "iterations": 5, "imbalance": 1e-5}
+    values = {"outcome": Outcome.CONVERGED, "solver": "pbng", "iterations": 5, "relative_residual": 1e-5}
     rest = dict.fromkeys(("reduction", "residual", "energy", "seconds"), 0.0)
     return Report(**values | rest | figures)
 
@@ -112,14 +112,14 @@ def test_inverted_elements_are_in_the_outcome_line_and_not_ok():
     assert not report.ok
     assert report.ending == "converged, 15 inverted elements"
     assert str(report).splitlines()[0] == (
-        "Converged, 15 inverted elements: the imbalance is below the tolerance."
+        "Converged, 15 inverted elements: the relative residual is below the tolerance."
     )
     assert not report.to_dict()["ok"]
     assert report_with(inverted=15, inverted_before=20).ok
     frames = [report_with(inverted=n).to_dict() for n in (0, 3, 15)]
     assert outcome(frames).splitlines() == [
-        "2 frames: Converged, up to 15 inverted elements: the imbalance is below the tolerance.",
-        "1 frame: Converged: the imbalance is below the tolerance.",
+        "2 frames: Converged, up to 15 inverted elements: the relative residual is below the tolerance.",
+        "1 frame: Converged: the relative residual is below the tolerance.",
     ]
 
 
@@ -129,11 +129,11 @@ def test_a_motion_may_keep_the_inverted_elements_it_began_with_but_no_others():
     turned = body.mesh.points.copy()
     turned[np.argmax(turned.sum(axis=1))] = (-1.0, -1.0, -1.0)
     options = {"solver": supple.PBNG(iterations=2)}
-    begun = next(supple.simulate(scene, start=turned, **options))
+    begun = next(supple.simulate(scene, initial=turned, **options))
     assert begun.report.inverted > 0
     assert begun.report.inverted_before == begun.report.inverted
     assert "inverted" in begun.report.ending
-    later = next(supple.simulate(scene, start=begun.state, **options)).report
+    later = next(supple.simulate(scene, initial=begun.state, **options)).report
     assert (later.inverted > 0, later.ok) == (True, False)
 
 
@@ -145,7 +145,10 @@ def test_a_motion_far_from_balance_says_that_it_lags(tmp_path):
         for n, guess in ((1, "coast"), (1, "inertial"), (200, "coast"))
     )
     assert one.far
-    assert f"far from balance (imbalance {one.imbalance:.2g}): bodies move slower" in one.notes[-1]
+    assert (
+        f"far from balance (relative residual {one.relative_residual:.2g}): bodies move slower"
+        in one.notes[-1]
+    )
     assert "more iterations, initial_guess='inertial' or a tolerance would help" in one.notes[-1]
     assert "more iterations or a tolerance would help" in guessed.notes[-1]
     assert many.ok

@@ -127,7 +127,7 @@ def test_a_visit_of_pbd():
     body = scene.add_solid(supple.TetMesh(corners, [[0, 1, 2, 3]]), material("stvk"))
     scene.pin(body.where([0, 1]), normal=OBLIQUE)
     scene.pin(body.where([1]), axes="z")
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     across, N = np.tile(np.eye(3), (4, 1, 1)), np.outer(OBLIQUE, OBLIQUE)
     across[0] -= N
     left = np.array([0, 0, 1.0]) - N[2]
@@ -215,7 +215,7 @@ def test_held_coordinates_do_not_drift_in_float32(solver):
     body = scene.add_solid(supple.block(2), material("corotated"), density=10)
     scene.pin(body.where(face(1, 0)), normal=OBLIQUE, motion=supple.Translate((0.3, 0.1, 0.2)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.3, 0.1, 0.2)))
-    problem = Problem(supple.build_model(scene), "float32")
+    problem = Problem(supple.scene.build_model(scene), "float32")
     problem.begin_step(np.inf)
     solve(problem, solver, StopCriteria(max_iterations=3000))
     u = problem.u[:-1, :3].astype(float)
@@ -265,7 +265,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
     from supple.linear.assembly.hessian import Assembly
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
-    problem = Problem(supple.build_model(scene), "float64")
+    problem = Problem(supple.scene.build_model(scene), "float64")
     problem.begin_step(np.inf)
     supple.solve.loop.solve(problem, Newton(), StopCriteria(max_iterations=1))
     assembly = Assembly(problem)
@@ -316,7 +316,7 @@ def test_a_state_goes_on_bit_by_bit(quasistatic):
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"), quasistatic)
     options = {"solver": supple.PBNG(), "max_iterations": 7, "tolerance": None, "precision": "float32"}
     frames = list(supple.simulate(scene, frames=4, **options))
-    again = list(supple.simulate(scene, frames=4, start=frames[1].state, first_frame=3, **options))
+    again = list(supple.simulate(scene, frames=4, initial=frames[1].state, first_frame=3, **options))
     np.testing.assert_array_equal(again[-1].positions, frames[-1].positions)
 
 

@@ -44,7 +44,7 @@ def test_hard_constraints_that_do_not_vanish_at_rest_are_refused():
 def test_geometric_constraints_restore_the_shape_and_keep_the_momentum(constraints):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     scene.add_solid(supple.block(3), material("corotated"), density=10)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     start = 1.1 * model.rest @ np.array([[1, 0.2, 0], [0, 1, 0.1], [0, 0, 0.9]])
     problem = family.placed(scene, start)
     family.swept(problem, PBD(constraints=constraints), 60)
@@ -67,7 +67,7 @@ def test_one_edge_ends_at_its_length():
 
 def test_geometric_constraints_are_for_tetrahedra():
     scene = supple.Scene(quasistatic=False)
-    membrane = supple.PlaneStressStVK(young=1e4, poisson=0.3)
+    membrane = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
     scene.add_cloth(supple.sheet(2, size=(1, 1)), membrane, density=0.1, thickness=1e-3)
     with pytest.raises(ValueError, match="is for tetrahedra, not for"):
         PBD(constraints="shape").begin(family.placed(scene))
@@ -87,7 +87,7 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
         PBNG(acceleration=None, hessian="exact"),
         Newton(linear_solver="direct", line_search=False),
     ):
-        problem = perturbed(Problem(supple.build_model(scene), "float64"), 0.05)
+        problem = perturbed(Problem(supple.scene.build_model(scene), "float64"), 0.05)
         solve(problem, solver, StopCriteria(max_iterations=1))
         found.append(problem.positions)
     np.testing.assert_allclose(found[0], found[1], atol=1e-10)
@@ -119,7 +119,7 @@ def test_linear_solvers_of_the_papers_find_newtons_answer(name):
 def test_a_fixed_number_of_linear_iterations_is_done():
     """One of conjugate gradients from 0 with the diagonal blocks is a step along D⁻¹ f; each further one goes
     on from there."""
-    problem = Problem(supple.build_model(twisted(material("corotated"), cells=2)), "float64")
+    problem = Problem(supple.scene.build_model(twisted(material("corotated"), cells=2)), "float64")
     problem.begin_step(np.inf)
     run = Newton(hessian="projected", linear_solver="cg", linear_iterations=1).begin(problem)
     problem.balance()
@@ -157,7 +157,7 @@ def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():
     scene.pin(body.where(np.flatnonzero(~middle)), motion=affine(0.4 * np.eye(3)))
     changes, said = {}, {}
     for rescue in (True, False):
-        problem = Problem(supple.build_model(scene), "float64")
+        problem = Problem(supple.scene.build_model(scene), "float64")
         problem.begin_step(np.inf)
         problem.positions = np.where(middle[:, None], 0.2 + np.array([0.03, 0.02, 0.01]), problem.positions)
         before = problem.energy()
@@ -174,7 +174,7 @@ def test_without_a_line_search_the_exact_hessian_is_unstable_and_its_positive_pa
     scene = twisted(material("corotated"), cells=4, angle=1.5, stretch=-0.5)
     energies = {}
     for hessian in ("exact", "projected"):
-        problem = Problem(supple.build_model(scene), "float64")
+        problem = Problem(supple.scene.build_model(scene), "float64")
         problem.begin_step(np.inf)
         solver = Newton(hessian, rescue=False, linear_solver="direct", line_search=False)
         energies[hessian] = solve(perturbed(problem, 0.2), solver, StopCriteria(max_iterations=8)).energy

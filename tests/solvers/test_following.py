@@ -71,7 +71,7 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
     problem = Problem(still, "float64")
     problem.begin_step(np.inf)
     problem.positions = result.positions
-    assert problem.balance().imbalance <= 1.5 * tolerance
+    assert problem.balance().relative_residual <= 1.5 * tolerance
     assert len(follower.looks) > 2
 
 
@@ -89,7 +89,7 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
     model = sagging()
     alone = supple.equilibrium(model, tolerance=1e-8)
     follower = Ropes(1000)
-    report = supple.equilibrium(followed(model, follower), start=alone.positions, tolerance=1e-6).report
+    report = supple.equilibrium(followed(model, follower), initial=alone.positions, tolerance=1e-6).report
     assert report.ok
     assert report.iterations > 0
 

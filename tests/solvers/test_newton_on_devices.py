@@ -30,7 +30,9 @@ SCENES = {
 }
 
 
-CASES = [(Hybrid(ahead=0), name) for name in SCENES] + [(Newton(), name) for name in ("block", "rolling")]
+CASES = [(Hybrid(max_predicted_sweeps=0), name) for name in SCENES] + [
+    (Newton(), name) for name in ("block", "rolling")
+]
 
 
 @pytest.mark.parametrize(("solver", "name"), CASES, ids=str)
@@ -42,19 +44,21 @@ def test_steps_are_those_of_the_cpu(solver, name):
     assert here.report.outcome is there.report.outcome is Outcome.CONVERGED
     assert there.report.iterations == here.report.iterations
     np.testing.assert_allclose(there.positions, here.positions, atol=1e-9)
-    certified = [result.report.certificate for result in (here, there)]
+    certified = [result.report.error_estimate for result in (here, there)]
     assert certified[0].stable == certified[1].stable
-    assert certified[1].worst.position <= 1e-8
+    assert certified[1].worst.position_error_m <= 1e-8
 
 
 def test_states_in_float32_are_certified_and_brought_back():
     scene = SCENES["block"]()
-    exact = supple.equilibrium(scene, Hybrid(ahead=0), tolerance=1e-10)
-    found = supple.equilibrium(scene, Hybrid(ahead=0), tolerance=1e-4, device="cuda", precision="float32")
+    exact = supple.equilibrium(scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-10)
+    found = supple.equilibrium(
+        scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-4, device="cuda", precision="float32"
+    )
     assert found.report.outcome is Outcome.CONVERGED
-    assert found.report.certificate.stable
+    assert found.report.error_estimate.stable
     off = np.abs(found.positions - exact.positions).max()
-    assert found.report.certificate.worst.position == pytest.approx(off, rel=1.0, abs=1e-5)
+    assert found.report.error_estimate.worst.position_error_m == pytest.approx(off, rel=1.0, abs=1e-5)
 
 
 def test_numbers_stay_on_the_device(fake_device):  # noqa: F811

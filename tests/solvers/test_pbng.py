@@ -16,9 +16,10 @@ from problems import (
 )
 
 import supple
-from supple import PBNG, SOR, Anderson, Chebyshev, Newton, Outcome
+from supple import PBNG, Newton, Outcome
 from supple.problem import Problem
 from supple.scene import build_model
+from supple.solvers import SOR, Anderson, Chebyshev
 
 ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
@@ -170,7 +171,7 @@ def test_without_links_stiff_ties_converge_slowly():
 def test_terrible_starts_return_to_rest(name, start, solver):
     scene = cantilever(material(name), gravity=0)
     rest = scene.bodies[0].points
-    result = supple.equilibrium(scene, solver, tolerance=1e-6, start=start(build_model(scene)))
+    result = supple.equilibrium(scene, solver, tolerance=1e-6, initial=start(build_model(scene)))
     assert result.report.outcome is Outcome.CONVERGED
     assert result.report.inverted == 0
     np.testing.assert_allclose(result.positions, rest, atol=1e-6)
@@ -180,7 +181,7 @@ def test_an_inverted_start_returns_to_rest_although_the_residual_must_rise_first
     """Acceleration gives up when the residual rises again and again, and must then not stand in the way."""
     scene = cantilever(material("stable_neo_hookean"), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
-    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-6, start=start)
+    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-6, initial=start)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-6)
 
@@ -193,7 +194,7 @@ def test_any_number_of_sweeps_gives_a_usable_state(name, solver, precision):
     start = scrambled(build_model(scene))
     for sweeps in (1, 2, 3, 5, 8, 13, 20):
         result = supple.equilibrium(
-            scene, solver, tolerance=None, max_iterations=sweeps, start=start, precision=precision
+            scene, solver, tolerance=None, max_iterations=sweeps, initial=start, precision=precision
         )
         assert np.isfinite(result.positions).all()
         assert np.abs(result.positions).max() < 1e3
@@ -205,7 +206,12 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
     start = scrambled(build_model(scene))
     for sweeps in range(1, 21):
         result = supple.equilibrium(
-            scene, PBNGS["chebyshev"], tolerance=None, max_iterations=sweeps, start=start, precision="float32"
+            scene,
+            PBNGS["chebyshev"],
+            tolerance=None,
+            max_iterations=sweeps,
+            initial=start,
+            precision="float32",
         )
         assert np.isfinite(result.positions).all()
 
@@ -215,7 +221,7 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
 def test_barriers_fail_from_inverted_starts_and_say_so(name, solver):
     scene = cantilever(material(name), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
-    result = supple.equilibrium(scene, solver, start=start)
+    result = supple.equilibrium(scene, solver, initial=start)
     assert result.report.outcome is Outcome.FAILED
     assert not result.report.ok
     np.testing.assert_allclose(result.positions, start, atol=1e-15)
@@ -251,7 +257,7 @@ def test_flattened_barriers_are_not_taken_for_rest(name, solver):
     """Where J is zero to rounding the barrier's stiffness is enormous, but nothing is balanced."""
     scene = cantilever(material(name), gravity=0)
     result = supple.equilibrium(
-        scene, solver, tolerance=1e-6, max_iterations=600, start=flattened(build_model(scene))
+        scene, solver, tolerance=1e-6, max_iterations=600, initial=flattened(build_model(scene))
     )
     assert not result.report.ok
     assert result.report.rejected > 0
@@ -346,7 +352,9 @@ def test_sor_of_the_paper():
 
 
 def test_chebyshev_of_the_paper_by_its_name():
-    assert PBNG("paper_chebyshev") == PBNG(supple.PaperChebyshev(rho=0.95, gamma=1.7, first_iteration=0))
+    assert PBNG("paper_chebyshev") == PBNG(
+        supple.solvers.PaperChebyshev(rho=0.95, gamma=1.7, first_iteration=0)
+    )
     run = PBNG("paper_chebyshev").begin(Problem(build_model(twisted(material("corotated"))), "float64"))
     memory = run.acceleration.ahead(3)
     np.testing.assert_allclose(memory.weights[0, :2], [1, 2 / (2 - 0.95**2)])

@@ -23,7 +23,7 @@ def sag(model, x):
 
 def run_to_rest(solver, most=40):
     """(sag [m], steps)."""
-    problem = Problem(supple.build_model(bar()), "float64")
+    problem = Problem(supple.scene.build_model(bar()), "float64")
     problem.begin_step(np.inf)
     run = solver.begin(problem)
     for hundreds in range(1, most):
@@ -63,7 +63,7 @@ def test_dynamics_keep_the_velocity_of_a_free_body():
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
     scene.add_force(body.where([0]), (0, 0, 1e-3))
-    problem = Problem(supple.build_model(scene, False), "float64")
+    problem = Problem(supple.scene.build_model(scene, False), "float64")
     problem.begin_step(np.inf)
     run = XPBD(sweeps_per_step=1, pseudo_time="dynamics").begin(problem)
     run.advance(1)

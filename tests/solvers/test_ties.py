@@ -16,7 +16,7 @@ DIRECT = Newton(hessian="exact", linear_solver="direct")
 
 @EVERY
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
-@pytest.mark.parametrize("solver", [Hybrid(), Hybrid(ahead=0)], ids=["default", "newton"])
+@pytest.mark.parametrize("solver", [Hybrid(), Hybrid(max_predicted_sweeps=0)], ids=["default", "newton"])
 def test_the_default_arrives_where_a_factorization_does(name, stiffness, solver):
     scene = NOT_MATCHING[name](stiffness)
     truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
@@ -113,7 +113,7 @@ def test_ties_to_places_and_pinned_bodies():
         scene = supple.Scene(gravity=(0, -1, 0))
         body = scene.add_solid(supple.block((9, 2, 2), size=(3, 1, 1)), material("corotated"), density=5)
         scene.attach(body.where(lambda X: X[:, 0] < 0.1), stiffness=stiffness)
-        found = supple.equilibrium(scene, Hybrid(ahead=0), tolerance=1e-8)
+        found = supple.equilibrium(scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-8)
         truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
         assert found.report.ok
         np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)

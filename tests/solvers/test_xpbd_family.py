@@ -75,7 +75,7 @@ def springs(vertices=12, seed=0):
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.02)
     mesh = supple.block(1)
     scene.add_solid(mesh, supple.Corotated(young=1, poisson=0.3))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     held = np.arange(3)
     ends = np.concatenate([pairs, np.column_stack([held, held])])
     weights = np.concatenate([np.tile([1.0, -1.0], (len(pairs), 1)), np.tile([1.0, 0.0], (3, 1))])

@@ -17,7 +17,7 @@ from supple.terms import bending_terms, hinges_of
 from supple.terms.shells.crease import Crease, wrapped
 from supple.terms.shells.dihedral import angles
 
-MEMBRANE = supple.PlaneStressStVK(young=1e4, poisson=0.3)
+MEMBRANE = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
 
 
 def strip(bending, fold=None, duration=0.2):
@@ -40,7 +40,7 @@ def kept(bending):
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
     state = State(folded.displacements, 0 * folded.velocities, folded.history)
-    rest = supple.equilibrium(free, start=state, tolerance=1e-5)
+    rest = supple.equilibrium(free, initial=state, tolerance=1e-5)
     vertices, _ = hinges_of(free.bodies[0].mesh.triangles)
     return np.abs(angles(rest.positions[vertices]))
 
@@ -105,7 +105,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
     state = pickle.loads(pickle.dumps(whole[1].state))
     for found, expected in zip(
-        supple.simulate(scene, name, start=state, first_frame=3, **options), whole[2:], strict=True
+        supple.simulate(scene, name, initial=state, first_frame=3, **options), whole[2:], strict=True
     ):
         assert same(found, expected)
 
@@ -114,7 +114,7 @@ def test_variations_know_creases():
     """Whose materials are those of bodies, and come first."""
     scene = strip(creased(), -1.0)
     body = scene.bodies[0]
-    stiffer = supple.PlaneStressStVK(young=2e4, poisson=0.3)
+    stiffer = supple.materials.PlaneStressStVK(young=2e4, poisson=0.3)
     for result in supple.equilibria(scene, [supple.Variation(materials={body: stiffer})], device="cpu"):
         assert result.report.ok
 

@@ -16,7 +16,7 @@ from supple.solve.loop import solve
 MATERIALS = {
     "corotated": supple.Corotated(young=1e4, poisson=0.3),
     "stable_neo_hookean": supple.StableNeoHookean(young=1e4, poisson=0.4),
-    "gent": supple.Gent(shear_modulus=4e3, limit=30, bulk_modulus=1e4),
+    "gent": supple.materials.Gent(shear_modulus=4e3, limit=30, bulk_modulus=1e4),
 }
 DT = 5e-3
 
@@ -25,7 +25,7 @@ def carried(material, precision="float64", spacing=0.35, speed=1.0):
     """The nodes that carry a block, squeezed a little, that moves, turns and stretches."""
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
-    mesh = supple.build_model(scene)
+    mesh = supple.scene.build_model(scene)
     gradient = np.array([[0.3, -2, 0], [2, -0.5, 0.2], [0, 0.4, 0.1]]) * speed
     x = mesh.rest * (1, 0.98, 1.01)
     v = x @ gradient.T + (0.1, -1, 0.3)

@@ -155,7 +155,7 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
     saved = SavedFrame(last.positions, last.velocities, last.index, last.time, last.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     start = read_frame(tmp_path, 2).state
-    parts = list(supple.simulate(scene, name, start=start, first_frame=3, **options))
+    parts = list(supple.simulate(scene, name, initial=start, first_frame=3, **options))
     for found, expected in zip(parts, whole[2:], strict=True):
         np.testing.assert_array_equal(found.positions, expected.positions)
         np.testing.assert_array_equal(found.velocities, expected.velocities)
@@ -175,7 +175,7 @@ def test_turning_costs_nothing():
         supple.block(1), supple.StVK(young=1e5, poisson=0.3), viscosity=supple.KelvinVoigt(1e4, 1e4)
     )
     turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
-    work = Problem(supple.build_model(scene), "float64")
+    work = Problem(supple.scene.build_model(scene), "float64")
     work.history.evolve(0.1)
     work.positions = body.points @ turn.T
     assert abs(work.energy()) < 1e-8

@@ -13,7 +13,7 @@ from supple.view.fields import Step
 
 @pytest.fixture(scope="module")
 def model():
-    return supple.build_model(bar_and_ball(attached=True))
+    return supple.scene.build_model(bar_and_ball(attached=True))
 
 
 def values(name, model, positions, step=None):

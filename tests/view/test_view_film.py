@@ -15,7 +15,7 @@ SIZE = (321, 240)
 
 @pytest.fixture(scope="module")
 def model():
-    return supple.build_model(bar_and_ball())
+    return supple.scene.build_model(bar_and_ball())
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ DISPLACEMENT = FIELDS["displacement"]
 
 @pytest.fixture(scope="module")
 def model():
-    return supple.build_model(bar_and_ball())
+    return supple.scene.build_model(bar_and_ball())
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, rend
 
 
 TITLE = "Twisted and stretched block of a rather long title"
-CAPTION = "pbng (anderson) · 1,110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"
+CAPTION = "pbng (anderson) · 1,110 iterations · relative residual 7.6e-05 · frame 3 of 12, 0.3 s"
 SIZES = [(160, 160), (160, 320), (320, 160), (320, 240), (240, 320), (480, 360), (360, 640), (1400, 300)]
 
 
@@ -160,7 +160,7 @@ def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
     scene = supple.Scene(gravity=(0, 0, 0))
     skin = supple.TriMesh(fine.points, fine.surface)
     scene.add_solid(coarse, supple.Corotated(young=1e4, poisson=0.3), render=skin)
-    surface = surface_of(supple.build_model(scene))
+    surface = surface_of(supple.scene.build_model(scene))
     numbers = np.arange(coarse.n_vertices)
     picked = surface.values(numbers, separate=True)
     corners, vertices = surface.corners(coarse.points), coarse.points[picked]
@@ -172,7 +172,7 @@ def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("part", ["pins", "links"])
 def test_pins_and_attachments_are_visible(renderer, part):
-    model = supple.build_model(bar_and_ball(attached=True))
+    model = supple.scene.build_model(bar_and_ball(attached=True))
     shown = draw(model, bent(model.rest))
     camera = camera_for(shown)
     bare = replace(shown, **{part: np.empty((0, *getattr(shown, part).shape[1:]))})
@@ -247,7 +247,7 @@ def test_rollers_look_unlike_pins(renderer):
         scene = supple.Scene(gravity=(0, 0, 0))
         body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
         scene.pin(body.where(lambda X: X[:, 2] >= 1), axes=axes)
-        shown = draw(supple.build_model(scene), body.points)
+        shown = draw(supple.scene.build_model(scene), body.points)
         assert (len(shown.pins), len(shown.rollers)) == ((9, 0) if axes == "xyz" else (0, 9))
         images.append(render(renderer, shown, camera_for(shown)).astype(int))
     assert (

@@ -49,7 +49,7 @@ def equilibria(
     variations: Iterable[Variation],
     solver: Solver | str | None = None,
     *,
-    at_once: int | None = None,
+    batch_size: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Result]:
@@ -64,7 +64,7 @@ def equilibria(
         scene: Scene or scene file.
         variations: Variations of the scene.
         solver: Solver or its name, as in `equilibrium`.
-        at_once: Largest batch size on a device, 1024 by default, reduced to the available memory.
+        batch_size: Largest batch size on a device, 1024 by default, reduced to the available memory.
         progress: Called with the number of completed equilibria.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to each
             equilibrium; on a device, a time limit applies to each batch.
@@ -77,17 +77,17 @@ def equilibria(
         TypeError: An argument has the wrong type.
     """
     asked = request(scene, solver, options, always_tolerance=True)
-    if at_once is not None:
-        whole_number("at_once", at_once)
+    if batch_size is not None:
+        whole_number("batch_size", batch_size)
     check_watching(progress=progress)
     varied = each(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
     refuse_beyond(model, asked.backend.precision)
-    start = asked.start(None, model)
+    initial = asked.initial(None, model)
     support = Support(scene, model.pinned, model.held)
-    every = (_started(conditions(scene, model, variation, support), start) for variation in varied)
-    return _counted(solved_under(model, every, asked, at_once), progress)
+    every = (_started(conditions(scene, model, variation, support), initial) for variation in varied)
+    return _counted(solved_under(model, every, asked, batch_size), progress)
 
 
 def move_together(model: Model, solver: Solver, backend: Backend) -> bool:
@@ -99,9 +99,9 @@ def move_together(model: Model, solver: Solver, backend: Backend) -> bool:
     return backend.device == "cuda" and solver.batches and not model.followers
 
 
-def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
-    """Set the scene file's initial positions in conditions without start."""
-    return replace(c, start=start) if c.start is None and start is not None else c
+def _started(c: Conditions, initial: np.ndarray | None) -> Conditions:
+    """Set the scene file's initial positions in conditions without any."""
+    return replace(c, initial=initial) if c.initial is None and initial is not None else c
 
 
 def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
@@ -113,10 +113,10 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
 
 
 def solved_under(
-    model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
+    model: Model, every: Iterator[Conditions], asked: Request, batch_size: int | None
 ) -> Iterator[Result]:
     """Solve conditions in the largest batches that device and solver allow."""
-    solving = Batches(model, asked, at_once)
+    solving = Batches(model, asked, batch_size)
     while chunk := solving.next_of(every):
         yield from _results(*solving.solve(chunk))
     solving.end()
@@ -128,12 +128,14 @@ class Batches:
     Args:
         model: Model.
         asked: Resolved options of the call.
-        at_once: Largest batch size, or None.
+        batch_size: Largest batch size, or None.
         share: Fraction of the device's memory that is available to this solver.
     """
 
-    def __init__(self, model: Model, asked: Request, at_once: int | None = None, share: float = 1.0) -> None:
-        self._model, self._asked, self._at_once, self._share = model, asked, at_once, share
+    def __init__(
+        self, model: Model, asked: Request, batch_size: int | None = None, share: float = 1.0
+    ) -> None:
+        self._model, self._asked, self._batch_size, self._share = model, asked, batch_size, share
         self._together = move_together(model, asked.solver, asked.backend)
         self._problem: Problem | None = None
 
@@ -151,7 +153,7 @@ class Batches:
         held = 0 if self._problem is None else self._problem.copies
         each = bytes_per_copy(self._model, self._asked.backend.precision, self._asked.solver)
         fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
-        return max(1, min(fitting, self._at_once or MOST_AT_ONCE, MOST_ROWS))
+        return max(1, min(fitting, self._batch_size or MOST_AT_ONCE, MOST_ROWS))
 
     def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
         """Solve one batch.

@@ -59,8 +59,8 @@ def sweep(
     Returns:
         Settings and measurements by name. `ms_per_sweep` is the median [ms] and `ms_min` the minimum;
         `visits` counts (free vertex, tetrahedron) incidences; `setup_seconds` covers mesh, model, coloring
-        and layout without `compile_seconds`; `imbalance` is that after the last sample, infinite if the
-        solver failed.
+        and layout without `compile_seconds`; `relative_residual` is that after the last sample, infinite if
+        the solver failed.
 
     Raises:
         ValueError: An argument is unknown or out of range.
@@ -107,7 +107,7 @@ def sweep(
         "repeats": repeats,
         "ms_per_sweep": median(samples),
         "ms_min": min(samples),
-        "imbalance": problem.balance().imbalance,
+        "relative_residual": problem.balance().relative_residual,
         "setup_seconds": setup,
         "compile_seconds": compiled.seconds,
         "machine": machine(),

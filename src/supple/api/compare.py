@@ -37,7 +37,8 @@ DEFAULT_ITERATIONS = 40
 """Iterations of every solver if neither call nor scene file sets a limit."""
 
 ROUNDING = 1e-13
-"""Imbalance at which solvers of linear systems, such as Newton, stop without a tolerance: only rounding
+"""Relative residual at which solvers of linear systems, such as Newton, stop without a tolerance: only
+rounding
 remains."""
 
 
@@ -66,7 +67,7 @@ class Trial:
         if self.report is None:
             return "not run yet" if self.error is None else f"not run, {self.error}"
         done = counted(self.report.iterations, "iteration")
-        return f"{self.report.ending}, imbalance {self.report.imbalance:.2e} after {done}"
+        return f"{self.report.ending}, relative residual {self.report.relative_residual:.2e} after {done}"
 
 
 @dataclass
@@ -75,12 +76,12 @@ class Comparison:
 
     Attributes:
         model: Model of the scene.
-        start: (n, 3) initial positions [m].
+        initial: (n, 3) initial positions [m].
         trials: One trial per solver.
     """
 
     model: Model
-    start: np.ndarray = field(repr=False)
+    initial: np.ndarray = field(repr=False)
     trials: list[Trial]
 
     def __repr__(self) -> str:
@@ -100,7 +101,7 @@ def compare(
     scene: Scene | SceneFile,
     solvers: str | Solver | Sequence[str | Solver] = tuple(SOLVERS),
     *,
-    start: np.ndarray | None = None,
+    initial: np.ndarray | None = None,
     velocities: np.ndarray | None = None,
     frame: int = 1,
     progress: Callable[[Trial], None] | None = None,
@@ -120,12 +121,12 @@ def compare(
     Args:
         scene: Scene or scene file. A scene file also provides initial positions and velocities.
         solvers: Solvers or their names, all solvers by default.
-        start: (n, 3) initial positions [m] instead of the rest positions. To compare on a later frame, pass
+        initial: (n, 3) initial positions [m] instead of the rest positions. To compare on a later frame, pass
             positions and velocities of the frame before it.
         velocities: (n, 3) initial velocities [m/s].
         frame: Number of the frame at which the dynamic step ends, from 1.
         progress: Called with each trial before and after it runs.
-        watch: Called as watch(iteration, imbalance, seconds) after each measurement.
+        watch: Called as watch(iteration, relative_residual, seconds) after each measurement.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. If neither call nor
             scene file sets a limit, every solver does 40 iterations.
 
@@ -149,10 +150,10 @@ def compare(
             'compare solves one step of the vertices, and contact="grid" has those of nodes; compare motions '
             "by simulate, or take another contact"
         )
-    if start is None and file is not None:
-        start = file.start_positions(model)
-        velocities = file.start_velocities(model) if velocities is None else velocities
-    x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
+    if initial is None and file is not None:
+        initial = file.initial_positions(model)
+        velocities = file.initial_velocities(model) if velocities is None else velocities
+    x = model.rest.copy() if initial is None else finite_rows("initial", initial, model.vertices).copy()
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
         v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)

@@ -51,7 +51,7 @@ class Result:
         report: Report of the solve.
         model: Model with its contacts at these positions.
         velocities: (n, 3) velocities [m/s], or None.
-        state: Complete state, from which `start` continues exactly.
+        state: Complete state, from which `initial` continues exactly.
         step: Last step, for pictures of the residual, or None.
         stages: Intermediate equilibria, if loads and motions were applied in steps.
         on_device: Displacements in device memory, or None.
@@ -159,8 +159,8 @@ class Result:
         """One line; `print` also shows the report."""
         report = self.report
         return (
-            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, imbalance "
-            f"{report.imbalance:.2e} after {report.iterations:,} iterations of {report.solver}>"
+            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, relative residual "
+            f"{report.relative_residual:.2e} after {report.iterations:,} iterations of {report.solver}>"
         )
 
     def __str__(self) -> str:
@@ -193,8 +193,8 @@ def equilibrium(
     scene: Scene | SceneFile | Model,
     solver: Solver | str | None = None,
     *,
-    start: np.ndarray | State | None = None,
-    steps: int = 1,
+    initial: np.ndarray | State | None = None,
+    load_steps: int = 1,
     record_history: bool = False,
     watch: Watcher | None = None,
     **options: Unpack[Options],
@@ -202,16 +202,17 @@ def equilibrium(
     """Solve for a static equilibrium, with all prescribed motions and loads at their end.
 
     Args:
-        scene: Scene, scene file or model. A scene file provides the solver, start and limits that the call
-            omits.
+        scene: Scene, scene file or model. A scene file provides the solver, initial state and limits that the
+            call omits.
         solver: Solver with its options, or a name such as "newton". The default is `supple.Hybrid`.
-        start: Initial positions (n, 3) [m] or a state; the rest positions by default.
-        steps: Number of steps in which loads and motions are applied, each from the previous equilibrium; see
-            `stages` of the result. More steps are made if forces would be infinite otherwise, or if a solve
-            stagnates or fails.
+        initial: Initial positions (n, 3) [m] or a state; the rest positions by default.
+        load_steps: Number of steps in which loads and motions are applied, each from the previous
+            equilibrium; see `stages` of the result. More steps are made if forces would be infinite
+            otherwise, or if a solve stagnates or fails.
         record_history: Record residual and energy after every iteration.
-        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
-        **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_limit` [s] and
+        watch: Called as watch(iteration, relative_residual, seconds) after each measurement of the relative
+            residual.
+        **options: `stop`, or `tolerance` (of the relative residual), `max_iterations`, `time_limit` [s] and
             `position_tolerance` (of every body from the equilibrium, relative to its size) one by one.
             Tolerance and position tolerance are 1e-4 by default, also together with other limits; None
             disables them. `backend`, or `device`, `precision` and `threads` one by one.
@@ -227,11 +228,11 @@ def equilibrium(
     asked = request(scene, solver, options, always_tolerance=True, models=True)
     check_watching(record_history, watch)
     problem = make_problem(asked.scene, True, asked.backend)
-    place(problem, asked, start)
-    if isinstance(start, State):
+    place(problem, asked, initial)
+    if isinstance(initial, State):
         problem.history.flow()
     stages, model = [], problem.model
-    count = whole_number("steps", steps)
+    count = whole_number("load_steps", load_steps)
     for part, report in Continuation(
         problem, asked.solver, asked.stop, count, watch, record_history, began
     ).run():
@@ -266,7 +267,7 @@ def simulate(
     quasistatic: bool | None = None,
     integrator: str | None = None,
     initial_guess: str | None = None,
-    start: np.ndarray | State | None = None,
+    initial: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
     record_history: bool = False,
@@ -278,8 +279,8 @@ def simulate(
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt. A
     quasistatic scene finds the equilibrium at the time of each frame.
 
-    To continue from frame k, pass its state as `start` and first_frame = k + 1: the frames are bitwise those
-    of an uninterrupted simulation. Positions and velocities are accepted as well.
+    To continue from frame k, pass its state as `initial` and first_frame = k + 1: the frames are bitwise
+    those of an uninterrupted simulation. Positions and velocities are accepted as well.
 
     Args:
         scene: Scene or scene file. The scene provides the defaults of time stepping. A scene file's initial
@@ -292,11 +293,12 @@ def simulate(
         quasistatic: Compute one equilibrium per frame, without inertia.
         integrator: "backward_euler", or "bdf2" or "trapezoidal" of second order, see docs/motions.md.
         initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
-        start: Initial positions (n, 3) [m] or a state.
+        initial: Initial positions (n, 3) [m] or a state.
         velocities: (n, 3) initial velocities [m/s].
         first_frame: Number of the first frame.
         record_history: Record residual and energy after every iteration.
-        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
+        watch: Called as watch(iteration, relative_residual, seconds) after each measurement of the relative
+            residual.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to
             every step. `max_iterations` and `time_limit` apply in addition to a tolerance of 1e-4, unless
             the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`
@@ -316,17 +318,17 @@ def simulate(
     if pace.quasistatic:
         asked = replace(asked, stop=arriving(asked.stop, options, asked.file))
     frames = whole_number("frames", scene.frames if frames is None else frames)
-    if isinstance(start, State) and velocities is not None:
-        raise ValueError("a state has its own velocities; give either a state as start, or velocities")
+    if isinstance(initial, State) and velocities is not None:
+        raise ValueError("a state has its own velocities; give either a state as initial, or velocities")
     first = whole_number("first_frame", first_frame)
-    return _frames(asked, pace, frames, start, velocities, first, record_history, watch)
+    return _frames(asked, pace, frames, initial, velocities, first, record_history, watch)
 
 
 def _frames(
     asked: Request,
     pace: Pace,
     frames: int,
-    start: np.ndarray | State | None,
+    initial: np.ndarray | State | None,
     velocities: np.ndarray | None,
     first_frame: int,
     record_history: bool,
@@ -338,19 +340,19 @@ def _frames(
     begin = (first_frame - 1) * pace.dt
     problem.contacts.stand_at(begin)
     problem.room.stand_at(begin)
-    if not place(problem, asked, start):
+    if not place(problem, asked, initial):
         problem.begin_step(begin)
     if velocities is not None:
         limit = LARGEST
         given = finite_rows("velocities", velocities, problem.model.vertices, limit=limit)
         problem.states.set_velocities(given)
-    elif not isinstance(start, State):
-        moving = asked.velocities(start, problem.model, first_frame)
+    elif not isinstance(initial, State):
+        moving = asked.velocities(initial, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
     stepping = stepping_of(problem, asked.solver, asked.stop, pace, record_history, watch, began)
     stepping.index = first_frame - 1
-    if not isinstance(start, State):
+    if not isinstance(initial, State):
         stepping.count_inverted()
     for _ in range(first_frame, frames + 1):
         yield frame_of(stepping, stepping.advance()[0])
@@ -381,11 +383,11 @@ def sound(state: State, model: Model) -> State:
     )
 
 
-def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
+def place(problem: Problem, asked: Request, initial: np.ndarray | State | None) -> bool:
     """Set the initial positions (n, 3) [m], or the state; False if neither call nor file provides one."""
-    if isinstance(start, State):
-        problem.state = sound(start, problem.model)
+    if isinstance(initial, State):
+        problem.state = sound(initial, problem.model)
         return True
-    if (begin := asked.start(start, problem.model)) is not None:
-        problem.positions = finite_rows("start", begin, problem.model.vertices)
+    if (begin := asked.initial(initial, problem.model)) is not None:
+        problem.positions = finite_rows("initial", begin, problem.model.vertices)
     return begin is not None

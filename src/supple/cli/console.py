@@ -33,8 +33,8 @@ TERMINATED = 143
 
 STDOUT = "standard output"
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Say nothing but errors.")]
 ScenePath = Annotated[
     Path, typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False)
 ]

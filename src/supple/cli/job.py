@@ -103,7 +103,7 @@ class Job:
 
     def fields_at_start(self, model: Model) -> Fields | None:
         """Fields to write with frame 0; None without requested fields."""
-        return evaluation_of(model, self.start.positions).fields(self.fields) if self.fields else None
+        return evaluation_of(model, self.initial.positions).fields(self.fields) if self.fields else None
 
     @property
     def single(self) -> bool:
@@ -122,14 +122,14 @@ class Job:
         }
 
     @property
-    def start(self) -> SavedFrame:
+    def initial(self) -> SavedFrame:
         """Frame 0: initial positions and velocities at time 0."""
         scene = self.file.scene
         moving = np.concatenate([body.velocities for body in scene.bodies])
-        if self.file.start is None:
+        if self.file.initial is None:
             return SavedFrame(start_of(scene), moving, 0, 0.0)
         model = build_model(scene)
-        positions, velocities = self.file.start_positions(model), self.file.start_velocities(model)
+        positions, velocities = self.file.initial_positions(model), self.file.initial_velocities(model)
         assert positions is not None
         return SavedFrame(positions, moving if velocities is None else velocities, 0, 0.0)
 
@@ -141,20 +141,20 @@ class Job:
             watch: Callback of every iteration.
         """
         scene = self.file.scene
-        start: np.ndarray | State | None = None
+        initial: np.ndarray | State | None = None
         velocities: np.ndarray | None = None
         if last is not None and last.state is not None:
-            start = last.state
+            initial = last.state
         elif last is not None:
-            start, velocities = last.positions, last.velocities
-        elif self.file.start is not None:
+            initial, velocities = last.positions, last.velocities
+        elif self.file.initial is not None:
             model = build_model(scene)
-            start, velocities = self.file.start_positions(model), self.file.start_velocities(model)
+            initial, velocities = self.file.initial_positions(model), self.file.initial_velocities(model)
         options: dict[str, Any] = {
             "stop": self.stop,
             "backend": self.backend,
             "record_history": self.record_history,
-            "start": start,
+            "initial": initial,
             "watch": watch,
         }
         if not self.single:

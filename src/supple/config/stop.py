@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from supple.solvers import Solver
 
 DEFAULT_TOLERANCE = 1e-4
-"""Default tolerance of the imbalance in Python, scene files and commands."""
+"""Default tolerance of the relative residual in Python, scene files and commands."""
 
 DEFAULT_POSITION_TOLERANCE = 1e-4
 """Default distance of every body from the equilibrium, relative to its size, in solves for an equilibrium."""
@@ -25,7 +25,7 @@ class StopCriteria:
     keyword `max_iterations=20` of a call applies in addition to the default tolerance. None disables a limit.
 
     Attributes:
-        tolerance: Tolerance of the imbalance, between 0 and 1.
+        tolerance: Tolerance of the relative residual, between 0 and 1.
         max_iterations: Iteration limit, at least 1. With barrier contact, iterations in which pins and
             obstacles still move to their targets are not counted.
         time_limit: Time limit [s].

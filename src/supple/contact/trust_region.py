@@ -18,7 +18,7 @@ from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.obstacle_contact import Contacts
 from supple.contact.obstacle_kernels import follow
 from supple.contact.prescribed_motion import Pins, Pressing
-from supple.kernels import RECORD, chosen_by_type, gather, offset_of, physics, put_record, record_at, select
+from supple.kernels import RECORD, chosen_by_type, gather, offset_of, physics, put_record, record_at, where
 from supple.model.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.states import States
@@ -43,9 +43,9 @@ def _nearest(x, c, radius):
     d = sub(x, c)
     square = dot(d, d)
     outside = square > radius * radius
-    t = radius / math.sqrt(select(outside, square, 0.0 * square + 1.0))
+    t = radius / math.sqrt(where(outside, square, 0.0 * square + 1.0))
     y = add(c, scale(t, d))
-    return select(outside, y[0], x[0]), select(outside, y[1], x[1]), select(outside, y[2], x[2])
+    return where(outside, y[0], x[0]), where(outside, y[1], x[1]), where(outside, y[2], x[2])
 
 
 def in_ball(balls: Any, own: Any, batch: Any, x: Any) -> Any:
@@ -248,7 +248,7 @@ class Room:
         Returns:
             Present positions of the pins (k, 3) [m].
         """
-        if c.start is not None:
-            self.states.positions = c.start[None]
+        if c.initial is not None:
+            self.states.positions = c.initial[None]
         self.checked = False
         return self.aim(c.time, c.pinned, True)

@@ -127,15 +127,16 @@ def report_of(
             "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
             "it; the gradient is that of this state nevertheless"
         )
-    if state.imbalance > EXACT:
+    if state.relative_residual > EXACT:
         notes.append(
-            f"the state is balanced to {state.imbalance:.1e} only, so that the gradient may be off by a part "
+            f"the state is balanced to {state.relative_residual:.1e} only, so that the gradient may be "
+            "off by a part "
             "of about a thousand times that"
         )
     if state.grazing:
         notes.append(f"{state.grazing} vertices hardly touch an obstacle: there the gradient has a jump")
     return GradientReport(
-        imbalance=state.imbalance,
+        relative_residual=state.relative_residual,
         before=state.before,
         steps=state.steps,
         moved=state.moved,
@@ -252,7 +253,7 @@ class Gradient:
         return total + pinned
 
     @property
-    def start_positions(self) -> np.ndarray:
+    def initial_positions(self) -> np.ndarray:
         """(n, 3) derivatives with respect to positions at the start of a time step [1/m].
 
         For frames of motions only.
@@ -260,7 +261,7 @@ class Gradient:
         return self._by_anchor
 
     @property
-    def start_velocities(self) -> np.ndarray:
+    def initial_velocities(self) -> np.ndarray:
         """(n, 3) derivatives with respect to velocities at the start of a time step [s/m].
 
         For frames of motions only.
@@ -344,6 +345,7 @@ class Gradient:
     def __repr__(self) -> str:
         report = self.report
         return (
-            f"<Gradient: {len(self.positions):,} vertices, at an imbalance of {report.imbalance:.1e}, "
+            f"<Gradient: {len(self.positions):,} vertices, at a relative residual of "
+            f"{report.relative_residual:.1e}, "
             f"{report.linear_solver} in {report.iterations:,} iterations>"
         )

@@ -44,7 +44,7 @@ class Layer:
     Args:
         scene: Scene.
         inputs: Inputs.
-        solver, start, options: As for `supple.equilibrium`.
+        solver, initial, options: As for `supple.equilibrium`.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Layer:
         scene: Scene | SceneFile,
         inputs: Sequence[Input],
         solver: Solver | str | None,
-        start: Any,
+        initial: Any,
         options: Mapping[str, Any],
     ) -> None:
         self.scene, self.inputs = scene_of(scene), tuple(inputs)
-        self._solver, self._start, self._options = solver, start, dict(options)
+        self._solver, self._initial, self._options = solver, initial, dict(options)
         self._backend = backend_of(self._options)  # type: ignore[arg-type]
         self._known: OrderedDict[bytes, Any] = OrderedDict()
 
@@ -138,16 +138,16 @@ class Layer:
         asked = request(self.scene, self._solver, self._options, always_tolerance=True)  # type: ignore[arg-type]
         model = build_model(self.scene, quasistatic=True)
         refuse_beyond(model, asked.backend.precision)
-        start = asked.start(self._start, model)
+        initial = asked.initial(self._initial, model)
 
         def under(scene: Scene) -> Conditions:
             gravity = model.gravity._replace(vector=np.array(scene.gravity, float))
-            return replace(conditions_in(scene), start=start, gravity=gravity)
+            return replace(conditions_in(scene), initial=initial, gravity=gravity)
 
         return list(solved_under(model, map(under, scenes), asked, None))
 
     def _equilibrium(self, scene: Scene) -> Result:
-        return equilibrium(scene, self._solver, start=self._start, **self._options)
+        return equilibrium(scene, self._solver, initial=self._initial, **self._options)
 
     def _kept(self, values: Sequence[np.ndarray], find: Callable[[], Any]) -> Any:
         """Return the cached result for some values, or compute it."""
@@ -160,9 +160,9 @@ class Layer:
 
 
 def layer_of(
-    scene: Scene | SceneFile, solver: Any, start: Any, given: Mapping[str, Any]
+    scene: Scene | SceneFile, solver: Any, initial: Any, given: Mapping[str, Any]
 ) -> tuple[Layer, list[Any]]:
     """Create a layer, and the list of its input values from any array library."""
     values, options = apart(given)
     found = inputs_of(scene_of(scene), values)
-    return Layer(scene, [each for each, _ in found], solver, start, options), [value for _, value in found]
+    return Layer(scene, [each for each, _ in found], solver, initial, options), [value for _, value in found]

@@ -32,7 +32,7 @@ def gradients(
     loss: Loss | Iterable[Loss],
     take: Callable[[Gradient], T],
     *,
-    at_once: int | None = None,
+    batch_size: int | None = None,
     **options: Unpack[Circumstances],
 ) -> Iterator[T]:
     """Differentiate many results of one scene.
@@ -41,14 +41,14 @@ def gradients(
     read before the first gradient is returned. Preparations for the scene, such as preconditioner levels, are
     shared.
 
-    Example: `list(supple.gradients(results, lambda x: x, lambda found: found.gravity))`.
+    Example: `list(supple.gradients.gradients(results, lambda x: x, lambda found: found.gravity))`.
 
     Args:
         results: Results of one scene, for example from `equilibria`.
         loss: As for `gradient`, one for all results, or an iterable with one per result.
         take: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until the
             next one only, since all share one problem.
-        at_once: Number of results solved at once.
+        batch_size: Number of results solved at once.
         **options: backend: as for `gradient`.
 
     Returns:
@@ -58,15 +58,15 @@ def gradients(
         raise TypeError(
             "take is a function of a gradient, such as lambda found: found.gravity; got " + shown(take)
         )
-    if at_once is not None:
-        whole_number("at_once", at_once)
+    if batch_size is not None:
+        whole_number("batch_size", batch_size)
     same = callable(loss) or isinstance(loss, np.ndarray)
     losses: Iterator[Any] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
     given = each(results, "results are a list or an iterator of results, as equilibria gives them")
     backend = backend_of(options)
 
     def found() -> Iterator[T]:
-        for one in attempted(_pairs(given, losses), backend, at_once):
+        for one in attempted(_pairs(given, losses), backend, batch_size):
             if isinstance(one, NoGradientError):
                 raise one
             yield take(one)
@@ -87,7 +87,7 @@ def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
 
 
 def attempted(
-    pairs: Pairs, backend: Backend, at_once: int | None = None
+    pairs: Pairs, backend: Backend, batch_size: int | None = None
 ) -> Iterator[Gradient | NoGradientError]:
     """Yield one gradient, or NoGradientError, per result.
 
@@ -101,7 +101,7 @@ def attempted(
                 chunk.append(pair)
                 with suppress(NoGradientError):  # reported in its turn
                     problem = problem or _problem_of(pair[0], backend, None)
-                if problem is None or len(chunk) == (at_once or most_gathered(problem)):
+                if problem is None or len(chunk) == (batch_size or most_gathered(problem)):
                     break
         except Exception as raised:
             error = raised
@@ -131,7 +131,7 @@ def _found(
         _problem_of(replace(result, positions=adjoint.positions), backend, known),
         adjoint.report,
     )
-    state = Polished(problem, report.imbalance, report.before, report.steps, report.moved)
+    state = Polished(problem, report.relative_residual, report.before, report.steps, report.moved)
     return problem, made_at(state, result, adjoint.direct, adjoint.found, report)
 
 

@@ -57,7 +57,7 @@ class Polished:
     """A problem at its equilibrium, and statistics of the refinement; see `GradientReport`."""
 
     problem: Problem
-    imbalance: float
+    relative_residual: float
     before: float
     steps: int
     moved: float
@@ -102,7 +102,7 @@ def refuse_unknown(result: Result) -> None:
     if result.stages and (flowed := flowed_before(result)):
         raise NoGradientError(
             f"Elements of {listed(flowed)} flowed in earlier load steps, so that the result depends on its "
-            "path, which cannot be differentiated through yet. Solve with steps=1, or take central "
+            "path, which cannot be differentiated through yet. Solve with load_steps=1, or take central "
             "differences of whole solves."
         )
     moving = result.step is not None and math.isfinite(result.step.dt)
@@ -200,7 +200,7 @@ def polished_in_time(make: Callable[[], Problem]) -> Polished:
 
 def polished(problem: Problem) -> Polished:
     """Refine a problem's state by Newton steps; solve first if far from equilibrium."""
-    start, before = problem.positions, problem.balance().imbalance
+    start, before = problem.positions, problem.balance().relative_residual
     contacts = grazing = 0
     if not before <= NEAR:
         solve(problem, default_solver(), StopCriteria(tolerance=1e-6))
@@ -208,14 +208,15 @@ def polished(problem: Problem) -> Polished:
         contacts, grazing = _touching(problem)
         _refuse_sliding(problem)
         problem = touching_twin(problem)
-    steps, imbalance = _newton(problem)
-    if not imbalance <= NEAR:
+    steps, relative_residual = _newton(problem)
+    if not relative_residual <= NEAR:
         raise NoGradientError(
-            f"There is no equilibrium to take a gradient at: forces are out of balance by {imbalance:.1e}, "
+            "There is no equilibrium to take a gradient at: forces are out of balance by "
+            f"{relative_residual:.1e}, "
             "and neither Newton steps nor the default solver get closer."
         )
     moved = float(np.abs(problem.positions - start).max(initial=0.0))
-    return Polished(problem, imbalance, before, steps, moved, contacts, grazing)
+    return Polished(problem, relative_residual, before, steps, moved, contacts, grazing)
 
 
 def _newton(problem: Problem) -> tuple[int, float]:
@@ -226,20 +227,20 @@ def _newton(problem: Problem) -> tuple[int, float]:
     """
     balance = problem.balance()
     for step in range(MOST_STEPS):
-        if balance.at_rest or balance.imbalance <= TARGET:
-            return step, balance.imbalance
+        if balance.at_rest or balance.relative_residual <= TARGET:
+            return step, balance.relative_residual
         try:
             direction = _direction(problem)
         except NoGradientError:
-            return step, balance.imbalance
+            return step, balance.relative_residual
         move = line(problem, direction)
         move(1.0)
         reached = problem.balance()
         if not reached.residual < balance.residual:
             move(0.0)
-            return step, problem.balance().imbalance
+            return step, problem.balance().relative_residual
         balance = reached
-    return MOST_STEPS, balance.imbalance
+    return MOST_STEPS, balance.relative_residual
 
 
 def _direction(problem: Problem) -> np.ndarray:

@@ -119,10 +119,10 @@ def status(snapshot: Snapshot, notice: Notice | None) -> str:
 
 def _figures(shape: Shape) -> str:
     name = f"<b>{escape(shape.label)}</b>"
-    if not np.isfinite(shape.imbalance):
+    if not np.isfinite(shape.relative_residual):
         return f"{name} · not started"
     figures = (
-        f"{name} · imbalance {shape.imbalance:.1e} · residual {shape.residual:.1e} N · "
+        f"{name} · relative residual {shape.relative_residual:.1e} · residual {shape.residual:.1e} N · "
         f"{shape.iterations:,} iterations"
     )
     return "<br>".join(

@@ -61,7 +61,7 @@ class ResidualPlot:
             scales={"x": uplot.Scale(time=False), "y": uplot.Scale()},
             axes=(
                 uplot.Axis(size=28, label="update", labelSize=16),
-                uplot.Axis(size=40, label="log₁₀ imbalance", labelSize=16),
+                uplot.Axis(size=40, label="log₁₀ relative residual", labelSize=16),
             ),
             legend=uplot.Legend(show=len(series) > 1),
             height=180,
@@ -76,6 +76,6 @@ def _columns(histories: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     updates = reduce(np.intersect1d, [history[:, 0] for history in histories])
     columns = []
     for history in histories:
-        imbalance = history[np.isin(history[:, 0], updates), 1]
-        columns.append(np.log10(np.clip(imbalance, SMALLEST, 1.0)))
+        relative_residual = history[np.isin(history[:, 0], updates), 1]
+        columns.append(np.log10(np.clip(relative_residual, SMALLEST, 1.0)))
     return (updates, *columns)

@@ -46,7 +46,7 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
     path = free_path(folder, simulation.file.path.stem, ".toml")
     state, track = path.with_suffix(".npz"), simulation.tracks[0]
     table = scene_table(simulation, folder)
-    table["start"] = {"file": state.name}
+    table["initial"] = {"file": state.name}
     np.savez(state, positions=track.positions, velocities=track.velocities)
     path.write_text(tomli_w.dumps(table), encoding="utf-8")
     return path
@@ -76,7 +76,10 @@ def save_pictures(
     paths = []
     for shape in snapshot.shapes:
         paths.append(free_path(folder, file.path.stem or file.title, ".png"))
-        caption = f"{shape.label} · {shape.iterations:,} iterations · imbalance {shape.imbalance:.1e}"
+        caption = (
+            f"{shape.label} · {shape.iterations:,} iterations · relative residual "
+            f"{shape.relative_residual:.1e}"
+        )
         drawn = Shape(shape.positions, caption, shape.step)
         picture(
             paths[-1],

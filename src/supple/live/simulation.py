@@ -215,7 +215,7 @@ class Simulation:
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
-            track.history.append((self.updates, track.balance.imbalance))
+            track.history.append((self.updates, track.balance.relative_residual))
         after = [track.positions for track in self.tracks]
         if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
             states = tuple((track.positions, track.bodies) for track in self.tracks)
@@ -271,7 +271,7 @@ class Simulation:
         return True
 
     def _balanced(self, track: Track) -> bool:
-        return track.balance is not None and track.balance.imbalance <= self.settings.tolerance
+        return track.balance is not None and track.balance.relative_residual <= self.settings.tolerance
 
     def follow_pins(self) -> None:
         """Move constrained vertices to their targets without solving.
@@ -316,7 +316,7 @@ def _start(file: SceneFile, model: Model, pins: Pins) -> tuple[np.ndarray, np.nd
 
     Both come from the start file, otherwise from the scene; pins are at their targets at time 0.
     """
-    asked, saved = file.start_positions(model), file.start_velocities(model)
+    asked, saved = file.initial_positions(model), file.initial_velocities(model)
     positions = model.rest.copy() if asked is None else asked
     model.hold(positions, pins.prescribed(0.0))
     velocities = model.velocities if saved is None else saved

@@ -209,7 +209,7 @@ class Track:
         self.balance, self.report = p.balance(), report
         self.iterations += report.iterations
 
-    def _look(self, iteration: int, imbalance: float, seconds: float) -> None:
+    def _look(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration and self._abandoned():
             raise AbandonedError
 

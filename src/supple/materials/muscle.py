@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from supple.algebra.matrix3 import cofactor, contract, det, dot, matvec
 from supple.algebra.rotation import stretch_trace
-from supple.kernels import select
+from supple.kernels import where
 from supple.materials.isotropic import POISSON, YOUNG
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
@@ -66,4 +66,4 @@ def active(x: Any) -> Any:
     lower, upper = max(x - 0.4, 0.0), min(x - 1.6, 0.0)
     middle = x - 1.0 - 4.0 / 3.0 * (x - 1.0) ** 3 + 0.024 + 0.4 - 4.0 / 3.0 * 0.4**3
     top = 0.024 + 0.8 - 8.0 / 3.0 * 0.4**3 + 0.024
-    return select(x < 0.6, 3.0 * lower**3, select(x < 1.4, middle, top + 3.0 * upper**3))
+    return where(x < 0.6, 3.0 * lower**3, where(x < 1.4, middle, top + 3.0 * upper**3))

@@ -289,7 +289,8 @@ def instead_of(cls: type, name: str, names: list[str]) -> str:
         if annotation is not None:
             kind = getattr(annotation, "__name__", str(annotation))
             return (
-                f"it is annotated as {kind}, and parameters are supple.Pa, float or supple.Direction; "
+                f"it is annotated as {kind}, and parameters are supple.materials.Pa, float or "
+                "supple.materials.Direction; "
                 "several numbers are several parameters, and what never changes is a constant of the class"
             )
     return closest(name, names) if names else "it has none"

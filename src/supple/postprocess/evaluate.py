@@ -116,7 +116,7 @@ def evaluate(
     vertices in contact as far as possible; friction is evaluated without sliding. Contacts between bodies are
     detected at these positions. Everything is computed with the solvers' kernels and returned in float64.
 
-    For many evaluations of one scene pass `supple.build_model(scene)`, whose set-up is cached.
+    For many evaluations of one scene pass `supple.scene.build_model(scene)`, whose set-up is cached.
 
     Examples: `supple.evaluate(scene, result.positions).von_mises`, `supple.evaluate(scene,
     result.positions).reactions["pin0"].force`.

@@ -93,13 +93,13 @@ class States:
     def begin(self, conditions: Sequence[Conditions]) -> None:
         """Set every batch member to the initial positions of its equilibrium."""
         rest, every = self.model.rest, _vectors(self.u, self.model)
-        starts = {id(c.start): c.start for c in conditions}
+        starts = {id(c.initial): c.initial for c in conditions}
         if len(starts) == 1:  # e.g. if all begin at the initial positions of the scene
-            (start,) = starts.values()
-            every[:] = 0 if start is None else start - rest
+            (initial,) = starts.values()
+            every[:] = 0 if initial is None else initial - rest
         else:
             for u, c in zip(every, conditions, strict=True):
-                u[:] = 0 if c.start is None else c.start - rest
+                u[:] = 0 if c.initial is None else c.initial - rest
         pinned = conditions[0].pinned if len(conditions) == 1 else np.stack([c.pinned for c in conditions])
         self.model.hold(every, pinned - rest[self.model.pinned])
         self.device.push(self.u)

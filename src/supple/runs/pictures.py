@@ -23,7 +23,7 @@ from supple.view.picture import check_size, check_thickness
 from supple.view.plots import Against, Quantity
 from supple.view.style import theme_named
 
-QUANTITIES: tuple[Quantity, ...] = ("imbalance", "energy")
+QUANTITIES: tuple[Quantity, ...] = ("relative_residual", "energy")
 AGAINST: tuple[Against, ...] = ("iterations", "seconds")
 
 TURNTABLE = 90
@@ -148,7 +148,7 @@ def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
     histories = {f"frame {f['index']}": History(**f["history"]) for f in account["frames"] if f["history"]}
     names = {}
     for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
-        name = f"{'residual' if quantity == 'imbalance' else quantity}_{against}.png"
+        name = f"{'residual' if quantity == 'relative_residual' else quantity}_{against}.png"
         with replacing(folder / name) as path:
             history_plot(
                 path,

@@ -108,7 +108,8 @@ class SavedRun:
         return SavedShapes(self, indices or self.indices)
 
     def caption(self, index: int) -> str:
-        """Picture caption: pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
+        """Picture caption: pbng (chebyshev) · 110 iterations · relative residual 7.6e-05 · frame 3 of 12, 0.3
+        s"""
         frames = self.account["scene"]["frames"]
         if index == 0:
             return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
@@ -116,7 +117,7 @@ class SavedRun:
         parts = [
             solver_name(self.account),
             counted(frame["iterations"], "iteration"),
-            f"imbalance {frame['imbalance']:.1e}",
+            f"relative residual {frame['relative_residual']:.1e}",
         ]
         if frames > 1:
             parts.append(f"frame {index} of {frames}, {frame['time']:.3g} s")
@@ -171,7 +172,7 @@ class SavedRun:
         if index - 1 in self.indices:
             before = self.frame(index - 1)
             return Step(scene.dt, coasted(self.model, before.positions, before.velocities, scene.dt), *acting)
-        start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
+        start, v = self.file.initial_positions(self.model), self.file.initial_velocities(self.model)
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else coasted(self.model, start, v, scene.dt), *acting)
@@ -262,7 +263,7 @@ class SavedFrames(_Saved[Frame]):
         )  # fmt: skip
 
 
-def open_run(path: Path) -> SavedRun:
+def load_run(path: Path) -> SavedRun:
     """Load the run in a results folder.
 
     Args:

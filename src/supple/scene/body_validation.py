@@ -189,7 +189,8 @@ def _place(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
 def _skin(render: Any, mesh: Mesh) -> Embedding | None:
     if not isinstance(render, TriMesh | None):
         raise SceneError(
-            f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
+            "render must be a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(render)}."
         )
     return None if render is None else embed(render, mesh)
 

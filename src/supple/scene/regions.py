@@ -111,13 +111,15 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
         SceneError: A region is invalid, or regions overlap.
     """
     if isinstance(regions, Region) or not isinstance(regions, Sequence):
-        raise SceneError(f"regions are a list of supple.Region(name, where, material); got {shown(regions)}.")
+        raise SceneError(
+            f"regions are a list of supple.scene.Region(name, where, material); got {shown(regions)}."
+        )
     owner = np.full(mesh.n_cells, -1)
     done: list[Region] = []
     for region in regions:
         if not isinstance(region, Region):
             raise SceneError(
-                f"regions are a list of supple.Region(name, where, material); got {shown(region)}."
+                f"regions are a list of supple.scene.Region(name, where, material); got {shown(region)}."
             )
         name = sound_name(region.name, "region")
         if name in (other.name for other in done):

@@ -57,7 +57,7 @@ def finish_together(
     balances = problem.measures.balances()
     near = certifying.near({copy: balances[copy] for copy in ways})
     for copy in near:
-        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].imbalance, stop.tolerance)
+        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].relative_residual, stop.tolerance)
         ended[copy] = outcome, *ways[copy]
     return {copy: notes[copy] for copy in near}
 
@@ -100,10 +100,12 @@ def _later(
     """Offset callback arguments by iterations and seconds already spent."""
     if watch is None:
         return None
-    return lambda iteration, imbalance, clock: watch(iterations + iteration, imbalance, seconds + clock)
+    return lambda iteration, relative_residual, clock: watch(
+        iterations + iteration, relative_residual, seconds + clock
+    )
 
 
-def rounded(problem: Problem, outcome: Outcome, imbalance: float, tolerance: float | None) -> Outcome:
+def rounded(problem: Problem, outcome: Outcome, relative_residual: float, tolerance: float | None) -> Outcome:
     """Outcome of a float64 solve after rounding to the problem's precision."""
-    lost = problem.dtype == np.float32 and tolerance is not None and imbalance > tolerance
+    lost = problem.dtype == np.float32 and tolerance is not None and relative_residual > tolerance
     return Outcome.ROUNDING_LIMIT if lost and outcome is Outcome.CONVERGED else outcome

@@ -46,7 +46,7 @@ class Continuation:
         problem: Problem.
         solver, stop: As for `solve`.
         steps: Number of steps.
-        watch: Called after each measurement of the imbalance.
+        watch: Called after each measurement of the relative residual.
         record_history: Keep the residual history of the last step.
         began: Start of the set-up [s], for the first report.
         act: Function that sets up the problem at a fraction of loads and motions; `act_in_part` by default.
@@ -215,12 +215,12 @@ def solve_along(
 
     def act(problem: Problem, fraction: float) -> None:
         there = c if fraction == 1 else path(fraction)
-        problem.take([replace(there, start=problem.positions)])
+        problem.take([replace(there, initial=problem.positions)])
 
     if stop.time_limit is not None:
         stop = replace(stop, time_limit=max(stop.time_limit - lost.seconds, LEAST_SECONDS))
     problem.take([c])
-    if c.start is None:
+    if c.initial is None:
         problem.positions = problem.model.rest
     *before, (_, last) = Continuation(problem, solver, stop, 2, act=act).run()
     if not last.ok:

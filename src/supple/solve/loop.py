@@ -12,7 +12,7 @@ import numpy as np
 from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import kept_apart
-from supple.contact.obstacle_contact import rigid_imbalance
+from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.weak import met
 from supple.kernels import compilation
 from supple.model.model import Model
@@ -46,7 +46,7 @@ NO_LIMIT = 2**62
 """Iteration limit of a solve with only a time limit."""
 
 Watcher = Callable[[int, float, float], None]
-"""Callback watch(iteration, imbalance, seconds), called after every evaluation of the residual."""
+"""Callback watch(iteration, relative_residual, seconds), called after every evaluation of the residual."""
 
 
 def solve(
@@ -175,14 +175,18 @@ class _Solving:
         self.alone = finish_alone(self.problem, self.ended, go_on, self.watch, self.history)
         self.latest = self.measures.balances()
         for copy, report in self.alone.items():
-            outcome = rounded(self.problem, report.outcome, self.latest[copy].imbalance, self.stop.tolerance)
+            outcome = rounded(
+                self.problem, report.outcome, self.latest[copy].relative_residual, self.stop.tolerance
+            )
             self.ended[copy] = outcome, *self.ended[copy][1:]
 
     @property
     def _balanced(self) -> bool:
         """True if an active batch member has reached the tolerance with the present stencils."""
         tolerance = self.stop.tolerance
-        return tolerance is not None and bool((self.latest.imbalance[self.device.active] <= tolerance).any())
+        return tolerance is not None and bool(
+            (self.latest.relative_residual[self.device.active] <= tolerance).any()
+        )
 
     def _begin_again(self) -> None:
         """Restart convergence records after a change of stencils and therefore energy."""
@@ -201,7 +205,7 @@ class _Solving:
         if self.history is not None:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
         if self.watch is not None:
-            self.watch(self.iteration, balance.imbalance, self.clock)
+            self.watch(self.iteration, balance.relative_residual, self.clock)
 
     def _look_inside(self) -> None:
         """Record the multiplier residuals of the method."""
@@ -238,7 +242,9 @@ class _Solving:
             return active.tolist()
         near = ~latest.finite | self.method.leaving()
         if stop.tolerance is not None:
-            near |= (latest.imbalance <= stop.tolerance) | self.progress.lacking(self.method, self.iteration)
+            near |= (latest.relative_residual <= stop.tolerance) | self.progress.lacking(
+                self.method, self.iteration
+            )
         return active[near[active]].tolist()
 
     def _advance(self, count: int, target: int) -> None:
@@ -273,19 +279,19 @@ class _Solving:
         ended, latest, problem, run = self.ended, self._go_back(), self.problem, self.method
         together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
         certificates = self.certifying.final(together, latest)
-        certificates |= {copy: report.certificate for copy, report in self.alone.items()}
+        certificates |= {copy: report.error_estimate for copy, report in self.alone.items()}
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact, rejected = contact_here(problem, self.stop, self.looked), run.rejected()
         between = met(problem) or kept_apart(problem)
-        figures = self.first.residual, latest.residual, latest.imbalance
-        first, residual, imbalance = (values.tolist() for values in figures)
-        rigid = min(rigid_imbalance(problem.contacts), 1.0)
+        figures = self.first.residual, latest.residual, latest.relative_residual
+        first, residual, relative_residual = (values.tolist() for values in figures)
+        rigid = min(rigid_relative_residual(problem.contacts), 1.0)
         return [
             Report(
                 outcome=unless_passed(outcome, between, contact[copy]),
                 solver=self.solver.name,
                 iterations=iterations,
-                imbalance=max(imbalance[copy], rigid),
+                relative_residual=max(relative_residual[copy], rigid),
                 reduction=residual[copy] / first[copy] if first[copy] != 0 else 0.0,
                 residual=residual[copy],
                 energy=float(energies[copy]),
@@ -301,7 +307,7 @@ class _Solving:
                 colors=run.colors,
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
-                certificate=certificates[copy],
+                error_estimate=certificates[copy],
                 contact=contact[copy],
                 met=between if copy == 0 else None,
                 notes=run.notes(copy) + advice(outcome, problem, contact[copy]) + self._notes(copy),

@@ -98,17 +98,17 @@ class Request:
     stop: StopCriteria
     backend: Backend
 
-    def start(self, given: Any, model: Model) -> np.ndarray | None:
+    def initial(self, given: Any, model: Model) -> np.ndarray | None:
         """Initial positions (n, 3) [m] of the call, or else of the scene file; None means rest positions."""
         if given is None and self.file is not None:
-            return self.file.start_positions(model)
+            return self.file.initial_positions(model)
         return given
 
-    def velocities(self, start: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
+    def velocities(self, initial: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
         """Initial velocities of a motion.
 
         Args:
-            start: The `start` argument of the call. If None, a scene file with initial positions also
+            initial: The `initial` argument of the call. If None, a scene file with initial positions also
                 provides their velocities.
             model: Model.
             first_frame: Number of the first frame. The scene's own velocities apply to frame 1 only.
@@ -116,7 +116,7 @@ class Request:
         Returns:
             (n, 3) velocities [m/s], or None.
         """
-        saved = self.file.start_velocities(model) if start is None and self.file is not None else None
+        saved = self.file.initial_velocities(model) if initial is None and self.file is not None else None
         if saved is not None:
             return finite_rows("velocities", saved, model.vertices, limit=LARGEST)
         return model.velocities if first_frame == 1 else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import ApartReport
-from supple.contact.obstacle_contact import rigid_imbalance
+from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import ContactReport, contact_reports
 from supple.contact.weak import MetReport
 from supple.problem import Balance, Balances, Problem
@@ -34,7 +34,7 @@ class Progress:
 
     Attributes:
         residual: (batch,) lowest residual [N].
-        imbalance: (batch,) lowest imbalance.
+        relative_residual: (batch,) lowest relative residual.
         energy: (batch,) energy [J] at the last detection of stagnating residuals. The energy may fall for
             thousands of iterations before the residuals do.
         at: (batch,) iteration of the last improvement.
@@ -42,17 +42,20 @@ class Progress:
     """
 
     def __init__(self, copies: int, iteration: int = 0) -> None:
-        self.residual, self.imbalance, self.energy = (np.full(copies, np.inf) for _ in range(3))
+        self.residual, self.relative_residual, self.energy = (np.full(copies, np.inf) for _ in range(3))
         self.at = np.full(copies, iteration)
         self.patience: int | None = None
 
     def see(self, balances: Balances, copies: np.ndarray, iteration: int) -> None:
-        """Record residual and imbalance; a reduction of either is progress.
+        """Record residual and relative residual; a reduction of either is progress.
 
         The residual may fall alone while a body without loads relaxes and all its forces vanish together. The
-        imbalance may fall alone while forces build up from rest under a load and the residual rises.
+        relative residual may fall alone while forces build up from rest under a load and the residual rises.
         """
-        for found, least in ((balances.residual, self.residual), (balances.imbalance, self.imbalance)):
+        for found, least in (
+            (balances.residual, self.residual),
+            (balances.relative_residual, self.relative_residual),
+        ):
             better = copies[found[copies] < PROGRESS * least[copies]]
             least[better], self.at[better] = found[better], iteration
 
@@ -132,13 +135,13 @@ def outcome_here(
     reached = exactly(balance, run)
     if not reached.finite and not recovering(problem, run):
         return Outcome.FAILED
-    if stop.tolerance is not None and reached.imbalance <= stop.tolerance:
+    if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
         there = problem.room.arrived and problem.following.settled
-        there = there and rigid_imbalance(problem.contacts) <= stop.tolerance
+        there = there and rigid_relative_residual(problem.contacts) <= stop.tolerance
         if there and certifying.agrees(reached, copy):
-            return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
+            return rounded(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
     if stop.time_limit is not None and clock >= stop.time_limit:
@@ -177,7 +180,7 @@ def without_progress(
     measures, number = (problem.measures, copy) if exact is None else (exact.measures, 0)
     outcome = progress.outcome(measures, number, reached, stop, run, iteration)
     outcome = certifying.judged(outcome, reached, copy)
-    return outcome and rounded(problem, outcome, balance.imbalance, stop.tolerance)
+    return outcome and rounded(problem, outcome, balance.relative_residual, stop.tolerance)
 
 
 def exactly(balance: Balance, run: Run) -> Balance:

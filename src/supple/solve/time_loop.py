@@ -33,7 +33,7 @@ class Stepping:
         stop: Termination criteria of every step.
         pace: Time stepping parameters.
         record_history: Record the convergence history.
-        watch: Called after each measurement of the imbalance.
+        watch: Called after each measurement of the relative residual.
         began: Start of the set-up [s], for the first report.
 
     Attributes:
@@ -261,7 +261,7 @@ class Stepping:
                 outcome=Outcome.FIXED_ITERATIONS,
                 solver=solver.name,
                 iterations=done,
-                imbalance=np.nan,
+                relative_residual=np.nan,
                 reduction=np.nan,
                 residual=np.nan,
                 energy=np.nan,

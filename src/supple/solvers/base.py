@@ -194,16 +194,16 @@ class Run(ABC):
         """Set the termination criteria before the first iteration; unset criteria are None.
 
         Args:
-            tolerance: Imbalance to reach.
+            tolerance: Relative residual to reach.
             max_iterations: Iteration limit.
             budget: Time limit [s].
         """
 
-    def go_on(self, imbalance: float, copy: int = 0) -> None:  # noqa: B027
+    def go_on(self, relative_residual: float, copy: int = 0) -> None:  # noqa: B027
         """Continue a batch member that reached the tolerance but not the required distance from equilibrium.
 
         Args:
-            imbalance: Smaller imbalance, estimated to suffice for the distance.
+            relative_residual: Smaller relative residual, estimated to suffice for the distance.
             copy: Index of the batch member.
         """
 

@@ -12,15 +12,15 @@ from supple.solve.report import History
 from supple.view.style import DPI, LIGHT, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 Against = Literal["iterations", "seconds"]
-Quantity = Literal["imbalance", "energy"]
+Quantity = Literal["relative_residual", "energy"]
 
-LABELS = {"imbalance": "imbalance |r| / |s|", "energy": "energy above the lowest [J]"}
+LABELS = {"relative_residual": "relative residual |r| / |s|", "energy": "energy above the lowest [J]"}
 
 
 def history_plot(
     path: str | os.PathLike[str],
     histories: Mapping[str, History],
-    quantity: Quantity = "imbalance",
+    quantity: Quantity = "relative_residual",
     against: Against = "iterations",
     *,
     title: str = "",
@@ -35,7 +35,7 @@ def history_plot(
     Args:
         path: PNG file.
         histories: Histories by name, one curve each.
-        quantity: "imbalance" for the relative residual, or "energy".
+        quantity: "relative_residual" for the relative residual, or "energy".
         against: "iterations" or "seconds".
         title: Title.
         tolerance: Value marked by a line, or None.
@@ -54,7 +54,7 @@ def history_plot(
         if last and (i in (0, last) or last < 6) and np.isfinite(y).any():
             end = np.flatnonzero(np.isfinite(y))[-1]
             _label(axes, name, (x[end], y[end]), color)
-    if quantity == "imbalance":
+    if quantity == "relative_residual":
         _mark(axes, tolerance, theme)
     axes.set_xlim(left=0)
     axes.set_xlabel("iteration" if against == "iterations" else "time [s]")

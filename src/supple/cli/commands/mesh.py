@@ -23,7 +23,7 @@ def mesh(
     ] = None,
     scale: Annotated[float, typer.Option(help="A factor for all lengths.")] = 1.0,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Turn inverted tetrahedra and drop unused vertices.")
+        bool, typer.Option("--repair", metavar="", help="Turn inverted tetrahedra and drop unused vertices.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -279,7 +279,7 @@ class RigidMotion:
         H[3:, 3:] += self._inertia / square
         return (H if response is None else H + response.stiffness), missing
 
-    def imbalance(self, push: Push, step: np.ndarray, response: Response | None = None) -> float:
+    def relative_residual(self, push: Push, step: np.ndarray, response: Response | None = None) -> float:
         """Relative residual of the equations of motion before a correction s (6,).
 
         |H s|, torques divided by the radius of gyration, relative to the sum of the magnitudes of all contact

@@ -136,7 +136,7 @@ class Displaced(Samples):
 
 
 class Dataset(Mapping[str, Any]):
-    """Data set of equilibria: `data["positions"][0]`, `data["gravity.y"]`, `data["imbalance"]`.
+    """Data set of equilibria: `data["positions"][0]`, `data["gravity.y"]`, `data["relative_residual"]`.
 
     Names are the stored quantities, the varied quantities (`inputs`), the columns of the report, and the
     arrays shared by all samples (`rest`: points, cells, surface, edges, mass, body, pinned).
@@ -166,8 +166,8 @@ class Dataset(Mapping[str, Any]):
     def report(self) -> dict[str, np.ndarray]:
         """Report columns (count,) by name.
 
-        The columns are outcome (a code, see `outcomes`), imbalance, distance, energy [J], iterations,
-        seconds, inverted, retries, warm and stable.
+        The columns are outcome (a code, see `outcomes`), relative residual, position error, energy [J],
+        iterations, seconds, inverted, retries, warm and stable.
         """
         return reports(self.store)
 

@@ -66,26 +66,26 @@ class Solved:
         """True if this result has the smaller relative residual."""
         if self.report is None or other.report is None:
             return self.report is not None
-        return bool(self.report.imbalance < other.report.imbalance)
+        return bool(self.report.relative_residual < other.report.relative_residual)
 
     def figures(self) -> dict[str, Any]:
         """Report row of the sample."""
         found = {"retries": self.retries, "warm": int(self.warm)}
         if self.report is None:
-            nothing = dict.fromkeys(("imbalance", "distance", "energy", "seconds"), np.nan)
+            nothing = dict.fromkeys(("relative_residual", "position_error", "energy", "seconds"), np.nan)
             none = {"iterations": 0, "inverted": 0, "stable": 0}
             outcome = "crashed" if self.crashed else "invalid"
             return {"outcome": OUTCOMES.index(outcome), **nothing, **none, **found}
-        report, certificate = self.report, self.report.certificate
+        report, error_estimate = self.report, self.report.error_estimate
         return found | {
             "outcome": OUTCOMES.index(report.outcome.name.lower()),
-            "imbalance": report.imbalance,
-            "distance": np.nan if certificate is None else certificate.worst.of_size,
+            "relative_residual": report.relative_residual,
+            "position_error": np.nan if error_estimate is None else error_estimate.position_error,
             "energy": report.energy,
             "iterations": report.iterations,
             "seconds": report.seconds,
             "inverted": report.inverted,
-            "stable": int(certificate is not None and certificate.stable),
+            "stable": int(error_estimate is not None and error_estimate.stable),
         }
 
 
@@ -180,7 +180,7 @@ class Sampler:
                 "could be known to be good. Give one under [solve] of the data set, or under [stop] of the "
                 "scene."
             )
-        self.cold = self.asked.start(None, self.model)
+        self.cold = self.asked.initial(None, self.model)
         self.together = not self.source.rebuilds and move_together(
             self.model, self.asked.solver, self.asked.backend
         )
@@ -217,14 +217,14 @@ class Sampler:
         except Exception as error:
             return crash(error)
         best: Solved | None = None
-        for number, start in enumerate(starts):
-            begun = replace(conditions, start=self.cold if start is None else start)
+        for number, initial in enumerate(starts):
+            begun = replace(conditions, initial=self.cold if initial is None else initial)
             found = self._attempted(
                 model,
                 begun,
                 number,
-                start is not None,
-                self._near if number == 0 and start is not None else None,
+                initial is not None,
+                self._near if number == 0 and initial is not None else None,
             )
             if found.ok:
                 return found
@@ -241,12 +241,12 @@ class Sampler:
         """
         found = self._conditions(every)
         sound = (
-            replace(c, start=self.cold if start is None else start)
-            for c, start in zip(found, starts, strict=True)
+            replace(c, initial=self.cold if initial is None else initial)
+            for c, initial in zip(found, starts, strict=True)
             if isinstance(c, Conditions)
         )
         solved = self._batch_by_batch(sound)
-        for values, each, start in zip(every, found, starts, strict=True):
+        for values, each, initial in zip(every, found, starts, strict=True):
             if isinstance(each, SceneError | Solved):
                 yield each if isinstance(each, Solved) else Solved(None, None, str(each))
                 continue
@@ -256,7 +256,7 @@ class Sampler:
             else:
                 positions, report = solution
                 measured = Measured(self.model, positions, each.force, each.materials)
-                one = Solved(measured, report, report.sentence, warm=start is not None)
+                one = Solved(measured, report, report.sentence, warm=initial is not None)
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
 
     def _conditions(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError | Solved]:
@@ -354,7 +354,7 @@ class Sampler:
         try:
             model = self.source.own_model(values)
             result = equilibrium(
-                model, asked.solver, start=self.cold, steps=4, stop=asked.stop, backend=asked.backend
+                model, asked.solver, initial=self.cold, load_steps=4, stop=asked.stop, backend=asked.backend
             )
         except Exception as error:
             crash(error)

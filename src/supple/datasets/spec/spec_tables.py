@@ -86,10 +86,11 @@ class VaryTable(Table):
 class SolveTable(Table):
     """Solver settings; unset values come from the scene file."""
 
-    tolerance: Part | None = Field(None, description="The imbalance of forces to reach, e.g. 1e-4.")
+    tolerance: Part | None = Field(None, description="The relative residual of forces to reach, e.g. 1e-4.")
     position_tolerance: Part | Literal[False] | None = Field(
         None,
-        description="How close to the equilibrium every body must be, of its size; false where the imbalance "
+        description="How close to the equilibrium every body must be, of its size; false where the "
+        "relative residual "
         "is all that counts and distances are not computed.",
     )
     max_iterations: Count | None = Field(None, description="Iterations of a solve at most.")

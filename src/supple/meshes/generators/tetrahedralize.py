@@ -63,7 +63,8 @@ def tetrahedralize(
     """
     if not isinstance(surface, TriMesh):
         raise TypeError(
-            f"a closed surface is filled, for example supple.load_surface('body.obj'); got {shown(surface)}"
+            "a closed surface is filled, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(surface)}"
         )
     if edge_length is not None and not 0 < edge_length < np.inf:
         raise MeshError(f"edge_length must be positive and finite [m], got {edge_length!r}.")

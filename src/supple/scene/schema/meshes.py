@@ -44,7 +44,6 @@ class Mesh(Choice):
 
     further = ("edge_length", "without", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
-    bar: Block | None = Field(None, description="A box that is long in x.")
     ball: Ball | None = Field(None, description="A ball about the origin.")
     torus: Torus | None = Field(None, description="A ring about the z axis.")
     file: StrictStr | None = Field(
@@ -99,7 +98,7 @@ class Mesh(Choice):
             left &= ~selections.box(**hole.given())(centers)
         if not left.any():
             raise meshes.MeshError("without: nothing is left of the mesh.")
-        return meshes.select_tets(mesh, left)
+        return mesh.extract_cells(left)
 
 
 class Render(Table):

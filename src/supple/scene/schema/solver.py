@@ -106,7 +106,8 @@ class StopCriteria(Table):
 
     tolerance: LimitOrFalse | None = Field(
         default=None,
-        description="Stop when the imbalance is below this, between 0 and 1; 1e-4 unless given, also beside "
+        description="Stop when the relative residual is below this, between 0 and 1; 1e-4 unless given, "
+        "also beside "
         "other limits; false for no tolerance.",
     )
     max_iterations: Count | None = Field(
@@ -115,6 +116,8 @@ class StopCriteria(Table):
     time_limit: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
     position_tolerance: LimitOrFalse | None = Field(
         default=None,
-        description="Where the imbalance is reached, every body must also be this close to the equilibrium, "
-        "relative to its size; 1e-4 in quasistatic scenes unless given; false where the imbalance is enough.",
+        description="Where the relative residual is reached, every body must also be this close to the "
+        "equilibrium, "
+        "relative to its size; 1e-4 in quasistatic scenes unless given; false where the relative residual "
+        "is enough.",
     )

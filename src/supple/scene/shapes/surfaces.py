@@ -203,7 +203,8 @@ def _checked_surface(mesh: TriMesh) -> TriMesh:
     """Return a valid mesh; refuse open or inverted surfaces."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(
-            f"SurfaceShape needs a TriMesh, for example supple.load_surface('body.obj'); got {shown(mesh)}."
+            "SurfaceShape needs a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(mesh)}."
         )
     try:
         mesh.refuse_open()

@@ -242,7 +242,7 @@ class ElementOptions(Solver):
         vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
             "mesh" keeps the order of the mesh.
         cluster_size: Largest number of elements in a cluster.
-        weak_first: Visit weak constraints before the elements instead of after them.
+        attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
         pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
@@ -254,7 +254,7 @@ class ElementOptions(Solver):
     ordering: Literal["colors", "clusters", "cells"] = "colors"
     vertex_order: Literal["mesh", "smallest_last"] = "mesh"
     cluster_size: int = 5
-    weak_first: bool = False
+    attachments_first: bool = False
     pseudo_dt: float = 0.01
     sweeps_per_step: int = 10
     pseudo_time: Literal["flow", "dynamics"] = "flow"
@@ -265,7 +265,7 @@ class ElementOptions(Solver):
         one_of("ordering", self.ordering, ("colors", "clusters", "cells"))
         one_of("vertex_order", self.vertex_order, ("mesh", "smallest_last"))
         whole_number("cluster_size", self.cluster_size)
-        flag("weak_first", self.weak_first)
+        flag("attachments_first", self.attachments_first)
         positive("pseudo_dt", self.pseudo_dt, "s")
         whole_number("sweeps_per_step", self.sweeps_per_step)
         one_of("pseudo_time", self.pseudo_time, ("flow", "dynamics"))
@@ -437,7 +437,7 @@ class ElementRun(Run):
         """Prepare projections, reusing those in `before` for terms that have not changed."""
         p, method = self.problem, self.method
         terms = p.model.terms
-        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
+        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.attachments_first)
         by_term = {
             k: self._project(k, weights) if before is None or changes(terms[k]) else before.by_term[k]
             for k in order

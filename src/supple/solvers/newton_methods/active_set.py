@@ -133,7 +133,7 @@ class BesideObstacles:
     Args:
         problem: Problem with obstacles.
         make: Returns a stepper for a problem without obstacles and a tolerance.
-        tolerance: Imbalance to reach.
+        tolerance: Relative residual to reach.
     """
 
     def __init__(self, problem: Problem, make: Callable[[Problem, float], Stepper], tolerance: float) -> None:

@@ -64,7 +64,7 @@ class NewtonPCG:
     Args:
         options: Options of the solver.
         problem: Problem in float64.
-        tolerance: Imbalance to reach.
+        tolerance: Relative residual to reach.
     """
 
     def __init__(self, options: Hybrid, problem: Problem, tolerance: float) -> None:
@@ -101,7 +101,7 @@ class NewtonPCG:
         begin, start = present(self.problem), Start.of(self.problem, balance.residual)
         floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
         accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
-        if self._residual is None and self.options.ahead == 0:
+        if self._residual is None and self.options.max_predicted_sweeps == 0:
             accuracy = min(accuracy, NEARBY)
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
@@ -138,7 +138,7 @@ class NewtonPCG:
         """
         begin, slope = present(self.problem), direction.slope
         move, turn, _ = self._path(direction.d, slope)
-        whole = min(1.0, self.options.turn / max(turn, 1e-9))
+        whole = min(1.0, self.options.max_rotation / max(turn, 1e-9))
         ways = self.problem, move, start, slope, whole
         nearer = None if direction.filtered else lambda: self._less_left(slope)
         reached = backtrack(*ways, nearer=nearer) if slope > 0 else None

@@ -112,7 +112,7 @@ class Linearization:
         Args:
             residual: Present residual [N].
             before: Residual before the last step [N], or None at the first step.
-            tolerance: Imbalance to reach.
+            tolerance: Relative residual to reach.
         """
         if self.quadratic:
             return min(WHOLE, tolerance)

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.algebra.projector import free_bound, free_part
-from supple.kernels import divide, do, gather, generic, leads, least_share, load, scatter, select
+from supple.kernels import divide, do, gather, generic, leads, least_share, load, scatter, where
 from supple.ordering import Links, color_bounds, each_color
 from supple.problem import Problem, padded
 from supple.problem.constrained_dofs import group_normals, held_at
@@ -118,7 +118,7 @@ def _visit_group(visit, place):
     limit = limit_group_step(links.terms, links.own, links.share, batch, u, step, zero + 1.0)
     step = scale(least_share(batch, limit), step)
     finite = dot(step, step) < 1e30
-    step = (select(finite, step[0], zero), select(finite, step[1], zero), select(finite, step[2], zero))
+    step = (where(finite, step[0], zero), where(finite, step[1], zero), where(finite, step[2], zero))
     if leads(batch):
         for m in range(links.members.shape[1]):
             x = gather(u, links.members, batch, m)

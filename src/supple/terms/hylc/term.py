@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, select3
-from supple.kernels import load, physics, select
+from supple.kernels import load, physics, where
 from supple.terms.base.constraint import positive_part, seen_corner
 from supple.terms.base.parameters import of_elements, packed, placed
 from supple.terms.base.term import Elemental, Elements, Visits, energy, vertex_force
@@ -257,9 +257,9 @@ def _vertex_force(rows, row, u, ui):
     area = stiff_area(rows, row)
     p, H = found.first, found.second
     zero = 0.0 * area
-    there = select(own, zero, zero + 1.0)
+    there = where(own, zero, zero + 1.0)
     apex, bends = scale(there, sight.at_apex), sight.bends[0]
-    here = select(own, zero + 1.0, zero)
+    here = where(own, zero + 1.0, zero)
     J = (
         scale(here, sight.at_corner[0]),
         scale(here, sight.at_corner[1]),
