@@ -1,4 +1,5 @@
-"""Sweeps and seconds of PBNG to an imbalance of 1e-4, by acceleration: python benchmarks/accelerations.py
+"""Sweeps and seconds of PBNG to a relative residual of 1e-4, by acceleration: python
+benchmarks/accelerations.py
 
 Writes benchmarks/results/accelerations.json; figures_in_docs.py shows it in docs/design/acceleration.md.
 """
@@ -40,7 +41,7 @@ def row(scene: supple.Scene, acceleration: str) -> dict[str, Any]:
     return {
         "outcome": report.outcome.name.lower(),
         "iterations": report.iterations,
-        "imbalance": report.imbalance,
+        "relative_residual": report.relative_residual,
         "seconds": report.seconds,
         "notes": report.notes,
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD, Newton
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.io.machine import machine
 from supple.solve.loop import solve
 from supple_papers.measuring import clamped, placed
@@ -33,14 +33,14 @@ def row(kind: type, gravity: float) -> dict[str, float]:
     """Distances from Newton over Newton's displacement after 400 sweeps, in float64."""
     material = kind(young=1e4, poisson=0.3)
     mesh = supple.block((6, 3, 3), (1, 0.5, 0.5))
-    model = supple.build_model(clamped(mesh, material, 10, 0.01, gravity=(0, gravity, 0)))
+    model = supple.scene.build_model(clamped(mesh, material, 10, 0.01, gravity=(0, gravity, 0)))
     truth = placed(model, 0.01, model.rest, 0.0)
-    solve(truth, Newton(), Stop(1e-11, 30, None))
+    solve(truth, Newton(), StopCriteria(1e-11, 30, None))
     moved = np.linalg.norm(truth.positions - model.rest)
     found = {"largest displacement [m]": float(np.abs(truth.positions - model.rest).max())}
     for label, solver in SOLVERS.items():
         problem = placed(model, 0.01, model.rest, 0.0)
-        solve(problem, solver, Stop(None, 400, None))
+        solve(problem, solver, StopCriteria(None, 400, None))
         found[label] = float(f"{np.linalg.norm(problem.positions - truth.positions) / moved:.3g}")
     return found
 

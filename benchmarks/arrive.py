@@ -43,7 +43,8 @@ SOLVES = {
     "default before": ("before", "default", 1e-4),
     "newton 1e-8": ("present", "newton", 1e-8),
 }
-"""Who solves a case, with which solver, to which imbalance. The first one compiles what the third needs."""
+"""Who solves a case, with which solver, to which relative residual. The first one compiles what the third
+needs."""
 
 PEER_CASES = {"bar 9K": (20, 7, 1e8), "cube 9K": (1, 20, 1e6), "bar 40K": (20, 12, 1e8)}
 """Bodies that peers can solve: how slender they are, cells across, Young's modulus [Pa]."""
@@ -132,7 +133,7 @@ def measure_peers(arguments: argparse.Namespace, figures: dict[str, Any]) -> Non
                 ).stdout
                 found = json.loads(output.splitlines()[-1]) if output else {"outcome": "error"}
             except subprocess.TimeoutExpired:
-                found = {"outcome": "budget_time", "wall": arguments.longest_peer}
+                found = {"outcome": "time_limit", "wall": arguments.longest_peer}
             figures["peers"].setdefault(case, {})[peer] = found
             save(figures)
             print(f"{case}, {peer}: {found}", flush=True)
@@ -149,7 +150,7 @@ def seconds(found: dict[str, Any] | None) -> str:
     """CPU seconds; with > where the limit ended the solve, – where there was none."""
     if found is None or "cpu" not in found:
         return "–"
-    if found["outcome"] in ("converged", "precision"):
+    if found["outcome"] in ("converged", "rounding_limit"):
         return f"{found['cpu']:.2g}"
     return f"{'>' if found['outcome'].startswith('budget') else found['outcome'] + ' '}{found['cpu']:.2g}"
 
@@ -180,7 +181,7 @@ def table(figures: dict[str, Any]) -> str:
         mine, exact, newton = (found.get(name) for name in ("default 1e-4", "default 1e-8", "newton 1e-8"))
         if mine is None:
             continue
-        distance = "" if mine.get("distance") is None else f", {mine['distance']:.0e}"
+        distance = "" if mine.get("position_error") is None else f", {mine['position_error']:.0e}"
         said = f"{mine['iterations']}{distance}" if mine["outcome"] == "converged" else mine["outcome"]
         rest = [
             seconds(found.get(name)) + elsewhere(found.get(name), mine)
@@ -223,7 +224,11 @@ def peer_table(figures: dict[str, Any]) -> list[str]:
 
 def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
     """(E - Newton's E) / |Newton's E|, where both arrived."""
-    if not exact or not newton or not {exact["outcome"], newton["outcome"]} <= {"converged", "precision"}:
+    if (
+        not exact
+        or not newton
+        or not {exact["outcome"], newton["outcome"]} <= {"converged", "rounding_limit"}
+    ):
         return "–"
     size = max(abs(newton["energy"]), abs(exact["energy"]))
     return "0" if size < AT_REST else f"{(exact['energy'] - newton['energy']) / size:+.0e}"

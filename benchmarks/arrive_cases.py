@@ -19,7 +19,7 @@ from supple.materials import MATERIALS
 
 DATA = os.environ.get("SUPPLE_DATA")
 
-CENTRE = "centre" if "centre" in signature(supple.Rotate).parameters else "center"
+CENTER = "center" if "center" in signature(supple.Rotate).parameters else "centre"
 """How this version of supple spells it."""
 
 ISOTROPIC = "corotated", "neo_hookean", "stable_neo_hookean", "log_neo_hookean", "stvk", "linear_elastic"
@@ -61,7 +61,7 @@ def organic(file: str, young: float, name: str = "corotated", poisson: float = 0
 
 def ring(young: float, name: str = "neo_hookean") -> Case:
     """Held on one side, hanging from there."""
-    mesh = supple.torus(0.5, 0.12, 3)
+    mesh = supple.meshes.torus(0.5, 0.12, 3)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of(name, young), density=1000)
     scene.pin(body.where(lambda X: X[:, 0] < -0.52))
@@ -84,9 +84,9 @@ def wrung(angle: float, name: str = "corotated") -> Case:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((30, 6, 6), (1, 0.2, 0.2)), of(name, 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), angle=angle, **{CENTRE: (1, 0.1, 0.1)})
+    turn = supple.Rotate(axis=(1, 0, 0), angle=angle, **{CENTER: (1, 0.1, 0.1)})
     scene.pin(body.where(lambda X: X[:, 0] > 1 - 1e-9), motion=turn)
-    twist = supple.Twist(axis=(1, 0, 0), angle=angle, **{CENTRE: (0, 0.1, 0.1)})
+    twist = supple.Twist(axis=(1, 0, 0), rate=angle, **{CENTER: (0, 0.1, 0.1)})
     return scene, lambda scene: twist(np.array(body.points), np.inf)
 
 
@@ -133,7 +133,7 @@ def shipped(name: str) -> Case:
     file = Path(__file__).parent.parent / "scenes" / f"{name}.toml"
     with tempfile.TemporaryDirectory() as folder:
         spelt = Path(folder) / file.name
-        spelt.write_text(file.read_text(encoding="utf-8").replace("centre", CENTRE), encoding="utf-8")
+        spelt.write_text(file.read_text(encoding="utf-8").replace("center", CENTER), encoding="utf-8")
         return supple.load_scene(spelt).scene, None
 
 

@@ -26,7 +26,7 @@ from supple.io.machine import machine, versions
 
 RESULTS = Path(__file__).parent / "results" / "arrive_more.json"
 
-GOOD = {"converged", "precision", "refused"}
+GOOD = {"converged", "rounding_limit", "refused"}
 
 
 class TooLongError(Exception):
@@ -37,11 +37,11 @@ def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[s
     """What is to be told of one solve; its clock leaves out what kernels take to compile."""
     scene, start = CASES[name]()
 
-    def watch(iteration: int, imbalance: float, seconds: float) -> None:
+    def watch(iteration: int, relative_residual: float, seconds: float) -> None:
         if seconds > longest:
-            raise TooLongError(f"{iteration} iterations, imbalance {imbalance:.1e}")
+            raise TooLongError(f"{iteration} iterations, relative residual {relative_residual:.1e}")
 
-    options = {"precision": precision, "tolerance": tolerance, "start": start, "watch": watch}
+    options = {"precision": precision, "tolerance": tolerance, "initial": start, "watch": watch}
     try:
         report = supple.equilibrium(scene, **options).report
     except ValueError as error:
@@ -50,16 +50,16 @@ def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[s
         return {"outcome": "too long", "error": str(error)}
     except Exception as error:
         return {"outcome": "error", "error": f"{type(error).__name__}: {error}"}
-    certificate = report.certificate
+    error_estimate = report.error_estimate
     return {
         "outcome": report.outcome.name.lower(),
         "vertices": report.vertices,
         "iterations": report.iterations,
         "seconds": report.seconds,
-        "imbalance": report.imbalance,
+        "relative_residual": report.relative_residual,
         "energy": report.energy,
-        "distance": certificate and certificate.worst.of_size,
-        "stable": certificate and certificate.stable,
+        "position_error": error_estimate and error_estimate.position_error,
+        "stable": error_estimate and error_estimate.stable,
         "notes": report.notes,
     }
 
@@ -78,7 +78,7 @@ def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
                 save(figures)
                 told = {
                     k: found[k]
-                    for k in ("outcome", "iterations", "imbalance", "distance", "error")
+                    for k in ("outcome", "iterations", "relative_residual", "position_error", "error")
                     if k in found
                 }
                 mark = "" if good(found) else "  <<<"
@@ -86,7 +86,7 @@ def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
 
 
 def good(found: dict[str, Any]) -> bool:
-    distance = found.get("distance")
+    distance = found.get("position_error")
     return found["outcome"] in GOOD and (distance is None or distance <= 1e-4)
 
 
@@ -115,7 +115,7 @@ def _cell(one: dict[str, Any] | None) -> str:
         return str(one["iterations"])
     if "iterations" not in one:
         return str(one["outcome"])
-    return f"{one['iterations']}, {one['outcome']} ({one['distance'] or 0:.0e})"
+    return f"{one['iterations']}, {one['outcome']} ({one['position_error'] or 0:.0e})"
 
 
 def main() -> None:

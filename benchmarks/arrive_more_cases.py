@@ -96,9 +96,9 @@ def wrung_thrice() -> Case:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((40, 4, 4), (2, 0.2, 0.2)), of("stable_neo_hookean", 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), angle=6 * np.pi, centre=(2, 0.1, 0.1))
+    turn = supple.Rotate(axis=(1, 0, 0), angle=6 * np.pi, center=(2, 0.1, 0.1))
     scene.pin(body.where(lambda X: X[:, 0] > 2 - 1e-9), motion=turn)
-    twist = supple.Twist(axis=(1, 0, 0), angle=6 * np.pi, centre=(0, 0.1, 0.1))
+    twist = supple.Twist(axis=(1, 0, 0), rate=6 * np.pi, center=(0, 0.1, 0.1))
     return scene, twist(np.array(body.points), np.inf)
 
 
@@ -124,7 +124,7 @@ def one_tet(pinned: int) -> Case:
 def loose_parts() -> Case:
     """A mesh of three parts that nothing holds or connects, squeezed at first."""
     parts = [supple.block(2, (0.5, 0.5, 0.5), origin=(2.0 * k, 0, 0)) for k in range(3)]
-    mesh = supple.merge_meshes(parts)
+    mesh = supple.meshes.merge(parts)
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(mesh, of("stable_neo_hookean", 1e4), density=100)
     return scene, np.asarray(mesh.points) * [1, 0.6, 1.2]
@@ -196,7 +196,7 @@ def far_bar() -> Case:
 def heavy_end() -> Case:
     """A soft bar with a block at its end that is ten thousand times as heavy."""
     scene, material = supple.Scene(gravity=(0, -9.8, 0)), of("neo_hookean", 1e6)
-    end = supple.Region("end", lambda X: X[:, 0] > 0.95, material, density=1e5)
+    end = supple.scene.Region("end", lambda X: X[:, 0] > 0.95, material, density=1e5)
     body = scene.add_solid(supple.block((20, 2, 2), (1, 0.1, 0.1)), material, density=10.0, regions=[end])
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
     return scene, None
@@ -255,7 +255,7 @@ def soft_coil() -> Case:
 
 def shell() -> Case:
     """A hollow ball whose wall is one tetrahedron thick, standing on its lowest part."""
-    surface = supple.sphere(1.0, 8)
+    surface = supple.meshes.sphere(1.0, 8)
     outer, triangles = np.asarray(surface.points), np.sort(np.asarray(surface.triangles), axis=1)
     n = len(outer)
     a, b, c = triangles.T

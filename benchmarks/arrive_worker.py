@@ -21,13 +21,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     scene, start = CASES[request["case"]]()
     begin = None if start is None else start(scene)
     solver = None if request["solver"] == "default" else SOLVERS[request["solver"]]()
-    model = supple.build_model(scene, quasistatic=True)
-    supple.equilibrium(model, solver, start=begin, tolerance=None, max_iterations=1)  # compiles
-    options = {"tolerance": request["tolerance"], "time_budget": request["limit"], "start": begin}
+    model = supple.scene.build_model(scene, quasistatic=True)
+    supple.equilibrium(model, solver, initial=begin, tolerance=None, max_iterations=1)  # compiles
+    options = {"tolerance": request["tolerance"], "time_limit": request["limit"], "initial": begin}
     report, wall, cpu = timed(model, solver, options)
     if report.compile_seconds > 0:  # whose time is not told apart from that of the solve
         report, wall, cpu = timed(model, solver, options)
-    certificate = getattr(report, "certificate", None)
+    error_estimate = getattr(report, "error_estimate", None)
     return {
         "outcome": report.outcome.name.lower(),
         "vertices": report.vertices,
@@ -36,10 +36,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         "wall": wall,
         "cpu": cpu,
         "energy": report.energy,
-        "imbalance": report.imbalance,
-        "distance": certificate and certificate.worst.of_size,
-        "stable": certificate and certificate.stable,
-        "certificate_seconds": certificate.seconds if certificate else 0.0,
+        "relative_residual": report.relative_residual,
+        "position_error": error_estimate and error_estimate.position_error,
+        "stable": error_estimate and error_estimate.stable,
+        "certificate_seconds": error_estimate.seconds if error_estimate else 0.0,
         "notes": report.notes,
         "memory": peak() - before,
     }

@@ -81,7 +81,7 @@ def profile() -> dict[str, list[float]]:
 
 
 def measured(scene: supple.Scene, device: str, precision: str, tolerance: float, ahead: int) -> dict:
-    solver = supple.Descent(ahead=ahead)
+    solver = supple.Hybrid(max_predicted_sweeps=ahead)
     began = perf_counter()
     found = supple.equilibrium(scene, solver, tolerance=tolerance, device=device, precision=precision)
     report = found.report
@@ -92,10 +92,10 @@ def measured(scene: supple.Scene, device: str, precision: str, tolerance: float,
         "compiling": report.compile_seconds,
         "outcome": report.outcome.name,
         "iterations": report.iterations,
-        "imbalance": report.imbalance,
+        "relative_residual": report.relative_residual,
         "energy": report.energy,
-        "certifying": report.certificate.seconds if report.certificate else None,
-        "distance": report.certificate.worst.of_size if report.certificate else None,
+        "certifying": report.error_estimate.seconds if report.error_estimate else None,
+        "position_error": report.error_estimate.position_error if report.error_estimate else None,
         "reach": float(np.abs(found.positions).max()),
         "notes": report.notes,
     }

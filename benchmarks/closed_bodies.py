@@ -67,7 +67,7 @@ def sphere(resolution: int, bulk: float) -> dict[str, Any]:
 
 
 def about(report: Any) -> dict[str, Any]:
-    return {"ok": report.ok, "imbalance": report.imbalance, "seconds": report.seconds}
+    return {"ok": report.ok, "relative_residual": report.relative_residual, "seconds": report.seconds}
 
 
 def series(make: Callable, bulk: float, finest: int) -> list[dict[str, Any]]:

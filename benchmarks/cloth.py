@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from test_buckling import CRITICAL, least_curvature
 
 import supple
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.model.model import Model
 from supple.problem import Problem
@@ -42,10 +42,12 @@ SWEEPS = 50
 BENDINGS = {"hinge": supple.HingeBending, "isometric": supple.IsometricBending}
 
 
-def weave(stretching: float) -> supple.WovenStVK:
+def weave(stretching: float) -> supple.materials.WovenStVK:
     """With E h [N/m] along the strip as the isotropic one, half across, and soft in shear."""
     weft = stretching / 1e-2
-    return supple.WovenStVK(weft=weft, warp=0.5 * weft, shear=0.1 * weft, poisson_weft=0.2, poisson_warp=0.1)
+    return supple.materials.WovenStVK(
+        young_weft=weft, young_warp=0.5 * weft, shear_modulus=0.1 * weft, poisson_weft=0.2, poisson_warp=0.1
+    )
 
 
 def elastica() -> list[dict[str, Any]]:
@@ -110,7 +112,7 @@ def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
     else:
         points, triangles, step = cut_out(pattern, degrees)
     held = np.flatnonzero(points[:, 0] <= 0.5 * step + 1e-9)
-    membrane = supple.PlaneStressStVK(young=1e9, poisson=0.0)
+    membrane = supple.materials.PlaneStressStVK(young=1e9, poisson=0.0)
     bending, down = supple.HingeBending(1.0), np.array([0, 0, -weight])
     return cloth(points, triangles, membrane, bending, held, down)
 
@@ -154,7 +156,7 @@ def fabrics() -> list[dict[str, Any]]:
                 "fabric": name,
                 "stretch": round(2 * away / 0.1875, 2),
                 "outcomes": [report.outcome.name for report in reports],
-                "imbalance": max(float(f"{report.imbalance:.2g}") for report in reports),
+                "relative_residual": max(float(f"{report.relative_residual:.2g}") for report in reports),
                 "iterations": sum(report.iterations for report in reports),
                 "largest_angle": round(float(np.max(frames[-1].evaluate().bending_angle)), 1),
             }
@@ -170,7 +172,7 @@ def catenary() -> dict[str, Any]:
     scene = supple.Scene()
     strip = scene.add_cloth(
         mesh,
-        supple.PlaneStressStVK(young=1e7, poisson=0.0),
+        supple.materials.PlaneStressStVK(young=1e7, poisson=0.0),
         rest=mesh.points * [length / span, 1, 1],
         density=0.2,
     )
@@ -216,7 +218,7 @@ def cylinders() -> list[dict[str, Any]]:
 
 def sweep(model: Model, device: str) -> dict[str, Any]:
     """Milliseconds of a sweep, and nanoseconds of each visit of a stencil."""
-    problem = make_problem(model, True, Compute(device, "float32", 1))
+    problem = make_problem(model, True, Backend(device, "float32", 1))
     clock = thread_time if device == "cpu" else perf_counter
     problem.set_inertia(0.01, model.rest)
     problem.begin_step(np.inf)

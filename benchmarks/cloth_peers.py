@@ -56,7 +56,7 @@ def residual(x: np.ndarray, start: np.ndarray, velocity: np.ndarray) -> float:
     import supple
 
     still = scene(False)
-    model = supple.build_model(still, quasistatic=False)
+    model = supple.scene.build_model(still, quasistatic=False)
     force = supple.evaluate(model, x).net_force
     inertia = model.mass[:, None] * (x - start - DT * velocity) / DT**2
     return float(np.linalg.norm((inertia - force)[model.free]))
@@ -67,8 +67,8 @@ def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: An
     import supple
     from supple.solve.loop import make_problem
 
-    model = supple.build_model(scene(bending), quasistatic=False)
-    problem = make_problem(model, True, supple.Compute("cpu", "float32", 1))
+    model = supple.scene.build_model(scene(bending), quasistatic=False)
+    problem = make_problem(model, True, supple.Backend("cpu", "float32", 1))
     found = {}
     for count in COUNTS:
         times = []

@@ -1,10 +1,10 @@
-"""Clusters of elements against colours of single ones [BNH Table 2], and why one or the other is faster.
+"""Clusters of elements against colors of single ones [BNH Table 2], and why one or the other is faster.
 
     python benchmarks/clusters.py --device cuda          JSON to benchmarks/results/clusters.json
 
-A sweep of block XPBD over a beam of 3,750 and balls of 10,240 and 54,880 tetrahedra, by colours, by clusters
+A sweep of block XPBD over a beam of 3,750 and balls of 10,240 and 54,880 tetrahedra, by colors, by clusters
 of 2 to 8 elements, and by cells. What it takes is fitted as t = phases a + visits b: phases are the waits
-between colours, visits those that follow one another, one in each colour of single elements and up to the
+between colors, visits those that follow one another, one in each color of single elements and up to the
 size of a cluster otherwise. Clusters pay where they save more phases than they add visits: a/b tells.
 """
 
@@ -34,17 +34,17 @@ BODIES: dict[str, Any] = {
 }
 
 ORDERINGS: dict[str, dict[str, Any]] = {
-    "colours": {},
+    "colors": {},
     **{f"clusters of {k}": {"ordering": "clusters", "cluster_size": k} for k in (2, 3, 5, 8)},
     "cells": {"ordering": "cells"},
 }
 
 
 def longest(projections: Any) -> int:
-    """Visits that follow one another in a sweep: of every colour those of its longest batch."""
+    """Visits that follow one another in a sweep: of every color those of its longest batch."""
     total = 0
     for q in projections:
-        bounds, start = np.asarray(q.places.colour_start), q.places.start
+        bounds, start = np.asarray(q.places.color_start), q.places.start
         for a, b in pairwise(bounds):
             total += 1 if isinstance(start, tuple) else int(np.diff(np.asarray(start)[a : b + 1]).max())
     return total
@@ -54,7 +54,7 @@ def measure(device: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, make in BODIES.items():
         scene = make()
-        model = supple.build_model(scene)
+        model = supple.scene.build_model(scene)
         problem = Problem(model, "float32", device=on_device(device, model))
         place(problem, scene.dt, model.rest, 0.0, 0.0)
         rows = {}
@@ -67,7 +67,7 @@ def measure(device: str) -> dict[str, Any]:
             ms = ms_per_sweep(problem, solver, 100)
             rows[label] = {
                 "us": round(1e3 * ms, 2),
-                "phases": run.colours,
+                "phases": run.colors,
                 "visits": longest(run.projections),
             }
             print(name, label, rows[label], flush=True)

@@ -32,7 +32,7 @@ SOLVE = """
 import supple
 scene = supple.Scene(gravity=(0, -9.8, 0))
 body = scene.add_solid(
-    supple.bar(cells=(6, 3, 3), size=(1, 0.5, 0.5)), supple.Corotated(young=1e5, poisson=0.3), density=10
+    supple.block(cells=(6, 3, 3), size=(1, 0.5, 0.5)), supple.Corotated(young=1e5, poisson=0.3), density=10
 )
 scene.pin(body.where(lambda X: X[:, 0] <= 0))
 print(supple.equilibrium(scene, {options}).report.compile_seconds)

@@ -54,11 +54,11 @@ def follow(
     **form: Any,
 ) -> dict[str, Any]:
     """One run, looked at every 10th step."""
-    scene = cube(supple.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
+    scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
     if slow > 1:
         longer = {"duration": slow * MOVING * 0.001}
         scene.pins[:] = [replace(pin, motion=replace(pin.motion, **longer)) for pin in scene.pins]
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     problem, energy = Problem(model, precision, device=on_device(device, model)), elastic_energy(model)
     solver = supple.GPBD(newton_steps=newton, **form)
     seen: dict[str, list[Any]] = {"step": [], "elastic": [], "kinetic": [], "least J": [], "inverted": []}
@@ -75,9 +75,9 @@ def follow(
         seen["least J"].append(float(J.min()))
         seen["inverted"].append(int(np.sum(J <= 0)))
         if first is None and J.min() <= 0:
-            centre = model.rest[model.tets[int(J.argmin())]].mean(axis=0)
-            nearest = float(min(centre[0], 1 - centre[0]))
-            outside = float(min(centre[1:].min(), (1 - centre[1:]).min()))
+            center = model.rest[model.tets[int(J.argmin())]].mean(axis=0)
+            nearest = float(min(center[0], 1 - center[0]))
+            outside = float(min(center[1:].min(), (1 - center[1:]).min()))
             first = {"step": step, "from the pinned end [m]": nearest, "from the free side [m]": outside}
     return {
         "steps": step,

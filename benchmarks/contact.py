@@ -33,11 +33,11 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
     """Press a ball into the block by a depth [m]; its force and its radius of contact against Hertz's."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = graded(cells, power, size)
-    body = scene.add_solid(mesh, supple.LinearElastic(young=YOUNG, poisson=POISSON))
+    body = scene.add_solid(mesh, supple.materials.LinearElastic(young=YOUNG, poisson=POISSON))
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     scene.pin(body.where(lambda X: X[:, 0] <= 0), axes="x")
     scene.pin(body.where(lambda X: X[:, 2] <= 0), axes="z")
-    ball = supple.Sphere(radius=RADIUS, centre=(0, size + RADIUS, 0))
+    ball = supple.Sphere(radius=RADIUS, center=(0, size + RADIUS, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     began = perf_counter()
     result = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance)
@@ -54,7 +54,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
         "contacts": touched.contacts,
         "radius": float(np.sqrt(RADIUS * depth)),
         "iterations": result.report.iterations,
-        "imbalance": result.report.imbalance,
+        "relative_residual": result.report.relative_residual,
         "outcome": result.report.outcome.name.lower(),
         "seconds": perf_counter() - began,
     }

@@ -89,7 +89,7 @@ def main() -> None:
     size = Size(given.fine, given.count, True)
     for method in given.contact:
         for refresh in given.refresh if method == "weak" else [10]:
-            contact = supple.Contact(method, refresh=refresh) if method == "weak" else method
+            contact = supple.Contact(method, detection_interval=refresh) if method == "weak" else method
             found = measured(contact, size, given.frames, given.precision)
             name = f"{method}, found every {refresh} sweeps, fine {given.fine:g}, {given.precision}"
             about = {"date": str(date.today()), "card": require_device(), "machine": machine()}

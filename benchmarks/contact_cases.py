@@ -54,8 +54,10 @@ def rubber(young: float, poisson: float = 0.3) -> supple.StableNeoHookean:
 def blocks(contact: Any, size: Size) -> supple.Scene:
     """A narrow block that is pushed into a wide one by half its height."""
     scene, f = empty(contact, 0.0), size.fine
-    low = scene.add_solid(supple.bar((12 * f, 6 * f, 12 * f), (1.2, 0.6, 1.2)), rubber(1e4, 0.4), density=100)
-    narrow = supple.bar((5 * f, 5 * f, 5 * f), (0.5, 0.5, 0.5), (0.33, 0.62, 0.36))
+    low = scene.add_solid(
+        supple.block((12 * f, 6 * f, 12 * f), (1.2, 0.6, 1.2)), rubber(1e4, 0.4), density=100
+    )
+    narrow = supple.block((5 * f, 5 * f, 5 * f), (0.5, 0.5, 0.5), (0.33, 0.62, 0.36))
     high = scene.add_solid(narrow, rubber(3e4, 0.4), density=100)
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     down = supple.Translate((0, -0.3, 0), duration=0.4)
@@ -68,10 +70,10 @@ def bars(contact: Any, size: Size) -> supple.Scene:
     scene, f = empty(contact, 0.0), size.fine
     for y in (0.05, -0.3):
         for z in (0.05, -0.3):
-            mesh = supple.bar((24 * f, 3 * f, 3 * f), (2.4, 0.25, 0.25), (0, y, z))
+            mesh = supple.block((24 * f, 3 * f, 3 * f), (2.4, 0.25, 0.25), (0, y, z))
             body = scene.add_solid(mesh, rubber(1e4, 0.35), density=100)
             for x, angle in ((0.0, -3.5), (2.4, 3.5)):
-                turn = supple.Rotate(axis=(1, 0, 0), centre=(x, 0, 0), angle=angle, duration=1.0)
+                turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0, 0), angle=angle, duration=1.0)
                 scene.pin(body.where(np.flatnonzero(np.abs(body.points[:, 0] - x) < 1e-9)), motion=turn)
     return scene
 
@@ -80,12 +82,12 @@ def mat(contact: Any, size: Size) -> supple.Scene:
     """A sheet that rolls up onto itself as its ends are turned against each other by three turns."""
     scene, f = empty(contact, 0.0, damping=0.02), size.fine
     sheet = supple.sheet((40 * f, 20 * f), size=(1, 0.5), plane="xz")
-    kind = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+    kind = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
     cloth = scene.add_cloth(
-        sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3, name="mat"
+        sheet, kind, supple.HingeBending(rigidity=1e-4), density=0.2, thickness=1e-3, name="mat"
     )
     for x, angle in ((0.0, -9.4), (1.0, 9.4)):
-        turn = supple.Rotate(axis=(1, 0, 0), centre=(x, 0, 0.25), angle=angle, duration=1.0)
+        turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0, 0.25), angle=angle, duration=1.0)
         scene.pin(cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - x) < 1e-9)), motion=turn)
     return scene
 
@@ -94,7 +96,7 @@ def ring(contact: Any, size: Size) -> supple.Scene:
     """A ball whose core is pushed all the way through a ring that is narrower, and held at its rim."""
     scene = empty(contact, 0.0)
     torus = scene.add_solid(
-        supple.torus(1.0, 0.3, resolution=3 * size.fine), rubber(2e4), density=100, name="ring"
+        supple.meshes.torus(1.0, 0.3, resolution=3 * size.fine), rubber(2e4), density=100, name="ring"
     )
     scene.pin(torus.where(np.flatnonzero(np.hypot(*torus.points[:, :2].T) > 1.2)))
     ball = supple.ball(0.8, resolution=5 * size.fine).translated((0, 0, 1.15))
@@ -111,7 +113,9 @@ def armadillo_mesh(fine: int) -> supple.TetMesh:
     if filled.exists():
         mesh = supple.load_mesh(filled)
     else:
-        mesh = supple.tetrahedralise(supple.load_surface(DATA / "armadillo.obj"), edge_length=0.09)
+        mesh = supple.meshes.tetrahedralize(
+            supple.meshes.load_surface(DATA / "armadillo.obj"), edge_length=0.09
+        )
     for _ in range(int(np.log2(fine))):
         mesh = halved(mesh)
     return mesh
@@ -125,8 +129,8 @@ def armadillo(contact: Any, size: Size) -> supple.Scene:
     low, high = body.points.min(axis=0), body.points.max(axis=0)
     height, middle = high[1] - low[1], 0.5 * (low + high)
     for end, sign in ((low[1], 1.0), (high[1], -1.0)):
-        centre = (middle[0], end - sign * 0.11, middle[2])
-        plate = supple.Box(size=(4, 0.2, 4), centre=centre)
+        center = (middle[0], end - sign * 0.11, middle[2])
+        plate = supple.Box(size=(4, 0.2, 4), center=center)
         motion = supple.Translate((0, sign * 0.25 * height, 0), duration=0.4)
         scene.add_obstacle(plate, motion, friction=0.3, name="floor" if sign > 0 else "plate")
     return scene
@@ -145,8 +149,8 @@ def objects(size: Size, bunnies: bool) -> list[supple.TetMesh]:
     found = [
         supple.block(cells=three, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
         supple.ball(0.25, resolution=three),
-        supple.torus(0.2, 0.08, resolution=two),
-        supple.bar(cells=(five, two, two), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
+        supple.meshes.torus(0.2, 0.08, resolution=two),
+        supple.block(cells=(five, two, two), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
     ]
     return [*found, bunny_mesh(0.5)] if bunnies and size.full else found
 
@@ -157,7 +161,7 @@ def dropped(count: int, small: int, bunnies: bool, contact: Any, size: Size) -> 
     scene = empty(contact)
     side = 2 if count < 20 else 3
     width = 0.75 * side
-    shape = supple.Box(size=(width, 40, width), centre=(0, 20, 0), hollow=True)
+    shape = supple.Box(size=(width, 40, width), center=(0, 20, 0), hollow=True)
     scene.add_obstacle(shape, friction=0.2, name="box")
     meshes = objects(size, bunnies)
     for k in range(count):
@@ -175,9 +179,9 @@ def draped(contact: Any, size: Size) -> supple.Scene:
     scene.pin(body.where(np.arange(len(mesh.points))))
     cells, top = 24 * size.fine, float(mesh.points[:, 1].max()) + 0.02
     sheet = supple.sheet(cells, size=(1.6, 1.6), plane="xz", origin=(-0.8, top, -0.8))
-    cloth = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+    cloth = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
     scene.add_cloth(
-        sheet, cloth, supple.HingeBending(stiffness=1e-5), density=0.3, thickness=1e-3, name="cloth"
+        sheet, cloth, supple.HingeBending(rigidity=1e-5), density=0.3, thickness=1e-3, name="cloth"
     )
     return scene
 

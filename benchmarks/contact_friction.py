@@ -39,10 +39,10 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     began, scene = perf_counter(), slope_scene(mu, degrees, between)
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
     settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
-    start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, distance=None).state
-    start = supple.State(start.displacements, start.velocities, start.remembered if settled is scene else {})
-    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, start=start)
-    there = np.array([frame.of(scene.bodies[-1])[:, 0].mean() for frame in motion])
+    start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
+    start = supple.State(start.displacements, start.velocities, start.history if settled is scene else {})
+    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, initial=start)
+    there = np.array([frame.positions_of(scene.bodies[-1])[:, 0].mean() for frame in motion])
     times = scene.dt * np.arange(1, frames + 1)
     angle = np.radians(degrees)
     expected = max(0.0, G * (np.sin(angle) - mu * np.cos(angle)))
@@ -92,16 +92,20 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     wrapped = supple.TriMesh(np.column_stack([bent, flat.points[:, 2]]), flat.triangles)
     scene = supple.Scene(gravity=(0, 0, 0))
     strip = scene.add_cloth(
-        wrapped, supple.PlaneStressStVK(young=1e7, poisson=0.0), density=0.1, thickness=1e-3, rest=flat
+        wrapped,
+        supple.materials.PlaneStressStVK(young=1e7, poisson=0.0),
+        density=0.1,
+        thickness=1e-3,
+        rest=flat,
     )
     first = strip.where(np.flatnonzero(s < s.min() + 1e-9))
     last = strip.where(np.flatnonzero(s > s.max() - 1e-9))
     pull = along[np.argmax(s)]
     scene.add_force(first, (*(-load * along[np.argmin(s)]), 0.0))
     scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
-    shape = supple.Cylinder(start=(0, 0, -1), end=(0, 0, 1), radius=radius)
+    shape = supple.Cylinder(point0=(0, 0, -1), point1=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None, steps=4)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None, load_steps=4)
     force = float(result.evaluate().reactions["end"].force[:2] @ pull)
     expected = float(np.exp(mu * turn))
     return {
@@ -148,7 +152,7 @@ def half_space(cells: int, inner: float, size: float, both: bool = False) -> sup
 
 def pressed(mesh: supple.TetMesh, both: bool, size: float) -> tuple[supple.Scene, Any]:
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(mesh, supple.LinearElastic(young=YOUNG, poisson=POISSON))
+    body = scene.add_solid(mesh, supple.materials.LinearElastic(young=YOUNG, poisson=POISSON))
     scene.pin(body.where(lambda X: X[:, 1] <= -size * (1 - 1e-9)))
     if not both:
         scene.pin(body.where(lambda X: X[:, 0] <= 0), axes="x")
@@ -163,13 +167,13 @@ def mindlin(cells: int = 14, depth: float = 0.01, mu: float = 0.3) -> dict:
     a = float(np.sqrt(radius * depth))
     size = 20 * a
     scene, _ = pressed(half_space(cells, 1.5 * a, size, True), True, size)
-    ball = supple.Sphere(radius=radius, centre=(0, radius, 0))
+    ball = supple.Sphere(radius=radius, center=(0, radius, 0))
     shift = 0.5 * mu * depth * 1.5
-    motion = supple.Translate((0, -depth, 0)) + supple.Translate((shift, 0, 0), start=1.0)
+    motion = supple.Translate((0, -depth, 0)) + supple.Translate((shift, 0, 0), start_time=1.0)
     scene.add_obstacle(ball, motion, friction=mu, name="ball")
     frames = list(supple.simulate(scene, supple.PBNG(), dt=1.0, frames=2, tolerance=1e-5))
     result = frames[-1]
-    touches = result.evaluate().touches
+    touches = result.evaluate().obstacle_contacts
     normal = -touches.force[:, 1]
     across = np.hypot(touches.force[:, 0], touches.force[:, 2])
     places = result.positions[touches.vertices] - [shift, 0, 0]

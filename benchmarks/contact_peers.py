@@ -155,7 +155,7 @@ def main() -> None:
     from supple.io.machine import machine
 
     scene = objects("barrier")
-    model = supple.build_model(scene, quasistatic=False)
+    model = supple.scene.build_model(scene, quasistatic=False)
     contact = model.followers[-1][1]
     rows = json.loads(RESULTS.read_text())["solvers"] if RESULTS.exists() else {}
     rows |= {f"supple {kind}": of_supple(kind, asked.frames) for kind in OURS if kind in only}

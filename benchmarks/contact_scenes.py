@@ -8,7 +8,7 @@ results/contact_scenes.json.
 The scenes are those of contact_cases.py, with a barrier, in weak contact and, where all are solids, on a
 grid; all of them unless some are named. After every frame ipctk says whether surfaces intersect; where it is
 not installed, --save keeps the frames, and --check looks at them elsewhere. `finding` is the part of a step's
-time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG, or --sweeps:
+time that detection, exchange of stencils and recoloring take; a step has 20 sweeps of PBNG, or --sweeps:
 twice as fine meshes need four times as many to get as far. Results are written after every frame. A run
 that ends early, or after so many --minutes, goes on from its last frame where it has a folder. Small sizes
 for two cores; --full for those of the papers; --fine and --count in between.
@@ -75,7 +75,7 @@ WATCHED: list[tuple[Any, str, str]] = [
 
 @contextmanager
 def stopwatch() -> Iterator[dict[str, float]]:
-    """Seconds that are spent in finding contacts, of which exchanging stencils and recolouring is a part,
+    """Seconds that are spent in finding contacts, of which exchanging stencils and recoloring is a part,
     and in frames, without compilation."""
     spent = {"finding": 0.0, "exchanging": 0.0, "frames": 0.0}
     depth = 0
@@ -185,7 +185,7 @@ class Folder:
         assert state is not None
         if frame.index % self._every == 0 or frame.index == figures.of_frames:
             np.savez_compressed(self.path / f"frame_{frame.index:04d}.npz", positions=frame.positions)
-        history = {f"history {name}": values for name, values in state.remembered.items()}
+        history = {f"history {name}": values for name, values in state.history.items()}
         written = self.path / "state.new.npz"
         np.savez(written, displacements=state.displacements, velocities=state.velocities, **history)
         written.replace(self.path / "state.npz")
@@ -218,7 +218,7 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
     frames_before, frame, took, ended = figures.seconds, None, [], perf_counter()
     with stopwatch() as spent:
         moving = supple.simulate(
-            scene, solver, frames=frames, start=state, first_frame=figures.frames + 1,
+            scene, solver, frames=frames, initial=state, first_frame=figures.frames + 1,
             device=options.device, precision=options.precision, threads=options.threads,
         )  # fmt: skip
         for frame in moving:
@@ -235,7 +235,7 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
                 break
     if options.pictures is not None and frame is not None:
         options.pictures.mkdir(parents=True, exist_ok=True)
-        supple.picture(frame, options.pictures / f"{name}_{contact}.png", field="body")
+        supple.render(frame, options.pictures / f"{name}_{contact}.png", field="body")
     return figures
 
 

@@ -68,7 +68,7 @@ def drop() -> dict:
     ball = supple.ball(radius=0.5, resolution=4).translated((0, 0.6, 0))
     scene.add_solid(ball, supple.NeoHookean(young=2e4, poisson=0.3), density=100, velocity=(0.5, -2, 0))
     scene.add_obstacle(supple.Plane(), friction=0.3, name="floor")
-    mass = supple.build_model(scene).mass
+    mass = supple.scene.build_model(scene).mass
     momentum, worst, lost = mass @ np.tile([0.5, -2, 0], (len(mass), 1)), 0.0, 0.0
     for frame in supple.simulate(scene, supple.PBNG(), frames=100, tolerance=1e-8):
         now = mass @ frame.velocities

@@ -1,5 +1,5 @@
 """The set of benchmarks/datasets.py, of log_neo_hookean, by loops over peers: the same bar, values, ψ and
-tetrahedra, to the same imbalance.
+tetrahedra, to the same relative residual.
 
     python benchmarks/dataset_peers.py supple 200     a data set, by one worker, once it has begun
     python benchmarks/dataset_peers.py felupe 5       with an interpreter that has felupe
@@ -8,8 +8,8 @@ tetrahedra, to the same imbalance.
 Each run writes what it took, by the clock and by processors, to benchmarks/results/dataset_peers.json beside
 what others have left there, and positions to dataset_PEER.npz in the folder for temporary files, by which it
 compares itself with others. supple solves in one process with one thread here, as each of its workers does.
-Peers stop at |net forces| ≤ 1e-4 |reactions|, which is about what supple's imbalance is; loads and motions
-grow in so few increments as they arrive with.
+Peers stop at |net forces| ≤ 1e-4 |reactions|, which is about what supple's relative residual is; loads and
+motions grow in so few increments as they arrive with.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def mesh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points (n, 3) [m], tetrahedra (m, 4) and masses (n,) [kg]."""
     import supple
 
-    bar = supple.bar(cells=CELLS, size=SIZE)
+    bar = supple.block(cells=CELLS, size=SIZE)
     return np.array(bar.points), np.array(bar.tets), bar.masses(DENSITY)
 
 
 def end_moved(points: np.ndarray, values: Values, part: float) -> np.ndarray:
     """Displacements (k, 3) [m] of vertices that the far end has, a part of the way."""
     c, s = np.cos(part * values["angle"]), np.sin(part * values["angle"])
-    centre = np.array([1, 0.15, 0.15])
-    turned = (points - centre) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T + centre
+    center = np.array([1, 0.15, 0.15])
+    turned = (points - center) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T + center
     return turned - points + part * np.array([values["stretch"], values["lift"], 0])
 
 

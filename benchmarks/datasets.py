@@ -31,7 +31,7 @@ SCENE = """
 gravity = [0, -9.8, 0]
 [[solid]]
 name = "bar"
-mesh = { bar = { cells = [19, 6, 6], size = [1, 0.3, 0.3] } }
+mesh = { block = { cells = [19, 6, 6], size = [1, 0.3, 0.3] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 density = 100
 [[pin]]
@@ -40,7 +40,7 @@ where = { side = "x-" }
 name = "end"
 where = { side = "x+" }
 motion = [
-  { rotate = { axis = [1, 0, 0], centre = [1, 0.15, 0.15], angle = 0.5 } },
+  { rotate = { axis = [1, 0, 0], center = [1, 0.15, 0.15], angle = 0.5 } },
   { translate = { offset = [0.1, 0, 0] } },
 ]
 """
@@ -115,12 +115,12 @@ def on_device(asked: argparse.Namespace) -> None:
 def _device_spec(
     folder: Path, cells: tuple[int, int, int], certified: bool, samples: int, shard: int
 ) -> dict[str, Any]:
-    """certified: to the default distance, too, and not to the imbalance alone."""
+    """certified: to the default distance, too, and not to the relative residual alone."""
     size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
     scene = folder / f"bar{cells[1]}.toml"
     scene.write_text(size, encoding="utf-8")
     solve = {"device": "cuda", "precision": "float32", "start": "cold"}
-    solve |= {} if certified else {"distance": False}
+    solve |= {} if certified else {"position_tolerance": False}
     return {
         "scene": str(scene), "count": samples, "vary": VARY, "store": {"shard": shard}, "solve": solve,
     }  # fmt: skip
@@ -245,10 +245,10 @@ def _scene(inputs: dict[str, np.ndarray], sample: int) -> supple.Scene:
     """As somebody writes it who has no data sets."""
     v = {name: float(column[sample]) for name, column in inputs.items()}
     scene = supple.Scene(gravity=(0, v["g"], 0))
-    mesh = supple.bar(cells=(19, 6, 6), size=(1, 0.3, 0.3))
+    mesh = supple.block(cells=(19, 6, 6), size=(1, 0.3, 0.3))
     body = scene.add_solid(mesh, supple.Corotated(young=v["young"], poisson=v["poisson"]), density=100)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.15, 0.15), angle=v["angle"])
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.15, 0.15), angle=v["angle"])
     scene.pin(body.where(lambda X: X[:, 0] >= 1), turn + supple.Translate((v["stretch"], v["lift"], 0)))
     return scene
 
@@ -260,7 +260,7 @@ def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, vary in designs.items():
         sweeps = {}
-        for start in ("cold", "neighbour", "predicted"):
+        for start in ("cold", "neighbor", "predicted"):
             solve = {"start": start, "check": 0.0}
             spec = spec_of(folder, samples, 128, SWEEPS, vary=vary, design="random", solve=solve)
             store = make_store(load_spec(spec), folder / f"{name}_{start}.zarr")
@@ -269,7 +269,7 @@ def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
         found[name] = {
             "varied": len(vary),
             "sweeps": sweeps,
-            "neighbour_saves": sweeps["cold"] / sweeps["neighbour"],
+            "neighbor_saves": sweeps["cold"] / sweeps["neighbor"],
             "predicted_saves": sweeps["cold"] / sweeps["predicted"],
         }
     return found | {"samples": samples}
@@ -281,7 +281,7 @@ def reading(folder: Path, samples: int) -> dict[str, Any]:
     store = make_store(load_spec(spec_of(folder, samples, 64)), folder / "reading.zarr")
     rng, n = np.random.default_rng(0), store.facts["vertices"]
     report = {name: [1] * 64 for name in ("outcome", "warm", "stable", "iterations", "inverted", "retries")}
-    report |= {name: [0.5] * 64 for name in ("imbalance", "distance", "energy", "seconds")}
+    report |= {name: [0.5] * 64 for name in ("relative_residual", "position_error", "energy", "seconds")}
     for shard in range(store.shards):
         k = len(store.ids(shard))
         columns = {name: values[:k] for name, values in report.items()}
@@ -309,7 +309,7 @@ def reading(folder: Path, samples: int) -> dict[str, Any]:
         "megabytes": samples * bytes_each / 1e6,
         "opening_seconds": opening,
         "random_samples_per_second": samples / one,
-        "normalised_batches_megabytes_per_second": samples * bytes_each / batches / 1e6,
+        "normalized_batches_megabytes_per_second": samples * bytes_each / batches / 1e6,
         **_streamed(data, samples * bytes_each),
     }
 
@@ -320,7 +320,7 @@ def _streamed(data: Any, size: int) -> dict[str, float]:
         import torch
     except ImportError:
         return {}
-    stream = data.stream(output="positions", normalise=False)
+    stream = data.stream(output="positions", normalize=False)
     began = perf_counter()
     for _x, y in torch.utils.data.DataLoader(stream, batch_size=None):
         float(y[0, 0, 0])

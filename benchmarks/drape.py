@@ -60,12 +60,12 @@ class Cloth(NamedTuple):
         """Young's moduli of weft and warp and the shear modulus [Pa]."""
         return self.weft / self.thickness, self.warp / self.thickness, self.shear / self.thickness
 
-    def membrane(self) -> supple.WovenStVK:
+    def membrane(self) -> supple.materials.WovenStVK:
         along, across, shear = self.moduli
-        return supple.WovenStVK(
-            weft=along,
-            warp=across,
-            shear=shear,
+        return supple.materials.WovenStVK(
+            young_weft=along,
+            young_warp=across,
+            shear_modulus=shear,
             poisson_weft=0.2,
             poisson_warp=0.2 * across / along,
         )
@@ -94,14 +94,14 @@ def draped(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) 
         thickness=fabric.thickness,
     )
     scene.pin(cloth.where(lambda X: np.hypot(X[:, 0], X[:, 2]) <= held), name="support")
-    return supple.equilibrium(scene, start=skirt(mesh.points, folds), tolerance=1e-4)
+    return supple.equilibrium(scene, initial=skirt(mesh.points, folds), tolerance=1e-4)
 
 
 def specimen(rings: int) -> supple.TriMesh:
     """A disc whose ring at the edge of the support is moved out by half a cell: bending at that ring is that
     of half a cell on both sides of it, of which the inner half is clamped. Without that, cloth would hang
     from within the support, and the coefficient would change with the mesh to first order."""
-    mesh = supple.disc(SPECIMEN, rings, plane="xz")
+    mesh = supple.meshes.disc(SPECIMEN, rings, plane="xz")
     r = np.hypot(mesh.points[:, 0], mesh.points[:, 2])
     moved = np.interp(r, (0, SUPPORT, SPECIMEN), (0, SUPPORT + 0.5 * SPECIMEN / rings, SPECIMEN))
     points = mesh.points * (moved / np.maximum(r, 1e-12))[:, None]
@@ -145,7 +145,7 @@ def _side(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def coefficient(positions: np.ndarray, mesh: Any) -> float:
     """[%] of the ring around the support that is in the shadow."""
-    disc = supple.disc(SUPPORT, 30, plane="xz")
+    disc = supple.meshes.disc(SUPPORT, 30, plane="xz")
     inner = shadow(disc.points, disc.triangles)
     whole, now = (shadow(x, mesh.triangles) for x in (mesh.points, positions))
     return 100 * (now - inner) / (whole - inner)
@@ -162,18 +162,20 @@ def nodes(positions: np.ndarray, mesh: Any) -> int:
 
 def tried(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) -> dict[str, Any]:
     result = draped(fabric, folds, rings, membrane)
-    report, certificate = result.report, result.report.certificate
+    report, error_estimate = result.report, result.report.error_estimate
     (body,) = result.model.bodies
     found = {
-        "start": folds,
+        "initial": folds,
         "coefficient": round(coefficient(result.positions, body.mesh), 1),
         "folds": nodes(result.positions, body.mesh),
         "energy_mJ": float(f"{1e3 * report.energy:.6g}"),
         "outcome": report.outcome.name,
-        "imbalance": float(f"{report.imbalance:.2g}"),
-        "distance": float(f"{certificate.worst.of_size:.2g}") if certificate else None,
-        "stable": certificate.stable if certificate else None,
-        "curvature": float(f"{certificate.curvature:.3g}") if certificate and certificate.curvature else None,
+        "relative_residual": float(f"{report.relative_residual:.2g}"),
+        "position_error": float(f"{error_estimate.position_error:.2g}") if error_estimate else None,
+        "stable": error_estimate.stable if error_estimate else None,
+        "curvature": float(f"{error_estimate.curvature:.3g}")
+        if error_estimate and error_estimate.curvature
+        else None,
         "iterations": report.iterations,
         "seconds": round(report.seconds, 1),
     }
@@ -195,7 +197,7 @@ def measured(name: str, fabric: Cloth) -> dict[str, Any]:
         path = ROOT / f"results/drape_{name}_{view}.png"
         path.parent.mkdir(exist_ok=True)
         title = f"{name}, {found['coefficient']} %"
-        supple.picture(result, path, camera=camera, size=(480, 400), title=title, field="displacement")
+        supple.render(result, path, camera=camera, size=(480, 400), title=title, field="displacement")
     low, high = fabric.band
     return {
         **found,
@@ -209,7 +211,7 @@ def measured(name: str, fabric: Cloth) -> dict[str, Any]:
 def causes() -> list[dict[str, Any]]:
     """Cotton with the membrane, start and shear changed, one at a time."""
     cotton = FABRICS["cotton"]
-    isotropic = supple.PlaneStressStVK(young=cotton.weft / cotton.thickness, poisson=0.2)
+    isotropic = supple.materials.PlaneStressStVK(young=cotton.weft / cotton.thickness, poisson=0.2)
     cases: dict[str, tuple[Cloth, dict[str, Any]]] = {
         "isotropic, in plane stress": (cotton, {"folds": 4, "membrane": isotropic}),
         "without folds at the start": (cotton, {"folds": 0}),
@@ -253,9 +255,10 @@ on {rings} rings of triangles.
 |---|---|---|---|---|---|---|---|---|---|"""
 
 TAIL = """
-The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * warp / weft`; the
-thickness [m] is an argument of `add_cloth`, and B of `HingeBending`. A modulus is the stiffness of a strip
-[N/m], as fabric testers measure it, divided by the thickness.
+The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and
+`poisson_warp=0.2 * young_warp / young_weft`; the thickness [m] is an argument of `add_cloth`, and B of
+`HingeBending`. A modulus is the stiffness of a strip [N/m], as fabric testers measure it, divided by the
+thickness.
 
 Folded cloth has many equilibria: each fabric was released from skirts of four and of six folds, and
 the least energy counts; `distance` is how far by its size it is from that
@@ -293,7 +296,7 @@ def page(results: dict[str, Any]) -> str:
         lines.append(
             f"| {name} | {fabric.density:g} | {fabric.bending:.1e} | {1e3 * fabric.bending_length:.1f} | "
             f"{1e3 * fabric.thickness:g} | {stiff} | **{f['coefficient']:g}** | {band} | "
-            f"{f['folds']} | {f['distance']:.0e} |"
+            f"{f['folds']} | {f['position_error']:.0e} |"
         )
     rows = [
         f"| {c['case']} | {c['coefficient']:g} | {c['folds']} | {c['energy_mJ']:.3f} |"

@@ -72,7 +72,7 @@ def first_below(
     best: dict[str, Any] = {"iterations": None, "seconds": None}
     for _ in range(repeats):
         history = supple.equilibrium(
-            model, solver, tolerance=None, max_iterations=limit, precision=precision, history=True
+            model, solver, tolerance=None, max_iterations=limit, precision=precision, record_history=True
         ).report.history
         below = np.flatnonzero(np.array(history.residual) <= reduction * history.residual[0])
         if len(below):
@@ -88,7 +88,7 @@ GRAVITY = {
     "hanging_blocks": {
         "no acceleration": PLAIN,
         "chebyshev": PBNG,
-        "no links": supple.PBNG(acceleration="none", links=False),
+        "no links": supple.PBNG(acceleration="none", tied_groups=False),
     },
 }
 """Solvers for each scene; the first one is expected to converge, the others are for comparison."""
@@ -100,7 +100,7 @@ def gravity_scenes() -> dict[str, Any]:
     for name, solvers in GRAVITY.items():
         model = model_of(name)
         runs = {
-            label: solve(model, solver, 1e-6, history=True, max_iterations=6000)
+            label: solve(model, solver, 1e-6, record_history=True, max_iterations=6000)
             for label, solver in solvers.items()
         }
         history_plot(
@@ -113,10 +113,13 @@ def gravity_scenes() -> dict[str, Any]:
 
 
 def decades(history: supple.History) -> dict[str, float]:
-    """How far the imbalance fell, and how far it ever rose above the lowest before."""
-    imbalance = np.array(history.imbalance)
-    rise = imbalance / np.minimum.accumulate(imbalance)
-    return {"decades": float(np.log10(imbalance[0] / imbalance.min())), "largest_rise": float(rise.max())}
+    """How far the relative residual fell, and how far it ever rose above the lowest before."""
+    relative_residual = np.array(history.relative_residual)
+    rise = relative_residual / np.minimum.accumulate(relative_residual)
+    return {
+        "decades": float(np.log10(relative_residual[0] / relative_residual.min())),
+        "largest_rise": float(rise.max()),
+    }
 
 
 def recoveries() -> dict[str, Any]:
@@ -129,15 +132,16 @@ def recoveries() -> dict[str, Any]:
             scene = supple.Scene(gravity=(0, 0, 0))
             copy = scene.add_solid(body.mesh, MATERIALS[material](young=1000, poisson=0.3), density=10)
             scene.pin(copy.where(pin.on.indices))
-            model = supple.build_model(scene)
-            result = solve(model, PBNG, 1e-4, start=file.start_positions(model))
+            model = supple.scene.build_model(scene)
+            result = solve(model, PBNG, 1e-4, initial=file.initial_positions(model))
             error = float(np.linalg.norm(result.positions - model.rest, axis=1).max())
             found[f"{start} {material}"] = figures(result) | {"error": error}
     return found
 
 
 def linear_solvers() -> dict[str, Any]:
-    """Seconds of Newton to an imbalance of 1e-8 with every linear solver, on systems of different kinds."""
+    """Seconds of Newton to a relative residual of 1e-8 with every linear solver, on systems of different
+    kinds."""
     models = {
         "twisted block": twisted(cells=15),
         "bar": model_of("bar_gravity"),
@@ -159,7 +163,7 @@ def twisted(cells: int) -> Model:
     for pin in supple.load_scene(SCENES / "twist.toml").scene.pins:
         side = pin.on.points[0, 0]
         scene.pin(body.where(np.isclose(body.points[:, 0], side)), motion=pin.motion)
-    return supple.build_model(scene)
+    return supple.scene.build_model(scene)
 
 
 def bunny() -> dict[str, Any] | None:
@@ -171,7 +175,7 @@ def bunny() -> dict[str, Any] | None:
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, supple.Corotated(young=2e4, poisson=0.3), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] <= low + 0.05 * (high - low)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     found = {}
     for precision in ("float32", "float64"):
         result = solve(model, PBNG, 1e-4, precision=precision, max_iterations=100_000)
@@ -185,12 +189,21 @@ def solve(model: Model, solver: Any, tolerance: float, **options: Any) -> supple
 
 
 def model_of(name: str) -> Model:
-    return supple.build_model(supple.load_scene(SCENES / f"{name}.toml").scene)
+    return supple.scene.build_model(supple.load_scene(SCENES / f"{name}.toml").scene)
 
 
 def figures(result: supple.Result) -> dict[str, Any]:
     report = result.report
-    kept = ("iterations", "imbalance", "reduction", "seconds", "vertices", "elements", "inverted", "notes")
+    kept = (
+        "iterations",
+        "relative_residual",
+        "reduction",
+        "seconds",
+        "vertices",
+        "elements",
+        "inverted",
+        "notes",
+    )
     return {"outcome": report.outcome.name.lower()} | {name: getattr(report, name) for name in kept}
 
 

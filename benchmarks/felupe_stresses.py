@@ -27,7 +27,11 @@ MATERIALS: dict[str, tuple[Any, dict[str, float], dict[str, Any]]] = {
         {"c10": 400.0, "c20": -5.0, "c30": 2.0},
         {"C10": 400.0, "C20": -5.0, "C30": 2.0},
     ),
-    "arruda_boyce": (models.arruda_boyce, {"shear": 400.0, "locking": 3.2}, {"C1": 400.0, "limit": 3.2}),
+    "arruda_boyce": (
+        models.arruda_boyce,
+        {"shear_modulus": 400.0, "locking": 3.2},
+        {"C1": 400.0, "limit": 3.2},
+    ),
     "ogden": (
         models.ogden,
         {"mu1": 400.0, "alpha1": 1.3, "mu2": 4.0, "alpha2": 5.0, "mu3": -10.0, "alpha3": -2.0},
@@ -45,7 +49,7 @@ def main() -> None:
     rows = {}
     for name, (model, ours, theirs) in MATERIALS.items():
         P = Hyperelastic(model, **theirs).gradient([stacked, None])[0][..., 0].transpose(2, 0, 1) + volumetric
-        rows[name] = {"parameters": ours | {"bulk": BULK}, "P": P.tolist()}
+        rows[name] = {"parameters": ours | {"bulk_modulus": BULK}, "P": P.tolist()}
     found = {"felupe": felupe.__version__, "F": F.tolist(), "materials": rows}
     TARGET.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -48,7 +48,7 @@ def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield f"PBNG sweep, {size(large)}, float32", f"{large['ms_min']:.0f} ms"
     twist = figures["twisted_block"]
     for precision, run in twist["to_tolerance"].items():
-        what = f"twisted and stretched block, imbalance 1e-4 from the undeformed inside, {precision}"
+        what = f"twisted and stretched block, relative residual 1e-4 from the undeformed inside, {precision}"
         yield what, f"{run['seconds']:.2g} s, {run['iterations']} sweeps"
     yield "PBNG and Newton, both converged, differ by", f"{twist['agreement']['difference']:.0e} of its size"
     reached = twist["to_reduction"]
@@ -86,7 +86,10 @@ def cuda() -> Iterator[str]:
             what = f"25³ stable neo-Hookean cube, {run['method']}, one iteration among many / a frame of one"
             yield f"| {what} | {run['us_per_iteration']:.0f} µs / {run['us_per_frame']:.0f} µs |"
         for run in measured["equilibria"]:
-            what = f"twisted and stretched block, imbalance 1e-4, {run['acceleration']}, {run['precision']}"
+            what = (
+                f"twisted and stretched block, relative residual 1e-4, {run['acceleration']}, "
+                f"{run['precision']}"
+            )
             yield f"| {what} | {run['ms']:.1f} ms, {run['iterations']} sweeps |"
         for run in measured["batches"]:
             what = f"{run['equilibria']} such equilibria together, {run['acceleration']}, {run['precision']}"
@@ -124,7 +127,7 @@ def accelerations() -> Iterator[str]:
     measured = json.loads((RESULTS / "accelerations.json").read_text())
     names = list(next(iter(measured["scenes"].values())))
     cores, cpu = measured["machine"]["cores"], measured["machine"]["cpu"]
-    yield f"Sweeps to an imbalance of 1e-4 in float64, and seconds on {cores} cores of an {cpu}:"
+    yield f"Sweeps to a relative residual of 1e-4 in float64, and seconds on {cores} cores of an {cpu}:"
     yield ""
     yield "| | " + " | ".join(names) + " |"
     yield "|---" * (len(names) + 1) + "|"
@@ -132,7 +135,7 @@ def accelerations() -> Iterator[str]:
         cells = (
             f"{run['iterations']:,}, {run['seconds']:.2g} s"
             if run["outcome"] == "converged"
-            else f"{run['outcome'].replace('_', ' ')}, {run['imbalance']:.0e}"
+            else f"{run['outcome'].replace('_', ' ')}, {run['relative_residual']:.0e}"
             for run in runs.values()
         )
         yield f"| {scene} | " + " | ".join(cells) + " |"
@@ -146,20 +149,24 @@ def changing_stencils() -> Iterator[str]:
     yield "|---" * 4 + "|"
     for block in measured["blocks"]:
         for run in block["springs"]:
-            what = f"{block['vertices']:,} vertices, {run['count']:,} springs, {run['moved']:,} recoloured"
+            what = f"{block['vertices']:,} vertices, {run['count']:,} springs, {run['moved']:,} recolored"
             times = f"{run['sweep_without_ms']:.1f} ms, {run['sweep_with_ms']:.1f} ms"
             yield f"| {what} | {block['set_up_ms']:.0f} ms | {run['refresh_ms']:.1f} ms | {times} |"
 
 
 def links(runs: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for label, run in runs.items():
-        yield label, f"{run['outcome']} after {run['iterations']} sweeps, imbalance {run['imbalance']:.1e}"
+        yield (
+            label,
+            f"{run['outcome']} after {run['iterations']} sweeps, relative residual "
+            f"{run['relative_residual']:.1e}",
+        )
 
 
 def choices(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, runs in section.items():
         times = ", ".join(f"{linear} {run['seconds']:.2g} s" for linear, run in runs.items())
-        yield f"newton, imbalance 1e-8, {name}", times
+        yield f"newton, relative residual 1e-8, {name}", times
 
 
 def reductions(section: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -38,22 +38,26 @@ def within(x: np.ndarray, k: int, slack: float) -> np.ndarray:
     return ((x > low) & (x < high)).all(axis=1)
 
 
-def finger(refined: int, pressure: float, young: float, poisson: float) -> tuple[supple.Scene, supple.Body]:
+def finger(
+    refined: int, pressure: float, young: float, poisson: float
+) -> tuple[supple.Scene, supple.scene.Body]:
     """Cells of 3 mm, each edge divided into so many."""
-    mesh = supple.bar((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
-    centres = mesh.points[mesh.tets].mean(axis=1)
-    hollow = np.any([within(centres, k, 0.0) for k in range(CHAMBERS)], axis=0)
+    mesh = supple.block((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
+    centers = mesh.points[mesh.tets].mean(axis=1)
+    hollow = np.any([within(centers, k, 0.0) for k in range(CHAMBERS)], axis=0)
     scene = supple.Scene(gravity=(0, 0, 0))
-    layer = supple.Region("layer", lambda C: C[:, 1] < 0.003, supple.NeoHookean(young=5e6, poisson=poisson))
+    layer = supple.scene.Region(
+        "layer", lambda C: C[:, 1] < 0.003, supple.NeoHookean(young=5e6, poisson=poisson)
+    )
     rubber = supple.NeoHookean(young=young, poisson=poisson)
-    body = scene.add_solid(supple.select_tets(mesh, ~hollow), rubber, density=1070, regions=[layer])
+    body = scene.add_solid(mesh.extract_cells(~hollow), rubber, density=1070, regions=[layer])
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     for k in range(CHAMBERS):
         scene.add_cavity(body.where(lambda X, k=k: within(X, k, 1e-4)), pressure)
     return scene, body
 
 
-def angle(body: supple.Body, positions: np.ndarray) -> float:
+def angle(body: supple.scene.Body, positions: np.ndarray) -> float:
     """By how much the tip is turned about z [degrees], away from the chambers."""
     tip = body.where(lambda X: X[:, 0] >= LENGTH).indices
     before, after = (x[tip][:, :2] - x[tip][:, :2].mean(axis=0) for x in (body.points, positions))
@@ -70,7 +74,7 @@ def figure(refined: int, pressure: float, solver: str | None, *moduli: float) ->
         "pressure": pressure,
         "solver": result.report.solver,
         "degrees": angle(body, result.positions),
-        "imbalance": result.report.imbalance,
+        "relative_residual": result.report.relative_residual,
         "seconds": result.report.seconds,
         "ok": result.report.ok,
     }
@@ -91,7 +95,7 @@ def limits(found: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
     """What every three meshes that follow each other say, by the pressure."""
     told: dict[str, list[dict[str, float]]] = {}
     for pressure in PRESSURES:
-        rows = [row for row in found if row["pressure"] == pressure and row["solver"] == "descent"]
+        rows = [row for row in found if row["pressure"] == pressure and row["solver"] == "hybrid"]
         sizes, angles = ([row[key] for row in rows] for key in ("cells", "degrees"))
         told[f"{pressure:g} Pa"] = [
             dict(zip(("degrees", "order"), limit(sizes[k : k + 3], angles[k : k + 3]), strict=True))

@@ -27,7 +27,7 @@ import numpy as np
 from PIL import Image
 
 import supple
-from supple.runs.saved import SavedRun, open_run
+from supple.runs.saved import SavedRun, load_run
 from supple.runs.text import solver_name
 from supple.solve.options import method_of
 from supple.support.text import say_cells
@@ -67,7 +67,7 @@ def main() -> None:
         elif not (RESULTS / name).exists():
             print(f"{name} is skipped: it has no results in {RESULTS.relative_to(REPOSITORY)} yet.")
             continue
-        run = open_run(RESULTS / name)
+        run = load_run(RESULTS / name)
         drawn = arguments.figures and name in figures
         figures[name] = {"file": figures[name]["file"], **figures_of(run)} if drawn else draw(name, run)
         FIGURES.write_text(json.dumps(dict(sorted(figures.items())), indent=2, ensure_ascii=False) + "\n")
@@ -134,7 +134,7 @@ def draw(name: str, run: SavedRun) -> dict[str, Any]:
 
 
 def with_palette(path: Path) -> None:
-    """Make a PNG file half as large, by 256 colours."""
+    """Make a PNG file half as large, by 256 colors."""
     image = Image.open(path).convert("RGB")
     palette = image.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
@@ -144,14 +144,15 @@ def iterations(run: SavedRun) -> list[Shape]:
     """Where a solve is after more and more iterations: each is done again from the start."""
     total = run.account["frames"][0]["iterations"]
     counts = np.unique(np.round(np.geomspace(1, total, 26)).astype(int))
-    start, solver = run.file.start_positions(run.model), method_of(None, run.file)
+    start, solver = run.file.initial_positions(run.model), method_of(None, run.file)
     assert start is not None
     shapes = [Shape(start, "the start")] * 6
     for count in counts:
-        stop = supple.Stop(run.account["solver"]["tolerance"], int(count))
-        result = supple.equilibrium(run.model, solver, start=start, stop=stop)
+        stop = supple.StopCriteria(run.account["solver"]["tolerance"], int(count))
+        result = supple.equilibrium(run.model, solver, initial=start, stop=stop)
         caption = (
-            f"{solver_name(run.account)} · after {count} iterations · imbalance {result.report.imbalance:.1e}"
+            f"{solver_name(run.account)} · after {count} iterations · relative residual "
+            f"{result.report.relative_residual:.1e}"
         )
         shapes.append(Shape(result.positions, caption))
     return shapes
@@ -168,7 +169,7 @@ def figures_of(run: SavedRun) -> dict[str, Any]:
         "solver": solver_name(account),
         "frames": len(frames),
         "iterations": sum(frame["iterations"] for frame in frames),
-        "worst_imbalance": max(frame["imbalance"] for frame in frames),
+        "worst_relative_residual": max(frame["relative_residual"] for frame in frames),
         "seconds": sum(frame["seconds"] for frame in frames),
         "machine": account["machine"],
         "date": account["date"],
@@ -187,9 +188,9 @@ def write_readme(figures: dict[str, dict[str, Any]]) -> None:
     machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in figures.values()})
     text = f"""# Gallery
 
-Every scene of [scenes](../../scenes), solved until the imbalance of forces is below its tolerance and drawn
-by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving, in
-float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, open ones
+Every scene of [scenes](../../scenes), solved until the relative residual of forces is below its tolerance and
+drawn by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving,
+in float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, open ones
 along some directions only, red ones contacts; orange lines are attachments and cables, and clear shapes
 obstacles.
 
@@ -215,7 +216,7 @@ def cell(name: str, entry: dict[str, Any]) -> str:
 <img src="{entry["file"]}" alt="{entry["title"]}" width="100%"><br>
 <b>{entry["title"]}</b>, <a href="../../scenes/{name}.toml">{name}.toml</a><br>
 {entry["vertices"]:,} vertices, {say_cells(entry)} · {frames}{entry["solver"]},
-{entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {seconds}{busy}
+{entry["iterations"]:,} iterations, relative residual {entry["worst_relative_residual"]:.0e}, {seconds}{busy}
 </td>
 """
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.io.machine import machine
 from supple.model.model import Model
 from supple.solve.loop import solve
@@ -34,14 +34,16 @@ RESULTS = Path(__file__).parent / "results" / "gpbd_span.json"
 STEP, SWEEPS, LOCAL_STEPS = 0.005, 120, 30
 YOUNG, POISSON, STRENGTH = 1.2e4, 0.4, 6e4
 MU, LAMBDA = YOUNG / (2 * (1 + POISSON)), YOUNG * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
-FIBRE = np.array([1.0, 0.0, 0.0])
+FIBER = np.array([1.0, 0.0, 0.0])
 SYMMETRIC = [np.outer(a, b) + np.outer(b, a) for k, a in enumerate(np.eye(3)) for b in np.eye(3)[k:]]
 
 
 def bar(activation: float, dt: float, gravity: float = -9.8) -> supple.Scene:
     """That of tests/muscle_bars.py, held at both ends."""
     scene = supple.Scene(gravity=(0, gravity, 0), quasistatic=False, dt=dt)
-    kind = supple.Muscle(young=YOUNG, poisson=POISSON, strength=STRENGTH, fibre=FIBRE, activation=activation)
+    kind = supple.materials.Muscle(
+        young=YOUNG, poisson=POISSON, strength=STRENGTH, fiber=FIBER, activation=activation
+    )
     body = scene.add_solid(supple.block((8, 2, 2), size=(0.4, 0.1, 0.1)), kind, density=1060)
     for side in (0, 0.4):
         scene.pin(body.where(face(0, side)))
@@ -59,16 +61,16 @@ def energy(F: np.ndarray) -> tuple[float, np.ndarray, float]:
     U, s, Vt = np.linalg.svd(F)
     if np.linalg.det(U @ Vt) < 0:
         U[:, 2], s[2] = -U[:, 2], -s[2]
-    J, R, d = np.prod(s), U @ Vt, F @ FIBRE
+    J, R, d = np.prod(s), U @ Vt, F @ FIBER
     cof = U @ np.diag([s[1] * s[2], s[0] * s[2], s[0] * s[1]]) @ Vt
     x = np.linalg.norm(d)
-    value, slope = fibre_energy(x)
+    value, slope = fiber_energy(x)
     psi = MU * np.sum((F - R) ** 2) + 0.5 * LAMBDA * (J - 1) ** 2 + STRENGTH * value
-    P = 2 * MU * (F - R) + LAMBDA * (J - 1) * cof + STRENGTH * slope / x * np.outer(d, FIBRE)
+    P = 2 * MU * (F - R) + LAMBDA * (J - 1) * cof + STRENGTH * slope / x * np.outer(d, FIBER)
     return psi, P, 2 * MU + abs(LAMBDA * (J - 1)) * x + 4 * STRENGTH
 
 
-def fibre_energy(x: float) -> tuple[float, float]:
+def fiber_energy(x: float) -> tuple[float, float]:
     """fₚ + fₐ and its slope [PXPBD eq. 7, 8]."""
     beyond, y = max(x - 1, 0.0), x - 1
     passive, slope = 0.05 * (np.expm1(6.6 * beyond) / 6.6 - beyond), 0.05 * np.expm1(6.6 * beyond)
@@ -132,7 +134,7 @@ def sweeps(
 def compared(dt: float, start: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
     scene = bar(1.0, dt)
     truth = placed(scene, *start)
-    assert solve(truth, supple.Newton(), Stop(1e-11, 50, None)).ok
+    assert solve(truth, supple.Newton(), StopCriteria(1e-11, 50, None)).ok
     ours = placed(scene, *start)
     run = swept(ours, supple.GPBD(newton_steps=LOCAL_STEPS), SWEEPS)
     moved = np.linalg.norm(truth.positions - start[0], axis=1).max()

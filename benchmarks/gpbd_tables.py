@@ -92,7 +92,7 @@ SCENES = {"stretch": stretched, "drape": draped}
 
 def of_iterations(scene: supple.Scene, solver: supple.GPBD, count: int, device: str) -> float:
     """Seconds that the iterations of one step take."""
-    problem = make_problem(supple.build_model(scene), True, supple.Compute(device, "float64"))
+    problem = make_problem(supple.scene.build_model(scene), True, supple.Backend(device, "float64"))
     problem.loads.set_time_step(STEP)
     held = problem.model.prescribed(0.0)
     times = []

@@ -42,7 +42,7 @@ def twisted_block(cells: int) -> supple.Scene:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), supple.Corotated(young=1e5, poisson=0.3), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=1.0)
     scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn + supple.Translate((0.3, 0, 0)))
     return scene
 
@@ -95,7 +95,7 @@ def arithmetic() -> float:
 
 def limits() -> dict:
     """What the card can do at best."""
-    small = make_problem(supple.build_model(twisted_block(8)), True, supple.Compute("cuda", "float32"))
+    small = make_problem(supple.scene.build_model(twisted_block(8)), True, supple.Backend("cuda", "float32"))
     return {
         "copy_bandwidth_tb_per_s": copy_bandwidth() / 1e12,
         "arithmetic_tflop_per_s": arithmetic() / 1e12,
@@ -109,7 +109,9 @@ def sweeps() -> list[dict]:
 
 
 def sweep_row(cells: int, precision: str, best: dict) -> dict:
-    problem = make_problem(supple.build_model(twisted_block(cells)), True, supple.Compute("cuda", precision))
+    problem = make_problem(
+        supple.scene.build_model(twisted_block(cells)), True, supple.Backend("cuda", precision)
+    )
     problem.begin_step(np.inf)
     run = supple.PBNG(acceleration="none").begin(problem)
     count = 100 if cells < 100 else 20
@@ -122,12 +124,12 @@ def sweep_row(cells: int, precision: str, best: dict) -> dict:
         "vertices": problem.model.vertices,
         "tets": len(problem.model.tets),
         "precision": precision,
-        "colours": run.colours,
+        "colors": run.colors,
         "us_per_sweep": 1e6 * per_sweep,
         "target_us": TARGETS[cells] if precision == "float32" else None,
         "bytes_us": moved / best["copy_bandwidth_tb_per_s"] / 1e6,
         "arithmetic_us": OPERATIONS * visits / best["arithmetic_tflop_per_s"] / 1e6,
-        "synchronisation_us": run.colours * best["synchronisation_us"],
+        "synchronisation_us": run.colors * best["synchronisation_us"],
     }
 
 
@@ -137,14 +139,16 @@ def methods() -> list[dict]:
 
 def method_row(name: str) -> dict:
     """A sweep of a constraint-based method in the middle of a dynamic step."""
-    problem = make_problem(supple.build_model(twisted_block(31)), True, supple.Compute("cuda", "float32"))
+    problem = make_problem(
+        supple.scene.build_model(twisted_block(31)), True, supple.Backend("cuda", "float32")
+    )
     problem.begin_step(np.inf)
     problem.set_inertia(0.01, problem.positions)
     run = SOLVERS[name]().begin(problem)
     return {
         "solver": name,
         "us_per_sweep": 1e6 * seconds(lambda: run.advance(20), 5, problem.device.wait) / 20,
-        "colours": run.colours,
+        "colors": run.colors,
     }
 
 
@@ -156,13 +160,13 @@ def cube() -> list[dict]:
     ]
 
 
-def cube_row(solver: supple.Solver) -> dict:
+def cube_row(solver: supple.solvers.Solver) -> dict:
     """The stable neo-Hookean cube of GPBD Table 4: one iteration among many, and a whole step of time with
     one iteration, launches and all."""
     scene = supple.Scene(quasistatic=False, dt=0.001)
     body = scene.add_solid(supple.block(25), supple.StableNeoHookean(young=1e6, poisson=0.45), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] >= 1))
-    problem = make_problem(supple.build_model(scene), True, supple.Compute("cuda", "float32"))
+    problem = make_problem(supple.scene.build_model(scene), True, supple.Backend("cuda", "float32"))
     problem.loads.set_time_step(scene.dt)
     run = solver.begin(problem)
     held = problem.model.prescribed(0.0)
@@ -176,7 +180,7 @@ def cube_row(solver: supple.Solver) -> dict:
         "solver": solver.name,
         "method": f"{solver.name} {getattr(solver, 'sweep', '')}".strip(),
         "tets": len(problem.model.tets),
-        "colours": run.colours,
+        "colors": run.colors,
         "us_per_iteration": 1e6 * seconds(lambda: run.advance(50), 5, problem.device.wait) / 50,
         "us_per_frame": 1e6 * seconds(frames, 5, problem.device.wait) / 100,
         "paper_us": {"pbng": 113, "gpbd": 102 if "jacobi" in str(solver) else 629}[solver.name],
@@ -184,7 +188,7 @@ def cube_row(solver: supple.Solver) -> dict:
 
 
 def substeps() -> list[dict]:
-    return [substeps_row(ordering) for ordering in ("colours", "clusters")]
+    return [substeps_row(ordering) for ordering in ("colors", "clusters")]
 
 
 def substeps_row(ordering: str) -> dict:
@@ -195,14 +199,14 @@ def substeps_row(ordering: str) -> dict:
     )
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     solver = supple.BlockXPBD(ordering=ordering, iterations=1)
-    stamps, colours = [], 0
+    stamps, colors = [], 0
     for frame in supple.simulate(scene, solver, substeps=50, device="cuda", precision="float32"):
         stamps.append(time.perf_counter())
-        colours = frame.report.colours
+        colors = frame.report.colors
     return {
         "ordering": ordering,
         "tets": len(body.mesh.tets),
-        "colours": colours,
+        "colors": colors,
         "ms_per_step": 1e3 * median(np.diff(stamps[2:])),
         "target_ms": 6,
         "inverted": frame.report.inverted,
@@ -221,7 +225,7 @@ def batches() -> list[dict]:
 
 
 def equilibrium_row(precision: str, acceleration: str) -> dict:
-    model = supple.build_model(supple.load_scene(TWIST).scene)
+    model = supple.scene.build_model(supple.load_scene(TWIST).scene)
     reports = [
         supple.equilibrium(
             model, supple.PBNG(acceleration), tolerance=1e-4, precision=precision, device="cuda"
@@ -235,7 +239,7 @@ def equilibrium_row(precision: str, acceleration: str) -> dict:
         "ms": 1e3 * best.seconds,
         "target_ms": 5 if precision == "float32" else None,
         "iterations": best.iterations,
-        "imbalance": best.imbalance,
+        "relative_residual": best.relative_residual,
     }
 
 
@@ -248,7 +252,11 @@ def batch_row(precision: str, acceleration: str, count: int = 64) -> dict:
     for _ in range(3):
         start = time.perf_counter()
         solver = supple.PBNG(acceleration)
-        chosen = {"precision": precision, "device": "cuda", "distance": None}  # to the imbalance alone
+        chosen = {
+            "precision": precision,
+            "device": "cuda",
+            "position_tolerance": None,
+        }  # to the relative residual alone
         results = list(supple.equilibria(scene, variations, solver, **chosen))
         wall = time.perf_counter() - start
         reports = [result.report for result in results]
@@ -279,8 +287,12 @@ def many_row(precision: str, acceleration: str, count: int = 1024, at_once: int 
     scene = supple.load_scene(TWIST).scene
     variations = [supple.Variation(time=0.5 + 0.5 * k / count) for k in range(1, count + 1)]
     start = time.perf_counter()
-    chosen = {"precision": precision, "device": "cuda", "distance": None}  # to the imbalance alone
-    results = supple.equilibria(scene, variations, supple.PBNG(acceleration), **chosen, at_once=at_once)
+    chosen = {
+        "precision": precision,
+        "device": "cuda",
+        "position_tolerance": None,
+    }  # to the relative residual alone
+    results = supple.equilibria(scene, variations, supple.PBNG(acceleration), **chosen, batch_size=at_once)
     converged = sum(result.report.ok for result in results)
     wall = time.perf_counter() - start
     return {
@@ -317,7 +329,7 @@ def markdown(results: dict) -> str:
     ]
     rows += [
         (
-            f"twisted block, imbalance 1e-4, {row['acceleration']}, {row['iterations']} sweeps",
+            f"twisted block, relative residual 1e-4, {row['acceleration']}, {row['iterations']} sweeps",
             f"{row['target_ms']} ms",
             f"{row['ms']:.1f} ms",
             "",

@@ -25,13 +25,13 @@ YOUNG, POISSON, DENSITY, GRAVITY = 1e4, 0.3, 100.0, 9.8
 
 def turned(points: np.ndarray) -> np.ndarray:
     """Where the far end is [m]."""
-    motion = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.15, 0.15), angle=0.4)
+    motion = supple.Rotate(axis=(1, 0, 0), center=(1, 0.15, 0.15), angle=0.4)
     return (motion + supple.Translate((0.1, 0.02, 0)))(points, np.inf)
 
 
 def with_supple(mesh: supple.TetMesh, w: np.ndarray) -> dict[str, Any]:
     scene = supple.Scene(gravity=(0, -GRAVITY, 0))
-    kind = supple.LogNeoHookean(young=YOUNG, poisson=POISSON)
+    kind = supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON)
     body = scene.add_solid(mesh, kind, density=DENSITY)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     end = body.where(lambda X: X[:, 0] >= 1)
@@ -42,8 +42,8 @@ def with_supple(mesh: supple.TetMesh, w: np.ndarray) -> dict[str, Any]:
         solved = perf_counter() - began
         began = perf_counter()
         found = supple.gradient(result, w)
-        own = found.of(body)
-        gradients = {"mu": own.each("mu"), "lam": own.each("lam"), "forces": found.forces}
+        own = found.body(body)
+        gradients = {"mu": own.per_element("mu"), "lam": own.per_element("lam"), "forces": found.forces}
         seconds = perf_counter() - began
     report = found.report
     return gradients | {"positions": found.positions, "solve": solved, "backward": seconds, "report": report}
@@ -97,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, nargs=3, default=(6, 2, 2))
     asked = parser.parse_args()
-    mesh = supple.bar(cells=tuple(asked.cells), size=(1, 0.3, 0.3))
+    mesh = supple.block(cells=tuple(asked.cells), size=(1, 0.3, 0.3))
     w = np.random.default_rng(0).normal(size=mesh.points.shape)
     own, other = with_supple(mesh, w), with_torch_fem(mesh, w)
     apart = {
@@ -112,7 +112,7 @@ def main() -> None:
         "relative_difference": apart,
         "supple": {"solve_seconds": own["solve"], "gradient_seconds": own["backward"]},
         "torch_fem": {"solve_seconds": other["solve"], "gradient_seconds": other["backward"]},
-        "imbalance": own["report"].imbalance,
+        "relative_residual": own["report"].relative_residual,
     }
     path = Path(__file__).parent / "results" / "gradient_peers.json"
     path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

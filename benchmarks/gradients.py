@@ -14,21 +14,21 @@ from time import perf_counter, process_time
 import numpy as np
 
 import supple
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.gradients.gradient import gradient_at
 from supple.gradients.polish import Polished, polished, problem_of
 from supple.io.machine import machine
-from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearization
 
 REPEATS = 15
 
 
-def scene_of(cells: int) -> tuple[supple.Scene, supple.Body]:
+def scene_of(cells: int) -> tuple[supple.Scene, supple.scene.Body]:
     """The twisted and stretched block of the other benchmarks, of a neo-Hookean material, under gravity."""
     scene = supple.Scene(gravity=(0, -9.81, 0))
     body = scene.add_solid(supple.block(cells), supple.NeoHookean(young=1e5, poisson=0.4), density=100)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=0.6)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=0.6)
     scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn + supple.Translate((0.2, 0, 0)), name="hand")
     return scene, body
 
@@ -50,15 +50,15 @@ def costs(cells: int) -> dict[str, float]:
     """Seconds of a Newton direction to 1e-2 and 1e-10, of an adjoint and of what follows from it."""
     scene, body = scene_of(cells)
     result = supple.equilibrium(scene)
-    problem = problem_of(result, Compute())
+    problem = problem_of(result, Backend())
     state: Polished = polished(problem)  # which moves the problem
     direct = np.random.default_rng(0).normal(size=result.positions.shape)
     problem.loads.set(problem.loads.force + direct)  # a Newton direction for as rough a right-hand side
     found: dict[str, float] = {"vertices": len(direct), "tetrahedra": body.mesh.n_cells}
     for accuracy in (1e-2, 1e-10):
-        linear = Linearisation(problem)
+        linear = Linearization(problem)
 
-        def newton(linear: Linearisation = linear, accuracy: float = accuracy) -> None:
+        def newton(linear: Linearization = linear, accuracy: float = accuracy) -> None:
             problem.balance()
             linear.direction(accuracy, 0.0)
 
@@ -72,11 +72,11 @@ def costs(cells: int) -> dict[str, float]:
 
     def all_but_parameters() -> None:
         again = gradient_at(state, result, direct)
-        _ = again.gravity, again.pins, again.rest, again.of(body).density
+        _ = again.gravity, again.pins, again.rest, again.positions_of(body).density
 
     found["adjoint, gravity, pins, density and rest shape [s]"] = fastest(all_but_parameters)
     found["one parameter of the material of every element [s]"] = fastest(
-        lambda: gradient.of(body).each("young")
+        lambda: gradient.body(body).per_element("young")
     )
     for unit in ("s", "CPU s"):  # on a busy machine, the second is what counts
         name = f"adjoint over newton direction to 1e-10 [{unit} / {unit}]"
@@ -91,18 +91,22 @@ def accuracies(cells: int) -> list[dict[str, float]]:
     def loss(x: np.ndarray) -> np.ndarray:
         return np.sin(7 * x)
 
-    result = supple.equilibrium(scene, solver="newton", tolerance=1e-11, distance=None)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-11, position_tolerance=None)
     best = supple.gradient(result, loss)
     rows = []
     for tolerance in (1e-3, 1e-4, 1e-6, 1e-8, 1e-10):
-        rough = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance, distance=None)
-        problem = problem_of(rough, Compute())
-        balance = problem.balance().imbalance
+        rough = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance, position_tolerance=None)
+        problem = problem_of(rough, Backend())
+        balance = problem.balance().relative_residual
         raw = gradient_at(Polished(problem, balance, balance, 0, 0.0), rough, loss)
         mended = supple.gradient(rough, loss)
-        row = {"tolerance": tolerance, "newton steps": mended.report.steps, "mended": mended.report.imbalance}
+        row = {
+            "tolerance": tolerance,
+            "newton steps": mended.report.steps,
+            "mended": mended.report.relative_residual,
+        }
         for name, a in (("raw", raw), ("polished", mended)):
-            off = a.of(body).young / best.of(body).young - 1
+            off = a.body(body).young / best.body(body).young - 1
             pins = np.linalg.norm(a.pins["hand"] - best.pins["hand"]) / np.linalg.norm(best.pins["hand"])
             row |= {f"{name}: young": abs(off), f"{name}: pins": float(pins)}
         rows.append(row)

@@ -30,7 +30,7 @@ ACCURACIES = (1e-1, 1e-2, 1e-8)
 
 
 def clamped(cells: tuple, size: tuple, young: Any = 1e6, poisson: float = 0.4) -> supple.Scene:
-    """A block that sticks out of a wall at x = 0; young may be a function of the centres of elements."""
+    """A block that sticks out of a wall at x = 0; young may be a function of the centers of elements."""
     mesh = supple.block(cells, size)
     if callable(young):
         young = young(mesh.points[mesh.tets].mean(axis=1))

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from figures_in_docs import table, write
 
-from supple import Keyframes, SceneFile, load_scene
+from supple import Keyframes, load_scene
 from supple.io.machine import machine, versions
 from supple.live.page import Page
 from supple.live.server import LOCAL, free_port
 from supple.live.session import Session
 from supple.live.settings import Settings, file_settings
+from supple.scene import SceneFile
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "live.json"
@@ -102,7 +103,7 @@ def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
     """Updates per second that were computed and that a client received."""
     session = Session(moving_scene(), settings)
     page = Page(session, LOCAL, free_port(LOCAL, 8200), ROOT)
-    page.colour_by(field)
+    page.color_by(field)
     session.start()
     session.play()
     while session.snapshot.updates < 10:  # compiled and under way

@@ -33,7 +33,7 @@ from problems import PRECISIONS, cantilever, material
 
 RESULTS = Path(__file__).parent / "results" / "materials_by_solver.json"
 STEP = {"dt": 1 / 60, "frames": 3, "quasistatic": False}
-ORDER = ("pbng", "newton", "descent", "fpxpbd", "xpbd", "bpxpbd", "gpbd", "pbd", "block_xpbd")
+ORDER = ("pbng", "newton", "hybrid", "fpxpbd", "xpbd", "bpxpbd", "gpbd", "pbd", "block_xpbd")
 """Solvers, those that people use most first; what is for cloth only is not here."""
 NEAR = 0.01
 """Part of the way within which a result counts as Newton's."""

@@ -87,8 +87,11 @@ def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
         "mpbng, divided as printed": (supple.MPBNG(coupling="divided"), {"max_iterations": count}),
         "pbng": (plain, {"max_iterations": sweeps}),
         "pbng anderson": (supple.PBNG(), {"max_iterations": accelerated}),
-        "descent": (supple.Descent(), {"tolerance": 1e-9, "time_budget": budget}),
-        "descent, Newton steps": (supple.Descent(ahead=0), {"tolerance": 1e-9, "time_budget": budget}),
+        "hybrid": (supple.Hybrid(), {"tolerance": 1e-9, "time_limit": budget}),
+        "hybrid, Newton steps": (
+            supple.Hybrid(max_predicted_sweeps=0),
+            {"tolerance": 1e-9, "time_limit": budget},
+        ),
     }
     found: dict[str, Any] = {
         "vertices": scene.bodies[0].mesh.n_vertices,

@@ -4,7 +4,7 @@ one moves that falls and is activated.
     nice python benchmarks/muscle_curve.py
 
 Writes benchmarks/results/muscle_curve.json after every row, and goes on where it was stopped: "pulls", forces
-[N] and those of the closed form of one fibre, and "falls", the largest distance of the bar's middle from
+[N] and those of the closed form of one fiber, and "falls", the largest distance of the bar's middle from
 where Newton has it, as a part of how far that falls; and docs/images/muscle_curve.png.
 """
 
@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "muscle_curve.json"
 PICTURE = REPOSITORY / "docs" / "images" / "muscle_curve.png"
 LENGTHS, ACTIVATIONS = [round(0.5 + 0.1 * k, 1) for k in range(11)], (0.0, 0.5, 1.0)
-COLOURS = "#9aa3ad", "#5bb7b0", "#2f5596"
+COLORS = "#9aa3ad", "#5bb7b0", "#2f5596"
 LONG_STEPS = {"bpxpbd, steps of 10 ms": supple.BPXPBD(), "gpbd, steps of 10 ms": supple.GPBD()}
 """Of pseudo-time, as these two have unless told."""
 PULLERS = {**SOLVERS, **LONG_STEPS}
@@ -79,12 +79,10 @@ def fall(solver: str, dt: float, iterations: int) -> dict[str, Any]:
 def drawn(rows: list[dict[str, Any]]) -> None:
     figure, axes = plt.subplots(figsize=(6, 4))
     fine = np.linspace(0.45, 1.55, 200)
-    for activation, colour in zip(ACTIVATIONS, COLOURS, strict=True):
-        axes.plot(
-            fine, [force(x, activation) for x in fine], color=colour, label=f"activation {activation:g}"
-        )
+    for activation, color in zip(ACTIVATIONS, COLORS, strict=True):
+        axes.plot(fine, [force(x, activation) for x in fine], color=color, label=f"activation {activation:g}")
         here = [row for row in rows if row["activation"] == activation and row["solver"] == "newton"]
-        axes.plot([r["length"] for r in here], [r["force"] for r in here], "o", color=colour)
+        axes.plot([r["length"] for r in here], [r["force"] for r in here], "o", color=color)
     axes.set(xlabel="length over that at rest", ylabel="force [N]")
     axes.legend(frameon=False)
     figure.savefig(PICTURE, dpi=110, bbox_inches="tight")

@@ -1,4 +1,4 @@
-"""What one visit of a stencil takes: operations, counted in LLVM's optimised code, and bytes.
+"""What one visit of a stencil takes: operations, counted in LLVM's optimized code, and bytes.
 
 A visit is what one vertex learns of one stencil in a sweep of PBNG: its force and the bound of its Hessian.
 Additions, subtractions, multiplications, divisions and roots of whole packs count once each; a comparison, a
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.kernels import gather, lanes_of, store
 from supple.kernels.simd.pack import FAST_FLAGS
 from supple.model.model import Model
@@ -54,7 +54,7 @@ def row_bytes(term: Any, lanes: int) -> int:
 
 def visits(model: Model, precision: str = "float32") -> dict[str, dict[str, Any]]:
     """For each term of a model: corners, and operations and bytes of a visit and of a stencil."""
-    problem = make_problem(model, True, Compute("cpu", precision, 1))
+    problem = make_problem(model, True, Backend("cpu", precision, 1))
     lanes, found = lanes_of(precision), {}
     out = np.zeros((1, 9, lanes), precision)
     for term, rows in zip(model.terms, problem.layout.terms, strict=True):

@@ -20,7 +20,7 @@ import numpy as np
 
 import supple
 from supple.api.bench import DT, PLAIN, twisted_block
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.kernels import RECORD, gather, like
 from supple.materials import MATERIALS, hessian_bound, traction
@@ -101,7 +101,7 @@ def sample(problem: Any, start: np.ndarray) -> float:
 def row(cells: int, name: str, precision: str, device: str, repeats: int) -> dict[str, Any]:
     problems = {}
     for way, model in ways(cells, name).items():
-        problem = make_problem(model, True, Compute(device, precision, 1))
+        problem = make_problem(model, True, Backend(device, precision, 1))
         problem.set_inertia(DT, model.rest)
         problem.begin_step(np.inf)
         problems[way] = problem, problem.positions

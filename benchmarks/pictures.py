@@ -36,7 +36,7 @@ import sys
 from time import perf_counter
 import numpy as np
 import supple
-model = supple.build_model(supple.load_scene(sys.argv[1]).scene)
+model = supple.scene.build_model(supple.load_scene(sys.argv[1]).scene)
 positions = np.load(sys.argv[2])
 began = perf_counter()
 from supple.view import picture

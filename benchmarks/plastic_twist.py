@@ -31,7 +31,7 @@ def main() -> None:
             found[f"{solver}, {name}"] = {"twist_left": angle, "plastic_strain": strain}
             print(solver, name, round(angle, 3), round(strain, 3), flush=True)
             if solver == "pbd":
-                shown = supple.picture(
+                shown = supple.render(
                     rest,
                     field="displacement",
                     camera=(20, 16),

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from supple.api.bench import DT, PLAIN, SWEEPS, twisted_block
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.materials import MATERIALS, Gent, Material
 from supple.materials.parameters import Pa
@@ -78,7 +78,7 @@ class Timed:
 
     def __init__(self, name: str, device: str, precision: str) -> None:
         model = twisted_block(CELLS, name)
-        self.problem = make_problem(model, True, Compute(device, precision, 1 if device == "cpu" else None))
+        self.problem = make_problem(model, True, Backend(device, precision, 1 if device == "cpu" else None))
         self.problem.set_inertia(DT, model.rest)
         self.problem.begin_step(np.inf)
         self.start = self.problem.positions
@@ -111,7 +111,16 @@ def pairs() -> list[tuple[str, str]]:
     MATERIALS.update(COMPARED)
     found = [("neo_hookean", name) for name in ("readme_gent", "gent", "log_neo_hookean", *COMPARED)]
     found += [(name, f"{name}_twin") for name in TWINS] + [("corotated", "stretched_twin")]
-    rest = ("mooney_rivlin", "yeoh", "arruda_boyce", "fung", "ogden", "hencky", "holzapfel", "muscle")
+    rest = (
+        "mooney_rivlin",
+        "yeoh",
+        "arruda_boyce",
+        "fung",
+        "ogden",
+        "hencky",
+        "holzapfel_gasser_ogden",
+        "muscle",
+    )
     return list(dict.fromkeys(found + [("neo_hookean", name) for name in rest]))
 
 

@@ -84,7 +84,7 @@ def measure(cells: int) -> dict[str, Any]:
                 "part": part,
                 "count": count,
                 "moved": len(problem.layout.room.moved),
-                "colours": [plain.layout.colours, problem.layout.colours],
+                "colors": [plain.layout.colors, problem.layout.colors],
                 "growths": problem.layout.growths,
                 "sweep_without_ms": without,
                 "sweep_with_ms": sweep(problem),

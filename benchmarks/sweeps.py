@@ -15,7 +15,7 @@ SMALL, LARGE = 31, 63
 """Cells along an edge of the block: 32,768 and 262,144 vertices."""
 
 KEPT = (
-    "vertices", "tets", "colours", "visits", "threads", "ms_per_sweep", "ms_min", "setup_seconds",
+    "vertices", "tets", "colors", "visits", "threads", "ms_per_sweep", "ms_min", "setup_seconds",
 )  # fmt: skip
 
 

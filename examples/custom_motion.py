@@ -11,7 +11,7 @@ def wave(X: np.ndarray, t: float) -> np.ndarray:
 
 
 def main(cells: tuple[int, int, int] = (24, 6, 6), frames: int = 20) -> list[supple.Frame]:
-    mesh = supple.bar(cells)
+    mesh = supple.block(cells, size=(4, 1, 1))
     middle = np.abs(mesh.points[mesh.tets].mean(axis=1)[:, 0] - 2) < 0.5
     stiffness = np.where(middle, 1e4, 1e6)  # one Young's modulus for each tetrahedron
 

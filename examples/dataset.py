@@ -22,7 +22,7 @@ def main(
     scene.pin(right)
 
     angles = np.random.default_rng(seed).uniform(-1.5, 1.5, samples)
-    turns = (supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle) for angle in angles)
+    turns = (supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle) for angle in angles)
     variations = (supple.Variation(pins={right: turn}) for turn in turns)
 
     positions = np.empty((samples, *mesh.points.shape), np.float32)

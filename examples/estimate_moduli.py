@@ -11,11 +11,11 @@ import supple
 TRUE = np.array([8e4, 3e4, 1.2e5, 5e4])  # [Pa], from the wall to the tip
 
 
-def bar(cells: tuple[int, int, int], young: np.ndarray) -> tuple[supple.Scene, supple.Body, np.ndarray]:
+def bar(cells: tuple[int, int, int], young: np.ndarray) -> tuple[supple.Scene, supple.scene.Body, np.ndarray]:
     """A bar that sticks out of a wall, a modulus for each quarter of it, and the quarter of every tet."""
-    mesh = supple.bar(cells, size=(1, 0.2, 0.2))
-    centres = mesh.points[mesh.tets].mean(axis=1)
-    part = np.minimum((len(young) * centres[:, 0]).astype(int), len(young) - 1)
+    mesh = supple.block(cells, size=(1, 0.2, 0.2))
+    centers = mesh.points[mesh.tets].mean(axis=1)
+    part = np.minimum((len(young) * centers[:, 0]).astype(int), len(young) - 1)
     scene = supple.Scene(gravity=(0, -9.81, 0))
     body = scene.add_solid(mesh, supple.NeoHookean(young=young[part], poisson=0.4), density=400)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
@@ -33,7 +33,7 @@ def main(cells: tuple[int, int, int] = (16, 3, 3), noise: float = 1e-3, folder: 
         tried.append(young)
         scene, body, part = bar(cells, young)
         found = supple.gradient(supple.equilibrium(scene), lambda x: x - seen)
-        by_young = np.bincount(part, found.of(body).young)
+        by_young = np.bincount(part, found.body(body).young)
         return 0.5 * ((found.positions - seen) ** 2).sum(), by_young * young
 
     start = np.log(np.full(len(TRUE), 6e4))
@@ -44,9 +44,9 @@ def main(cells: tuple[int, int, int] = (16, 3, 3), noise: float = 1e-3, folder: 
     print(f"{len(tried)} equilibria and as many gradients")
 
     figure, axes = plt.subplots(figsize=(6, 3.6))
-    for k, colour in enumerate(("#2f6fde", "#d9622b", "#3a9a57", "#8a4fbf")):
-        axes.plot([young[k] / 1e3 for young in tried], color=colour, label=f"part {k}")
-        axes.axhline(TRUE[k] / 1e3, color=colour, ls=":", lw=1)
+    for k, color in enumerate(("#2f6fde", "#d9622b", "#3a9a57", "#8a4fbf")):
+        axes.plot([young[k] / 1e3 for young in tried], color=color, label=f"part {k}")
+        axes.axhline(TRUE[k] / 1e3, color=color, ls=":", lw=1)
     axes.set(xlabel="equilibrium", ylabel="Young's modulus [kPa]", yscale="log")
     axes.set_yticks([30, 50, 80, 120], ["30", "50", "80", "120"])
     axes.set_yticks([], minor=True)

@@ -25,7 +25,7 @@ BIAXIAL = np.array([
 BULK = 1e5  # [MPa]: it does not matter for F that keep the volume
 
 
-def nominal(material: supple.Material, stretch: float, directions: int) -> float:
+def nominal(material: supple.materials.Material, stretch: float, directions: int) -> float:
     """The stress of a body that keeps its volume and has free sides: P₁ - P₃ λ₃/λ₁ has no pressure."""
     free = stretch**-0.5 if directions == 1 else stretch**-2
     sides = (stretch, free, free) if directions == 1 else (stretch, stretch, free)
@@ -33,17 +33,17 @@ def nominal(material: supple.Material, stretch: float, directions: int) -> float
     return P[0] - P[8] * free / stretch
 
 
-def gent(x: np.ndarray) -> supple.Material:
-    return supple.Gent(shear=np.exp(x[0]), limit=np.exp(x[1]), bulk=BULK)
+def gent(x: np.ndarray) -> supple.materials.Material:
+    return supple.materials.Gent(shear_modulus=np.exp(x[0]), limit=np.exp(x[1]), bulk_modulus=BULK)
 
 
-def ogden(x: np.ndarray) -> supple.Material:
+def ogden(x: np.ndarray) -> supple.materials.Material:
     """Exponents are Ogden's own; moduli of a sign that makes each term stable."""
     a, b, c = np.exp(x)
-    return supple.Ogden(mu1=a, alpha1=1.3, mu2=b, alpha2=5.0, mu3=-c, alpha3=-2.0, bulk=BULK)
+    return supple.Ogden(mu1=a, alpha1=1.3, mu2=b, alpha2=5.0, mu3=-c, alpha3=-2.0, bulk_modulus=BULK)
 
 
-def misfit(material: supple.Material) -> np.ndarray:
+def misfit(material: supple.materials.Material) -> np.ndarray:
     return np.array([
         (nominal(material, stretch, directions) - measured) / (0.1 + measured)
         for directions, data in ((1, UNIAXIAL), (2, BIAXIAL))
@@ -55,23 +55,23 @@ FITS = {"Ogden": (ogden, np.log([0.6, 0.001, 0.01])), "Gent": (gent, np.log([0.3
 """How materials are made of numbers, and the numbers at the start."""
 
 
-def fitted(kind: Callable, start: np.ndarray) -> supple.Material:
+def fitted(kind: Callable, start: np.ndarray) -> supple.materials.Material:
     """A trial that is infinite at some stretch of the data is one to leave."""
     return kind(least_squares(lambda x: np.nan_to_num(misfit(kind(x)), nan=1e3), start, diff_step=1e-4).x)
 
 
-def main(folder: Path = Path()) -> dict[str, supple.Material]:
+def main(folder: Path = Path()) -> dict[str, supple.materials.Material]:
     figure, axes = plt.subplots(figsize=(6, 4))
     axes.plot(*UNIAXIAL.T, "o", label="uniaxial, Treloar 1944", color="#444444")
     axes.plot(*BIAXIAL.T, "s", label="equibiaxial, Treloar 1944", color="#999999")
     fits = {name: fitted(*how) for name, how in FITS.items()}
-    for (name, material), colour in zip(fits.items(), ("#2f6fde", "#d9622b"), strict=True):
+    for (name, material), color in zip(fits.items(), ("#2f6fde", "#d9622b"), strict=True):
         error = np.sqrt(np.mean(misfit(material) ** 2))
         print(f"{name}: {material}, off by {100 * error:.0f} % [moduli in MPa]")
         for directions, line, most in ((1, "-", 7.6), (2, "--", 4.5)):
             stretches = np.linspace(1, most, 80)
             stresses = [nominal(material, s, directions) for s in stretches]
-            axes.plot(stretches, stresses, line, color=colour, label=name if directions == 1 else None)
+            axes.plot(stretches, stresses, line, color=color, label=name if directions == 1 else None)
     axes.set(xlabel="stretch", ylabel="nominal stress [MPa]", ylim=(0, 6.5))
     axes.legend(frameon=False)
     figure.savefig(folder / "rubber.png", dpi=120, bbox_inches="tight")

@@ -13,7 +13,7 @@ def main(cells: int = 10) -> tuple[supple.Result, float]:
     scene.attach(lower.where(lambda X: X[:, 1] >= 1), bottom, stiffness=1e8)  # paired in order, 0.2 m apart
 
     result = supple.equilibrium(scene, tolerance=1e-4)
-    lowest = float(result.of(lower)[:, 1].min())
+    lowest = float(result.positions_of(lower)[:, 1].min())
     print(result.report)
     print(f"the lower block ends at a height of {lowest:.3f} m")
     return result, lowest

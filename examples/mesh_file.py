@@ -23,13 +23,13 @@ def main(source: Path, target: Path, young: float = 1e5) -> supple.Result:
     sag = np.linalg.norm(result.positions - mesh.points, axis=1).max()
     print(result.report)
     print(f"{source.name}: {len(mesh.points):,} vertices, moved by up to {sag:.3g} m")
-    supple.save_mesh(supple.TetMesh(result.positions, mesh.tets), target)
+    supple.meshes.save_mesh(supple.TetMesh(result.positions, mesh.tets), target)
     return result
 
 
 if __name__ == "__main__":
     arguments = [Path(argument) for argument in sys.argv[1:]]
     if not arguments:
-        supple.save_mesh(supple.ball(radius=0.1), "ball.vtu")
+        supple.meshes.save_mesh(supple.ball(radius=0.1), "ball.vtu")
         arguments = [Path("ball.vtu")]
     main(arguments[0], arguments[1] if len(arguments) > 1 else arguments[0].with_name("deformed.vtu"))

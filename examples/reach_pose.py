@@ -11,13 +11,15 @@ import supple
 GOAL = np.array([0.75, 0.3])  # x and y [m], where the middle of the tip is to be; at rest (1, 0.1)
 
 
-def arm(cells: tuple[int, int, int], activation: np.ndarray) -> tuple[supple.Scene, supple.Body, np.ndarray]:
+def arm(
+    cells: tuple[int, int, int], activation: np.ndarray
+) -> tuple[supple.Scene, supple.scene.Body, np.ndarray]:
     """An arm of muscles above and below, near the wall and near the tip; and which of them a tet is of."""
-    mesh = supple.bar(cells, size=(1, 0.2, 0.2))
+    mesh = supple.block(cells, size=(1, 0.2, 0.2))
     x, y, _ = mesh.points[mesh.tets].mean(axis=1).T
     muscle = 2 * (x > 0.5) + (y > 0.1)
-    material = supple.Muscle(
-        young=3e4, poisson=0.4, strength=1.5e5, fibre=(1, 0, 0), activation=activation[muscle]
+    material = supple.materials.Muscle(
+        young=3e4, poisson=0.4, strength=1.5e5, fiber=(1, 0, 0), activation=activation[muscle]
     )
     scene = supple.Scene(gravity=(0, -9.81, 0))
     body = scene.add_solid(mesh, material, density=100)
@@ -34,14 +36,14 @@ def main(cells: tuple[int, int, int] = (12, 4, 3), folder: Path = Path()) -> flo
         """½ |tip - goal|² and its derivatives by the activations."""
         nonlocal start
         scene, body, muscle = arm(cells, activation)
-        result = supple.equilibrium(scene, start=start, tolerance=1e-6)
+        result = supple.equilibrium(scene, initial=start, tolerance=1e-6)
         missing = result.positions[tip, :2].mean(axis=0) - GOAL
         by_positions = np.zeros_like(result.positions)
         by_positions[tip, :2] = missing / len(tip)
         found = supple.gradient(result, by_positions)
         start = found.positions
         distances.append(float(np.linalg.norm(missing)))
-        return 0.5 * missing @ missing, np.bincount(muscle, found.of(body).activation, 4)
+        return 0.5 * missing @ missing, np.bincount(muscle, found.body(body).activation, 4)
 
     begin = np.full(4, 0.1)
     fit = minimize(away, begin, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * 4, options={"ftol": 1e-14})
@@ -52,8 +54,8 @@ def main(cells: tuple[int, int, int] = (12, 4, 3), folder: Path = Path()) -> flo
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=(1.3, 1), layout="constrained")
     _, body, _ = arm(cells, begin)
     side = body.mesh.surface
-    for points, colour, label in ((body.points, "#bbbbbb", "at rest"), (start, "#2f6fde", "found")):
-        left.triplot(points[:, 0], points[:, 1], side, color=colour, lw=0.4, label=label)
+    for points, color, label in ((body.points, "#bbbbbb", "at rest"), (start, "#2f6fde", "found")):
+        left.triplot(points[:, 0], points[:, 1], side, color=color, lw=0.4, label=label)
     left.plot(*GOAL, "o", color="#d9622b", label="goal")
     left.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
     handles, labels = left.get_legend_handles_labels()

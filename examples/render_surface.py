@@ -13,8 +13,8 @@ import supple
 
 
 def main(source: Path, folder: Path, edge_length: float, frames: int = 30) -> dict[str, Path]:
-    surface = supple.load_surface(source)
-    mesh = supple.tetrahedralise(surface, edge_length, progress=print)
+    surface = supple.meshes.load_surface(source)
+    mesh = supple.meshes.tetrahedralize(surface, edge_length, progress=print)
     (_, low, _), (_, high, _) = mesh.bounds
 
     scene = supple.Scene(quasistatic=False, dt=1 / 30, frames=frames)
@@ -24,7 +24,7 @@ def main(source: Path, folder: Path, edge_length: float, frames: int = 30) -> di
 
     outside = body.skin.distance.max()
     print(f"{surface!r} follows {mesh.n_tets:,} tetrahedra; points outside are up to {outside:.2g} m away")
-    written = supple.save_frames(scene, supple.simulate(scene, tolerance=1e-3), "usd,glb", folder)
+    written = supple.io.save_frames(scene, supple.simulate(scene, tolerance=1e-3), "usd,glb", folder)
     print(*written.values(), sep="\n")
     return written
 
@@ -42,5 +42,5 @@ def bumpy_ball(path: Path) -> Path:
 if __name__ == "__main__":
     arguments = [Path(argument) for argument in sys.argv[1:]]
     shape = arguments[0] if arguments else bumpy_ball(Path("bumpy_ball.obj"))
-    size = supple.load_surface(shape).diagonal
+    size = supple.meshes.load_surface(shape).diagonal
     main(shape, arguments[1] if len(arguments) > 1 else Path("animation"), edge_length=size / 12)

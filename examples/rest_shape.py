@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import supple
 
 
-def bar(mesh: supple.TetMesh, points: np.ndarray, wall: np.ndarray) -> tuple[supple.Scene, supple.Body]:
+def bar(mesh: supple.TetMesh, points: np.ndarray, wall: np.ndarray) -> tuple[supple.Scene, supple.scene.Body]:
     scene = supple.Scene(gravity=(0, -9.81, 0))
     rest = supple.TetMesh(points, mesh.tets)
     body = scene.add_solid(rest, supple.StableNeoHookean(young=3e5, poisson=0.4), density=400)
@@ -20,7 +20,7 @@ def bar(mesh: supple.TetMesh, points: np.ndarray, wall: np.ndarray) -> tuple[sup
 
 def smoothing(mesh: supple.TetMesh) -> np.ndarray:
     """(n, n) (I + 0.3 L)⁻¹ with the Laplacian L of the edges: it lets vertices move along with their
-    neighbours, without which a search along gradients turns elements inside out."""
+    neighbors, without which a search along gradients turns elements inside out."""
     L = np.zeros((mesh.n_vertices, mesh.n_vertices))
     for a, b in permutations(range(4), 2):
         L[mesh.tets[:, a], mesh.tets[:, b]] = -1
@@ -29,7 +29,7 @@ def smoothing(mesh: supple.TetMesh) -> np.ndarray:
 
 
 def main(cells: tuple[int, int, int] = (12, 3, 3), folder: Path = Path()) -> float:
-    wanted = supple.bar(cells, size=(1, 0.2, 0.2))
+    wanted = supple.block(cells, size=(1, 0.2, 0.2))
     wall = np.flatnonzero(wanted.points[:, 0] <= 0)
     free = np.flatnonzero(wanted.points[:, 0] > 0)
     smooth = 0.03 * smoothing(wanted)[np.ix_(free, free)]
@@ -53,9 +53,9 @@ def main(cells: tuple[int, int, int] = (12, 3, 3), folder: Path = Path()) -> flo
     print(f"{len(misfits)} equilibria; a bar that is straight at rest hangs {1e3 * misfits[0]:.0f} mm down")
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=(1.3, 1), layout="constrained")
-    for (label, points), colour in zip(shapes.items(), ("#bbbbbb", "#2f6fde", "#d9622b"), strict=True):
+    for (label, points), color in zip(shapes.items(), ("#bbbbbb", "#2f6fde", "#d9622b"), strict=True):
         side = points[np.abs(wanted.points[:, 2]) < 1e-9]
-        left.plot(side[:, 0], side[:, 1], ".", color=colour, ms=4, label=label)
+        left.plot(side[:, 0], side[:, 1], ".", color=color, ms=4, label=label)
     left.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
     left.legend(frameon=False, loc="lower left")
     right.semilogy(misfits, color="#2f6fde")

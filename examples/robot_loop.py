@@ -8,12 +8,12 @@ import supple
 def main(cells: tuple[int, int, int] = (16, 4, 4), steps: int = 150, copies: int = 3) -> np.ndarray:
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, substeps=2, damping=0.02)
     material = supple.Corotated(young=2e6, poisson=0.4)
-    arm = scene.add_solid(supple.bar(cells, size=(1, 0.1, 0.1)), material, density=100)
+    arm = scene.add_solid(supple.block(cells, size=(1, 0.1, 0.1)), material, density=100)
     scene.pin(arm.where(lambda X: X[:, 0] <= 0))
     tip = arm.where(lambda X: X[:, 0] >= 1).vertices
 
     goals = np.linspace(-0.05, 0.15, copies)  # heights [m], one for each copy of the arm
-    sim = supple.Stepper(scene, dt=0.02, copies=copies)
+    sim = supple.Stepper(scene, dt=0.02, batch_size=copies)
     held, forces = np.zeros(copies), np.zeros_like(sim.positions)
     for _ in range(steps):
         missing = goals - sim.positions[:, tip, 1].mean(axis=1)

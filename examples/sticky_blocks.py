@@ -18,7 +18,7 @@ def main(cells: int = 4, steps: int = 60) -> list[int]:
     above = scene.add_solid(over, material, density=10)
     scene.pin(below.where(lambda X: X[:, 1] <= 0))
     down = supple.Translate((0, -0.1, 0), duration=0.3)
-    up = supple.Translate((0, 0.5, 0), duration=0.5, start=0.3)
+    up = supple.Translate((0, 0.5, 0), duration=0.5, start_time=0.3)
     scene.pin(above.where(lambda X: X[:, 1] >= 1.1), motion=down + up)
     top = below.where(lambda X: X[:, 1] >= 0.5).vertices
     bottom = above.where(lambda X: X[:, 1] <= 0.6).vertices

@@ -12,7 +12,7 @@ gravity = [0, -9.8, 0]
 
 [[solid]]
 name = "bar"
-mesh = { bar = { cells = [%d, 2, 2], size = [1, 0.25, 0.25] } }
+mesh = { block = { cells = [%d, 2, 2], size = [1, 0.25, 0.25] } }
 material = { corotated = { young = 2e4, poisson = 0.3 } }
 density = 100
 
@@ -47,13 +47,13 @@ def train(data, epochs: int):
         torch.nn.Linear(len(pairs[0][0]), 64), torch.nn.SiLU(), torch.nn.Linear(64, 64), torch.nn.SiLU(),
         torch.nn.Linear(64, size),
     )  # fmt: skip
-    optimiser = torch.optim.Adam(network.parameters(), 3e-3)
+    optimizer = torch.optim.Adam(network.parameters(), 3e-3)
     for _ in range(epochs):
         for x, y in torch.utils.data.DataLoader(data.stream(batch=32, split="train"), batch_size=None):
             loss = ((network(x) - y.flatten(1)) ** 2).mean()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
     unseen = data.pairs("test")
     x, y = unseen.batch(np.arange(len(unseen)))
     with torch.no_grad():
@@ -72,7 +72,7 @@ def main(
     if pictures:
         scene = data.scene()
         for name, displacements in (("predicted", predicted), ("truth", truth)):
-            supple.picture(
+            supple.render(
                 data["points"] + displacements[0], folder / f"{name}.png", model=scene.scene, title=name
             )
     return error

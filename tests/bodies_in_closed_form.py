@@ -118,7 +118,7 @@ def closed_inflation(inner: float, outer: float, stretch: float) -> float:
 
 def layered(triangles: np.ndarray, layers: list[np.ndarray]) -> supple.TetMesh:
     """Tetrahedra between copies of a triangulated surface: three in every prism, whose diagonals begin at its
-    corners of lower numbers, so that neighbours agree."""
+    corners of lower numbers, so that neighbors agree."""
     count, found = len(layers[0]), []
     a, b, c = np.sort(triangles, axis=1).T
     for k in range(len(layers) - 1):
@@ -129,8 +129,8 @@ def layered(triangles: np.ndarray, layers: list[np.ndarray]) -> supple.TetMesh:
     return supple.TetMesh(np.concatenate(layers), np.concatenate(found), repair=True)
 
 
-def rubber(bulk: float) -> supple.Material:
-    return supple.MooneyRivlin(c10=C10, c01=C01, bulk=bulk)
+def rubber(bulk: float) -> supple.materials.Material:
+    return supple.MooneyRivlin(c10=C10, c01=C01, bulk_modulus=bulk)
 
 
 def twisted_cylinder(
@@ -139,7 +139,7 @@ def twisted_cylinder(
     """Torque [N m] and thrust [N] on the upper end of a mesh whose ends are where `torsion` has them, and the
     report."""
     expected = torsion(radius, twist, bulk)
-    disc = supple.disc(radius, resolution)
+    disc = supple.meshes.disc(radius, resolution)
     heights = np.linspace(0, length, max(round(resolution * length / radius), 1) + 1)
     mesh = layered(disc.triangles, [disc.points + np.array([0, 0, z]) for z in heights])
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -162,7 +162,7 @@ def inflated_sphere(
     inner: float, outer: float, pressure: float, bulk: float, resolution: int, solver: Any = None
 ) -> tuple[float, Any]:
     """How far the inner wall of a mesh is stretched by a pressure [Pa], by its volume, and the report."""
-    surface = supple.sphere(1.0, resolution)
+    surface = supple.meshes.sphere(1.0, resolution)
     radii = np.linspace(inner, outer, max(round(resolution / 2), 1) + 1)
     mesh = layered(surface.triangles, [R * surface.points for R in radii])
     scene = supple.Scene(gravity=(0, 0, 0))

@@ -9,7 +9,7 @@ YOUNG, STRENGTH, AREA = 1e5, 3e4, 0.25
 
 SOLVERS = {
     "newton": supple.Newton(),
-    "descent": supple.Descent(),
+    "hybrid": supple.Hybrid(),
     "pbng": supple.PBNG(),
     "fpxpbd": supple.FPXPBD(),
     "bpxpbd": supple.BPXPBD(pseudo_dt=5e-4),
@@ -23,8 +23,8 @@ elsewhere."""
 def bar(length=1.0, optimal=1.0):
     """Along x, with sides that stay (ν = 0), so that every cross section is stretched alike."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    kind = supple.Muscle(
-        young=YOUNG, poisson=0.0, strength=STRENGTH, optimal=optimal, fibre=(1, 0, 0), activation=1.0
+    kind = supple.materials.Muscle(
+        young=YOUNG, poisson=0.0, strength=STRENGTH, optimal=optimal, fiber=(1, 0, 0), activation=1.0
     )
     body = scene.add_solid(supple.block((3, 1, 1), size=(1, 0.5, 0.5)), kind, density=10)
     scene.pin(body.where(face(0, 0)), name="wall")
@@ -55,9 +55,9 @@ def pulled(scene, body, activation, solver="newton", **limits):
 def falling(solver, dt=0.005, **limits):
     """Where the middle of a bar is that falls for 0.1 s and is then activated for as long [PXPBD Fig. 4]."""
     scene = supple.Scene(quasistatic=False, dt=dt, frames=round(0.2 / dt))
-    kind = supple.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fibre=(1, 0, 0), activation=1.0)
+    kind = supple.materials.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fiber=(1, 0, 0), activation=1.0)
     body = scene.add_solid(supple.block((8, 2, 2), size=(0.4, 0.1, 0.1)), kind, density=1060)
-    scene.vary(body, "activation", supple.Ramp(times=(0, 0.1, 0.12), fractions=(0, 0, 1)))
+    scene.vary(body, "activation", supple.loads.Ramp(times=(0, 0.1, 0.12), fractions=(0, 0, 1)))
     for side in (0, 0.4):
         scene.pin(body.where(face(0, side)))
     middle = body.where(face(0, 0.2)).indices

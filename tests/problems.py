@@ -89,7 +89,7 @@ def twisted(kind: Material, cells: Any = 4, angle: float = 0.5, stretch: float =
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), kind, density=10)
     scene.pin(body.where(face(0, 0)))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
     scene.pin(body.where(face(0, 1)), motion=turn + supple.Translate((stretch, 0, 0)))
     return scene
 
@@ -275,8 +275,8 @@ def membrane(name="corotated", young=1e5, **changes):
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
 
 
-BIAS = supple.WovenStVK(
-    weft=2e5, warp=5e4, shear=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
+BIAS = supple.materials.WovenStVK(
+    young_weft=2e5, young_warp=5e4, shear_modulus=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
 )
 """A weave that lies across the axes."""
 

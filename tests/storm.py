@@ -79,7 +79,9 @@ def not_finite(result: Any) -> str:
         if isinstance(one, supple.Result):
             if not np.isfinite(one.positions).all():
                 return "positions are not finite"
-            figures = {name: getattr(one.report, name) for name in ("imbalance", "residual", "energy")}
+            figures = {
+                name: getattr(one.report, name) for name in ("relative_residual", "residual", "energy")
+            }
             wrong = [f"{name} = {value}" for name, value in figures.items() if not math.isfinite(value)]
             if one.report.ok and wrong:
                 return f"the report is ok with {', '.join(wrong)}"

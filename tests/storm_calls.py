@@ -43,11 +43,11 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     dynamic.quasistatic = False
     rest, surface = mesh.points.copy(), supple.TriMesh(mesh.points, mesh.surface)
     result = supple.equilibrium(scene, max_iterations=1)
-    run: dict[str, Any] = {"max_iterations": 2, "tolerance": 1e-4, "time_budget": 1.0, "precision": "float64"}
+    run: dict[str, Any] = {"max_iterations": 2, "tolerance": 1e-4, "time_limit": 1.0, "precision": "float64"}
     run |= {"device": "cpu", "threads": 1}
-    motion: dict[str, Any] = {"duration": 1.0, "start": 0.0}
-    about: dict[str, Any] = {"axis": (1, 0, 0), "centre": (0, 0, 0), "angle": 1.0, **motion}
-    variation: dict[str, Any] = {"time": 1.0, "gravity": (0, 0, 0), "start": rest}
+    motion: dict[str, Any] = {"duration": 1.0, "start_time": 0.0}
+    about: dict[str, Any] = {"axis": (1, 0, 0), "center": (0, 0, 0), "angle": 1.0, **motion}
+    variation: dict[str, Any] = {"time": 1.0, "gravity": (0, 0, 0), "initial": rest}
     variation |= {"pins": {left: left.points}, "forces": {body: (1, 0, 0)}, "materials": {body: soft}}
 
     def fresh(name: str) -> Callable[..., Any]:
@@ -66,36 +66,36 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         return list(supple.equilibria(**given))
 
     table: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-        "equilibrium": (supple.equilibrium, {"scene": scene, "solver": "pbng", "start": rest, **run,
-                        "history": False, "watch": None}),
+        "equilibrium": (supple.equilibrium, {"scene": scene, "solver": "pbng", "initial": rest, **run,
+                        "record_history": False, "watch": None}),
         "simulate": (simulated, {"scene": dynamic, "solver": "pbng", "dt": 0.1, "frames": 1, "substeps": 1,
-                     "quasistatic": False, "start": rest, "velocities": 0 * rest, "first_frame": 1,
-                     "history": False, "watch": None, **run}),
+                     "quasistatic": False, "initial": rest, "velocities": 0 * rest, "first_frame": 1,
+                     "record_history": False, "watch": None, **run}),
         "equilibria": (many, {"scene": scene, "variations": [supple.Variation()], "solver": "pbng",
                        "at_once": 1, "progress": None, **run}),
-        "compare": (supple.compare, {"scene": scene, "solvers": ["pbng"], "start": rest, "frame": 1,
+        "compare": (supple.compare, {"scene": scene, "solvers": ["pbng"], "initial": rest, "frame": 1,
                     "velocities": 0 * rest, "progress": None, "watch": None, **run}),
         "inspect": (supple.inspect, {"scene": scene, "cluster_size": 2, "worst": 1}),
-        "build_model": (supple.build_model, {"scene": scene, "quasistatic": True}),
+        "build_model": (supple.scene.build_model, {"scene": scene, "quasistatic": True}),
         "embed": (supple.embed, {"surface": surface, "body": body}),
-        "surface_of": (supple.surface_of, {"scene": scene, "positions": rest}),
-        "save_frames": (supple.save_frames, {"scene": scene, "frames": [rest], "formats": "npz",
+        "visible_surface": (supple.visible_surface, {"scene": scene, "positions": rest}),
+        "save_frames": (supple.io.save_frames, {"scene": scene, "frames": [rest], "formats": "npz",
                         "output": folder / "out", "dt": 0.1}),
-        "save_mesh": (supple.save_mesh, {"mesh": mesh, "path": folder / "a.vtu", "positions": rest,
+        "save_mesh": (supple.meshes.save_mesh, {"mesh": mesh, "path": folder / "a.vtu", "positions": rest,
                       "point_data": {}, "cell_data": {}}),
         "load_mesh": (supple.load_mesh, {"path": folder / "none.mesh", "scale": 1.0}),
-        "load_surface": (supple.load_surface, {"path": folder / "none.obj"}),
+        "load_surface": (supple.meshes.load_surface, {"path": folder / "none.obj"}),
         "load_scene": (supple.load_scene, {"path": folder / "none.toml"}),
         "export": (supple.export, {"results": folder / "none", "formats": "npz"}),
-        "tetrahedralise": (supple.tetrahedralise, {"surface": surface}),
+        "tetrahedralize": (supple.meshes.tetrahedralize, {"surface": surface}),
         "block": (supple.block, {"cells": 1, "size": 1.0, "origin": 0.0}),
         "ball": (supple.ball, {"radius": 1.0, "resolution": 1}),
-        "torus": (supple.torus, {"major": 1.0, "minor": 0.5, "resolution": 1}),
+        "torus": (supple.meshes.torus, {"major": 1.0, "minor": 0.5, "resolution": 1}),
         "TetMesh": (supple.TetMesh, {"points": mesh.points, "tets": mesh.tets, "repair": False}),
         "TriMesh": (supple.TriMesh, {"points": mesh.points, "triangles": mesh.surface}),
         "TetMesh.translated": (mesh.translated, {"offset": (1, 0, 0)}),
         "TetMesh.scaled": (mesh.scaled, {"factor": 2.0}),
-        "TetMesh.rotated": (mesh.rotated, {"axis": (1, 0, 0), "angle": 1.0, "centre": (0, 0, 0)}),
+        "TetMesh.rotated": (mesh.rotated, {"axis": (1, 0, 0), "angle": 1.0, "center": (0, 0, 0)}),
         "TetMesh.transformed": (mesh.transformed, {"matrix": np.eye(3), "offset": (0, 0, 0)}),
         "TetMesh.masses": (mesh.masses, {"density": 1.0}),
         "TetMesh.worst": (mesh.worst, {"count": 1}),
@@ -112,17 +112,17 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Scene.add_springs": (fresh("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
                               "rest_length": 0.1}),
         "Scene.vary": (fresh("vary"), {"body": body, "parameter": "young",
-                       "ramp": supple.Ramp((0, 1), (1, 2))}),
+                       "ramp": supple.loads.Ramp((0, 1), (1, 2))}),
         "Body.where": (body.where, {"selection": [0, 1]}),
         "Variation": (vary, variation),
         "Translate": (supple.Translate, {"offset": (1, 0, 0), **motion}),
         "Rotate": (supple.Rotate, about),
-        "Twist": (supple.Twist, about),
-        "Scale": (supple.Scale, {"factor": 2.0, "centre": (0, 0, 0), **motion}),
+        "Twist": (supple.Twist, {k: v for k, v in about.items() if k != "angle"} | {"rate": 1.0}),
+        "Scale": (supple.Scale, {"factor": 2.0, "center": (0, 0, 0), **motion}),
         "Keyframes": (supple.Keyframes, {"motion": supple.Scale(2.0), "times": (0, 1), "fractions": (0, 1)}),
         "Keyframes.path": (supple.Keyframes.path, {"times": (0, 1), "offsets": [(0, 0, 0), (1, 0, 0)]}),
-        "Result.of": (result.of, {"body": body}),
-        "Result.positions_like": (result.positions_like, {"like": "nothing"}),
+        "Result.positions_of": (result.positions_of, {"body": body}),
+        "Result.positions_as": (result.positions_as, {"like": "nothing"}),
     }  # fmt: skip
     for kind in (*MATERIALS.values(), *MEMBRANES.values()):
         table[kind.__name__] = kind, examples_of(kind)

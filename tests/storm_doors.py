@@ -15,21 +15,21 @@ Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 """Functions with arguments that are right, by name."""
 
 NO_DOORS = {
-    "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "Frames",
+    "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "BatchFrame",
     "Gradient", "GradientReport", "History", "Material", "MeshError", "Mode", "MotionGradient",
     "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError",
     "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
 }  # fmt: skip
 """What users get and do not call: results, errors, kinds of parameters."""
 
-ELSEWHERE = {"bar": "block", "dataset": "tests/datasets", "scene_schema": "no arguments", "select": "kernels"}
+ELSEWHERE = {"dataset": "tests/datasets", "scene_schema": "no arguments", "where": "kernels"}
 """Public names that have no calls of their own here, and where bad ones are tried."""
 
 
 def meshes_and_cloth() -> Doors:
     sheet, mesh = supple.sheet(2), supple.block(1)
     soft = supple.StVK(young=1e3, poisson=0.3)
-    cloth = {"mesh": sheet, "membrane": soft, "bending": supple.HingeBending(stiffness=1e-3), "density": 0.2}
+    cloth = {"mesh": sheet, "membrane": soft, "bending": supple.HingeBending(rigidity=1e-3), "density": 0.2}
     cloth |= {"thickness": 1e-3, "name": "a", "rest": sheet, "render": None}
     cloth |= {"velocity": (0, 0, 0), "angular_velocity": (0, 0, 0)}
     flat = {"cells": 2, "size": (1, 1), "pattern": "alternating", "plane": "xy", "origin": (0, 0, 0)}
@@ -42,7 +42,7 @@ def meshes_and_cloth() -> Doors:
 
     def add_region(**given: Any) -> Any:
         others = supple.Corotated(young=1e4, poisson=0.3)
-        return supple.Scene().add_solid(mesh, others, regions=[supple.Region(**given)])
+        return supple.Scene().add_solid(mesh, others, regions=[supple.scene.Region(**given)])
 
     def viscous(kind: Any) -> Callable[..., Any]:
         def add(**given: Any) -> Any:
@@ -53,39 +53,52 @@ def meshes_and_cloth() -> Doors:
     return {
         "Scene.add_cloth": (lambda **given: supple.Scene().add_cloth(**given), cloth),
         "sheet": (supple.sheet, flat),
-        "pillow": (supple.pillow, flat | {"plane": "xz"}),
-        "disc": (supple.disc, {"radius": 0.5, "resolution": 2, "plane": "xy", "centre": (0, 0, 0)}),
-        "tube": (supple.tube, {"radius": 0.25, "length": 1.0, "cells": (8, 4), "pattern": "equilateral"}),
-        "sphere": (supple.sphere, {"radius": 0.5, "resolution": 2, "centre": (0, 0, 0)}),
-        "weld": (supple.weld, {"surfaces": [sheet, sheet.translated((1, 0, 0))], "within": 1e-6}),
-        "merge_meshes": (supple.merge_meshes, {"meshes": [mesh, mesh.translated((2, 0, 0))]}),
-        "select_tets": (supple.select_tets, {"mesh": mesh, "tets": [0, 1]}),
-        "fibres_between": (supple.fibres_between, {"mesh": mesh, "start": [0, 1], "end": [6, 7]}),
+        "pillow": (supple.meshes.pillow, flat | {"plane": "xz"}),
+        "disc": (supple.meshes.disc, {"radius": 0.5, "resolution": 2, "plane": "xy", "center": (0, 0, 0)}),
+        "tube": (supple.meshes.tube, {"radius": 0.25, "length": 1.0, "cells": (8, 4),
+                 "pattern": "equilateral"}),
+        "sphere": (supple.meshes.sphere, {"radius": 0.5, "resolution": 2, "center": (0, 0, 0)}),
+        "weld": (supple.meshes.weld, {"surfaces": [sheet, sheet.translated((1, 0, 0))], "tolerance": 1e-6}),
+        "merge": (supple.meshes.merge, {"meshes": [mesh, mesh.translated((2, 0, 0))]}),
+        "extract_cells": (mesh.extract_cells, {"cells": [0, 1]}),
+        "fibers_between": (supple.meshes.fibers_between, {"mesh": mesh, "origin": [0, 1],
+                           "insertion": [6, 7]}),
         "Region": (add_region, region),
-        "KelvinVoigt": (viscous(supple.KelvinVoigt), {"shear": 1.0, "bulk": 1.0}),
+        "KelvinVoigt": (viscous(supple.KelvinVoigt), {"shear_viscosity": 1.0, "bulk_viscosity": 1.0}),
         "Maxwell": (viscous(supple.Maxwell), {"young": 1e3, "poisson": 0.3, "time": 0.1}),
-        "Rayleigh": (viscous(supple.Rayleigh), {"stiffness": 0.1, "mass": 0.1}),
-        "HingeBending": (supple.HingeBending, {"stiffness": 1e-3, "weighted": True, "rest": "shape"}),
-        "IsometricBending": (supple.IsometricBending, {"stiffness": 1e-3}),
-        "CreasedBending": (supple.CreasedBending, {"stiffness": 1e-3, "yield_angle": 0.2, "creep": 10.0,
+        "Rayleigh": (viscous(supple.Rayleigh), {"stiffness_factor": 0.1, "mass_factor": 0.1}),
+        "HingeBending": (supple.HingeBending, {"rigidity": 1e-3, "weighted": True, "rest": "shape"}),
+        "IsometricBending": (supple.IsometricBending, {"rigidity": 1e-3}),
+        "CreasedBending": (supple.CreasedBending, {"rigidity": 1e-3, "yield_angle": 0.2, "creep": 10.0,
                            "max_angle": 3.0}),
-        "grown": (supple.grown, {"material": soft, "swelling": 0.1, "rest_shape": None}),
-        "measured": (supple.measured, {"name": "rubber_treloar"}),
-        "measured_density": (supple.measured_density, {"name": "rubber_treloar"}),
+        "grown": (supple.materials.grown, {"material": soft, "swelling": 0.1, "rest_shape": None}),
+        "measured": (supple.materials.measured, {"name": "rubber_treloar"}),
+        "measured_density": (supple.materials.measured_density, {"name": "rubber_treloar"}),
         "load_fabric": (supple.load_fabric, {"file": "nowhere.json"}),
-        "register_material": (supple.register_material, {"name": "corotated", "kind": supple.Corotated}),
-        "register_solver": (supple.register_solver, {"kind": supple.PBNG}),
+        "register_material": (supple.materials.register_material, {"name": "corotated",
+                              "kind": supple.Corotated}),
+        "register_solver": (supple.solvers.register_solver, {"kind": supple.PBNG}),
     }  # fmt: skip
 
 
 def obstacles_and_loads() -> Doors:
-    ball, surface = supple.Sphere(radius=0.3), supple.sphere(resolution=1)
-    axis: dict[str, Any] = {"start": (0, 0, 0), "end": (0, 1, 0), "radius": 0.1, "hollow": False}
+    ball, surface = supple.Sphere(radius=0.3), supple.meshes.sphere(resolution=1)
+    axis: dict[str, Any] = {"point0": (0, 0, 0), "point1": (0, 1, 0), "radius": 0.1, "hollow": False}
     contact: dict[str, Any] = {"method": "weak", "thickness": 0.01, "stiffness": 1e3, "friction": 0.2}
-    contact |= {"kinetic": 0.1, "pairs": (supple.Rub(("a", "b"), 0.5),), "push_apart": False}
-    obstacle: dict[str, Any] = {"shape": ball, "motion": None, "friction": 0.2, "kinetic": 0.1, "mass": 1.0}
-    obstacle |= {"velocity": (0, 0, 0), "spin": (0, 0, 0), "name": "o"}
-    ramp = supple.Ramp((0, 1), (0, 1))
+    contact |= {
+        "kinetic_friction": 0.1,
+        "friction_pairs": (supple.scene.FrictionPair(("a", "b"), 0.5),),
+        "separate_initial": False,
+    }
+    obstacle: dict[str, Any] = {
+        "shape": ball,
+        "motion": None,
+        "friction": 0.2,
+        "kinetic_friction": 0.1,
+        "mass": 1.0,
+    }
+    obstacle |= {"velocity": (0, 0, 0), "angular_velocity": (0, 0, 0), "name": "o"}
+    ramp = supple.loads.Ramp((0, 1), (0, 1))
 
     def on_ball(name: str) -> Callable[..., Any]:
         def call(**given: Any) -> Any:
@@ -107,8 +120,8 @@ def obstacles_and_loads() -> Doors:
 
     return {
         "Plane": (supple.Plane, {"normal": (0, 1, 0), "point": (0, 0, 0)}),
-        "Sphere": (supple.Sphere, {"radius": 0.3, "centre": (0, 0, 0), "hollow": False}),
-        "Box": (supple.Box, {"size": (1, 1, 1), "centre": (0, 0, 0), "axis": (0, 0, 1), "angle": 0.1,
+        "Sphere": (supple.Sphere, {"radius": 0.3, "center": (0, 0, 0), "hollow": False}),
+        "Box": (supple.Box, {"size": (1, 1, 1), "center": (0, 0, 0), "axis": (0, 0, 1), "angle": 0.1,
                 "hollow": False}),
         "Capsule": (supple.Capsule, axis),
         "Cylinder": (supple.Cylinder, axis),
@@ -119,8 +132,9 @@ def obstacles_and_loads() -> Doors:
                                obstacle),
         "Contact": (supple.Contact, contact),
         "Contact of a grid": (supple.Contact, {"method": "grid", "spacing": 0.1, "cfl": 0.4}),
-        "Rub": (supple.Rub, {"bodies": ("a", "b"), "friction": 0.5, "kinetic": 0.2}),
-        "Ramp": (supple.Ramp, {"times": (0, 1), "fractions": (0, 1)}),
+        "FrictionPair": (supple.scene.FrictionPair, {"bodies": ("a", "b"), "friction": 0.5,
+                         "kinetic_friction": 0.2}),
+        "Ramp": (supple.loads.Ramp, {"times": (0, 1), "fractions": (0, 1)}),
         "Scene.add_pressure": (on_ball("add_pressure"), {"vertices": "body", "pressure": 1.0, "ramp": ramp}),
         "Scene.add_cavity": (on_ball("add_cavity"), {"vertices": "body", "pressure": 1.0, "ramp": ramp,
                              "sealed": True, "ambient": 1e5, "exponent": 1.4}),
@@ -139,18 +153,18 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
     body = scene.add_solid(supple.block(1), supple.Corotated(young=1e3, poisson=0.3), density=1.0)
     left = body.where(lambda X: X[:, 0] <= 0)
     scene.pin(left)
-    rest = supple.build_model(scene).rest
+    rest = supple.scene.build_model(scene).rest
     still = copy.copy(scene)
     still.quasistatic = True
     result = supple.equilibrium(still)
     state = next(supple.simulate(scene, max_iterations=1)).state
-    compute: dict[str, Any] = {"device": "cpu", "precision": "float64", "threads": 1}
+    backend: dict[str, Any] = {"device": "cpu", "precision": "float64", "threads": 1}
     stepper: dict[str, Any] = {"scene": scene, "dt": 0.1, "solver": "pbng", "substeps": 1, "damping": 0.0}
-    stepper |= {"quasistatic": False, "integrator": "backward_euler", "copies": 2, "springs": 0}
-    stepper |= {"tolerance": 1e-2, "max_iterations": 1, "time_budget": 1.0}
+    stepper |= {"quasistatic": False, "integrator": "backward_euler", "batch_size": 2, "springs": 0}
+    stepper |= {"tolerance": 1e-2, "max_iterations": 1, "time_limit": 1.0}
 
     def step(**given: Any) -> Any:
-        return supple.Stepper(scene, solver="pbng", max_iterations=1, copies=2, springs=1).step(**given)
+        return supple.Stepper(scene, solver="pbng", max_iterations=1, batch_size=2, springs=1).step(**given)
 
     def spring(**given: Any) -> Any:
         sim = supple.Stepper(scene, solver="pbng", max_iterations=1, springs=2)
@@ -160,7 +174,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
         return supple.Stepper(scene, solver="pbng", max_iterations=1).reset(**given)
 
     def many(**given: Any) -> Any:
-        return list(supple.gradients(**given))
+        return list(supple.gradients.gradients(**given))
 
     appearance: dict[str, Any] = {"field": "displacement", "camera": "corner", "theme": "light"}
     appearance |= {"size": (64, 48), "title": "t", "thickness": None, "names": None}
@@ -171,27 +185,29 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
         "checkpoints": 1,
         "dt": 0.1,
     }
-    motion |= {"frames": 1, "substeps": 1, "damping": 0.0, "start": rest, "velocities": 0 * rest}
+    motion |= {"frames": 1, "substeps": 1, "damping": 0.0, "initial": rest, "velocities": 0 * rest}
     return {
-        "Compute": (supple.Compute, compute),
-        "Stop": (supple.Stop, {"tolerance": 1e-4, "max_iterations": 2, "time_budget": 1.0, "distance": 1e-3}),
-        "evaluate": (supple.evaluate, {"scene": scene, "positions": rest, "time": 0.0, **compute}),
+        "Backend": (supple.Backend, backend),
+        "StopCriteria": (supple.StopCriteria, {"tolerance": 1e-4, "max_iterations": 2, "time_limit": 1.0,
+                                               "position_tolerance": 1e-3}),
+        "evaluate": (supple.evaluate, {"scene": scene, "positions": rest, "time": 0.0, **backend}),
         "Stepper": (supple.Stepper, stepper),
         "Stepper.step": (step, {"forces": {body: (0, 1, 0)}, "pins": {left: left.points}}),
         "Stepper.reset": (reset, {"positions": rest, "velocities": 0 * rest}),
         "Stepper.set_springs": (spring, {"pairs": [(0, 7)], "stiffness": 1.0, "rest_length": 1.0}),
         "simulate from a state": (lambda **given: list(supple.simulate(scene, max_iterations=1, **given)),
-                                  {"start": state, "damping": 0.0, "integrator": "bdf2"}),
-        "gradient": (supple.gradient, {"result": result, "loss": _height, **compute}),
+                                  {"initial": state, "damping": 0.0, "integrator": "bdf2"}),
+        "gradient": (supple.gradient, {"result": result, "loss": _height, **backend}),
         "gradients": (many, {"results": [result], "loss": _height, "take": lambda found: found.gravity,
-                      "at_once": 2, **compute}),
-        "motion_gradient": (supple.motion_gradient, motion),
-        "picture": (supple.picture, {"result": result, "path": folder / "a.png", **appearance,
+                      "batch_size": 2, **backend}),
+        "motion_gradient": (supple.gradients.motion_gradient, motion),
+        "render": (supple.render, {"result": result, "path": folder / "a.png", **appearance,
                     "subtitle": "s"}),
-        "film": (supple.film, {"frames": folder / "none", "path": folder / "a.mp4", **appearance, "fps": 10,
+        "animate": (supple.animate, {"frames": folder / "none", "path": folder / "a.mp4", **appearance,
+                                      "fps": 10,
                  "turning": False, "watch": None}),
-        "open_run": (supple.open_run, {"path": folder / "none"}),
-        "report_page": (supple.report_page, {"results": folder / "none", "path": folder / "a.html"}),
+        "load_run": (supple.load_run, {"path": folder / "none"}),
+        "write_report": (supple.write_report, {"results": folder / "none", "path": folder / "a.html"}),
     }  # fmt: skip
 
 

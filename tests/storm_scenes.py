@@ -50,7 +50,7 @@ def _shrink(solid: dict[str, Any]) -> None:
     mesh = solid["mesh"]
     if "file" in mesh:
         solid["mesh"] = {"block": {"cells": [3, 3, 3], "size": [2, 2, 2], "origin": [-1, -1, -1]}}
-    for kind in ("block", "bar"):
+    for kind in ("block",):
         if kind in mesh:
             mesh[kind]["cells"] = [min(4, count) for count in mesh[kind]["cells"]]
     for kind in ("sheet", "pillow", "tube"):

@@ -14,7 +14,7 @@ import supple
 from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import contract, det, dot, scale
 from supple.cli import app
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.kernels import load
 from supple.materials import (
     MATERIALS,
@@ -70,8 +70,8 @@ def test_a_material_of_ones_own():
 def registered():
     """Names of this file's own for the time of a test."""
     before = dict(MATERIALS), dict(SOLVERS)
-    supple.register_material("twofold", Twofold)
-    supple.register_solver(Gradient)
+    supple.materials.register_material("twofold", Twofold)
+    supple.solvers.register_solver(Gradient)
     yield
     for table, was in zip((MATERIALS, SOLVERS), before, strict=True):
         table.clear()
@@ -102,7 +102,7 @@ def test_files_and_commands_know_them_by_name(tmp_path):
     assert file.scene.bodies[0].material == Twofold(young=1e3, poisson=0.3)
     result = supple.equilibrium(file, tolerance=None)
     assert (result.report.solver, result.report.iterations) == ("gradient", 3)
-    assert "twofold" in supple.scene_schema()["$defs"]["Material"]["properties"]
+    assert "twofold" in supple.scene.scene_schema()["$defs"]["Material"]["properties"]
     assert {"gradient", "pbng"} <= supple.inspect(file)["memory_megabytes"].keys()
     listed = CliRunner().invoke(app, ["list", "--json"]).stdout
     assert "twofold" in listed
@@ -124,13 +124,13 @@ def test_names_must_differ_and_be_words():
         name = "two words"
 
     with pytest.raises(ValueError, match="already a solver 'pbng', PBNG"):
-        supple.register_solver(Pbng)
+        supple.solvers.register_solver(Pbng)
     with pytest.raises(ValueError, match="must be a plain word such as 'pbng', got 'two words'"):
-        supple.register_solver(Unnamed)
+        supple.solvers.register_solver(Unnamed)
     with pytest.raises(TypeError, match="a solver is a subclass"):
-        supple.register_solver(Gradient())
+        supple.solvers.register_solver(Gradient())
     with pytest.raises(ValueError, match="already a material 'corotated'"):
-        supple.register_material("corotated", Twofold)
+        supple.materials.register_material("corotated", Twofold)
 
 
 class TetherRows(ConstraintRows):
@@ -181,16 +181,16 @@ def test_a_scene_has_terms_of_ones_own():
         return Tethers(pairs, np.full(len(pairs), 1e4), np.full((len(pairs), 1), 0.5), rest)
 
     with pytest.raises(supple.SceneError, match="Nothing holds 'solid1'"):
-        supple.build_model(scene)
+        supple.scene.build_model(scene)
     scene.add_term(strings)
-    result = supple.equilibrium(scene, "pbng", tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, "pbng", tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     lengths = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1)
     np.testing.assert_allclose(lengths, 0.5, atol=1e-3)
     assert result.evaluate().terms[1].element_energy.sum() > 0
     scene.further[:] = [lambda rest: Tethers(pairs + 27, np.ones(9), np.ones((9, 1)), rest)]
     with pytest.raises(supple.SceneError, match="vertices 0 to 53, and tethers between"):
-        supple.build_model(scene)
+        supple.scene.build_model(scene)
     with pytest.raises(supple.SceneError, match="made by a function of the rest positions"):
         scene.add_term(3)
 
@@ -224,11 +224,11 @@ def _elastic(method, term, places):
 
 
 def test_a_solver_of_ones_own():
-    problem = Problem(supple.build_model(cantilever(material("corotated"), gravity=0)), "float64")
+    problem = Problem(supple.scene.build_model(cantilever(material("corotated"), gravity=0)), "float64")
     problem.set_inertia(0.02, problem.model.rest)
     problem.positions = problem.model.rest * [1.1, 1, 1]
     before = problem.measures.stored_energies().sum()
-    report = solve(problem, Gradient(), Stop(None, 300))
+    report = solve(problem, Gradient(), StopCriteria(None, 300))
     assert report.solver == "gradient"
     assert problem.measures.stored_energies().sum() < 0.1 * before
 
@@ -237,6 +237,6 @@ def test_what_a_solver_cannot_treat_is_said_with_who_can():
     points, _ = sheet()
     strings = Tethers(np.array([[0, 1]], np.int32), np.ones(1), np.ones((1, 1)), points)
     with pytest.raises(
-        ValueError, match=r"gradient cannot treat tethers: .* pbng, mpbng, descent, newton, .*xpbd, .*pbd can"
+        ValueError, match=r"gradient cannot treat tethers: .* pbng, mpbng, hybrid, newton, .*xpbd, .*pbd can"
     ):
         supple.equilibrium(model_of(points, strings), Gradient(), max_iterations=1)

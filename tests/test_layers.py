@@ -38,6 +38,7 @@ LAYERS = [
     {"postprocess.evaluation", "postprocess.cell_quantities"},
     {"grid"},
     {"scene"},
+    {"loads", "motions", "shapes"},
     {"solve"},
     {"postprocess"},
     {"api"},
@@ -58,7 +59,7 @@ TYPE_IMPORTS = {
     ("model.model", "meshes.skinning"),
     ("meshes.skinning", "scene"),
     ("config.stop", "solvers"),
-    ("config.compute", "solvers"),
+    ("config.backend", "solvers"),
 }
 """Imports under `if TYPE_CHECKING` that go to the right."""
 

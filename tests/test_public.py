@@ -19,16 +19,24 @@ def printed(code):
 def test_dir_has_public_names_only(used):
     names = printed(f"import supple; {used}\nprint(*dir(supple))")
     public = {name for name in names if not name.startswith("__")}
-    assert public - {"data", "jax", "torch"} == {*supple.__all__, "inspect", "select"}
+    assert public - {"data", "jax", "torch"} == {*supple.__all__, *supple.NAMESPACES, *supple.BY_NAME}
     assert "__version__" in names
+
+
+@pytest.mark.parametrize("name", supple.NAMESPACES)
+def test_namespaces_are_complete_and_documented(name):
+    space = getattr(supple, name)
+    assert space.__doc__
+    assert all(getattr(space, each) is not None for each in space.__all__)
+    assert len(supple.__all__) < 90, "the rest is in namespaces"
 
 
 def test_a_star_replaces_no_module_of_python():
     assert not {*supple.__all__} & sys.stdlib_module_names
-    code = "import inspect, select\nfrom supple import *\nprint(inspect.isclass(Scene), select.__name__)"
-    assert printed(code) == ["True", "select"]
+    code = "import inspect\nfrom supple import *\nprint(inspect.isclass(Scene), inspect.__name__)"
+    assert printed(code) == ["True", "inspect"]
     assert supple.inspect.__module__ == "supple.api.inspect"
-    assert callable(supple.select)
+    assert callable(supple.where)
 
 
 ABSENT = "import sys; sys.modules['jax'] = sys.modules['torch'] = None; import supple\n"

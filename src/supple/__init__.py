@@ -7,9 +7,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import supple.datasets as datasets
+    import supple.gradients as gradients
+    import supple.io as io
+    import supple.loads as loads
+    import supple.materials as materials
+    import supple.meshes as meshes
+    import supple.motions as motions
+    import supple.scene as scene
+    import supple.shapes as shapes
+    import supple.solvers as solvers
+    import supple.view as view
     from supple._public import *  # noqa: F403
     from supple._public import inspect as inspect
-    from supple._public import select as select
+    from supple._public import where as where
 
 __version__ = "0.1.0"
 
@@ -20,160 +31,130 @@ __all__ = [
     "MPBNG",
     "PBD",
     "PBNG",
-    "SOR",
     "XPBD",
-    "Anderson",
-    "ArrudaBoyce",
+    "Backend",
+    "BatchFrame",
     "BlockXPBD",
-    "Body",
     "Box",
     "Capsule",
-    "Chebyshev",
-    "Cloth",
     "Comparison",
-    "Compute",
     "Contact",
     "Corotated",
     "CreasedBending",
     "Cylinder",
-    "Descent",
-    "Direction",
     "Embedding",
     "Evaluation",
     "Fabric",
     "Frame",
-    "Frames",
-    "Fung",
-    "Gent",
-    "Gradient",
-    "GradientReport",
-    "Hencky",
     "HingeBending",
     "History",
-    "HolzapfelGasserOgden",
+    "Hybrid",
     "IsometricBending",
     "KelvinVoigt",
     "Keyframes",
-    "LinearElastic",
-    "LogNeoHookean",
-    "Material",
     "Maxwell",
-    "MeshError",
     "Mode",
     "MooneyRivlin",
-    "MotionGradient",
-    "Muscle",
     "NeoHookean",
     "Newton",
-    "NoGradientError",
-    "Obstacle",
     "Ogden",
-    "OrthotropicStVK",
     "Outcome",
-    "Pa",
-    "PaperChebyshev",
-    "PaperSOR",
-    "Parameter",
     "Plane",
-    "PlaneStressCorotated",
-    "PlaneStressNeoHookean",
-    "PlaneStressStVK",
-    "PlasticHencky",
-    "PlasticStVK",
-    "Ramp",
     "Rayleigh",
-    "Region",
     "Report",
     "Result",
     "Rotate",
-    "Rub",
     "Scale",
     "Scene",
     "SceneError",
-    "SceneFile",
-    "SceneFileError",
     "Sphere",
     "StVK",
     "StableNeoHookean",
     "State",
     "Stepper",
-    "Stop",
+    "StopCriteria",
     "SurfaceSequence",
     "SurfaceShape",
     "TetMesh",
     "Translate",
-    "TransverseStVK",
     "TriMesh",
     "Trial",
     "Twist",
     "Variation",
-    "VertexSet",
-    "WovenStVK",
-    "Yeoh",
+    "animate",
     "ball",
-    "bar",
     "block",
-    "build_model",
     "compare",
     "dataset",
-    "disc",
     "embed",
     "equilibria",
     "equilibrium",
     "evaluate",
     "export",
-    "fibres_between",
-    "film",
     "gradient",
-    "gradients",
-    "grown",
     "load_fabric",
     "load_mesh",
+    "load_run",
     "load_scene",
-    "load_surface",
-    "measured",
-    "measured_density",
-    "merge_meshes",
-    "motion_gradient",
-    "open_run",
-    "picture",
-    "pillow",
-    "register_material",
-    "register_solver",
-    "report_page",
-    "save_frames",
-    "save_mesh",
-    "scene_schema",
-    "select_tets",
+    "render",
     "sheet",
     "simulate",
-    "sphere",
-    "surface_of",
-    "tetrahedralise",
-    "torus",
-    "tube",
-    "weld",
+    "visible_surface",
+    "where",
+    "write_report",
 ]
 
+if TYPE_CHECKING:
+    __all__ += [
+        "datasets",
+        "gradients",
+        "io",
+        "loads",
+        "materials",
+        "meshes",
+        "motions",
+        "scene",
+        "shapes",
+        "solvers",
+        "view",
+    ]
 
-BY_NAME = ("inspect", "select")
+
+BY_NAME = ("inspect",)
 """Public names that equal names of the standard library, which `from supple import *` must not replace."""
 
 DOORS = ("data", "jax", "torch")
 """Submodules that need optional libraries, or are slow to import."""
+
+NAMESPACES = (
+    "datasets",
+    "gradients",
+    "io",
+    "loads",
+    "materials",
+    "meshes",
+    "motions",
+    "scene",
+    "shapes",
+    "solvers",
+    "view",
+)
+"""Packages with all public names of a subject, of which `supple` itself repeats the most frequent ones."""
 
 
 class _Package(ModuleType):
     """Package module that imports public names on first access.
 
     The command line's help needs none of them, and importing the numerical libraries takes a second. Public
-    functions take precedence over submodules of the same name, such as `compare`; the names in `DOORS` are
-    submodules.
+    functions take precedence over submodules of the same name, such as `compare`; the names in `DOORS` and
+    `NAMESPACES` are submodules.
     """
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # requested by Python itself
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name in NAMESPACES:
+            return import_module(f"supple.{name}")
         if name in DOORS:
             try:
                 return import_module(f"supple.{name}")
@@ -193,7 +174,7 @@ class _Package(ModuleType):
     def __dir__(self) -> list[str]:
         """Public names, without submodules whose library is not installed."""
         own = {name for name in self.__dict__ if name.startswith("__")}
-        return sorted({*own, *__all__, *BY_NAME, *filter(_is_installed, DOORS)})
+        return sorted({*own, *__all__, *BY_NAME, *NAMESPACES, *filter(_is_installed, DOORS)})
 
 
 def _is_installed(door: str) -> bool:

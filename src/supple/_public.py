@@ -1,120 +1,111 @@
 """Public names of supple, imported on first access."""
 
-from supple.api.batch import equilibria
-from supple.api.batch_stepper import Frames
-from supple.api.compare import Comparison, Trial, compare
-from supple.api.inspect import inspect
-from supple.api.simulate import Frame, Result, equilibrium, simulate
-from supple.api.stepper import Stepper
-from supple.config.compute import Compute
-from supple.config.stop import Stop
-from supple.datasets import dataset
-from supple.gradients import (
-    Gradient,
-    GradientReport,
-    MotionGradient,
-    NoGradientError,
-    gradient,
-    gradients,
-    motion_gradient,
+from supple import datasets, gradients, io, loads, materials, meshes, motions, scene, shapes, solvers, view
+from supple.api.batch import (
+    equilibria,
 )
-from supple.io import save_frames
-from supple.kernels import select
+from supple.api.batch_stepper import (
+    BatchFrame,
+)
+from supple.api.compare import (
+    Comparison,
+    Trial,
+    compare,
+)
+from supple.api.inspect import (
+    inspect,
+)
+from supple.api.simulate import (
+    Frame,
+    Result,
+    equilibrium,
+    simulate,
+)
+from supple.api.stepper import (
+    Stepper,
+)
+from supple.config.backend import (
+    Backend,
+)
+from supple.config.stop import (
+    StopCriteria,
+)
+from supple.datasets import (
+    dataset,
+)
+from supple.gradients import (
+    gradient,
+)
+from supple.kernels import (
+    where,
+)
 from supple.materials import (
-    ArrudaBoyce,
     Corotated,
-    Direction,
-    Fung,
-    Gent,
-    Hencky,
-    HolzapfelGasserOgden,
-    LinearElastic,
-    LogNeoHookean,
-    Material,
     MooneyRivlin,
-    Muscle,
     NeoHookean,
     Ogden,
-    OrthotropicStVK,
-    Pa,
-    Parameter,
-    PlaneStressCorotated,
-    PlaneStressNeoHookean,
-    PlaneStressStVK,
-    PlasticHencky,
-    PlasticStVK,
     StableNeoHookean,
     StVK,
-    TransverseStVK,
-    WovenStVK,
-    Yeoh,
-    grown,
-    measured,
-    measured_density,
-    register_material,
 )
 from supple.meshes import (
-    MeshError,
     TetMesh,
     TriMesh,
     ball,
-    bar,
     block,
-    disc,
-    fibres_between,
     load_mesh,
-    load_surface,
-    merge_meshes,
-    pillow,
-    save_mesh,
-    select_tets,
     sheet,
-    sphere,
-    tetrahedralise,
-    torus,
-    tube,
-    weld,
 )
-from supple.meshes.skinning import Embedding, embed, surface_of
-from supple.model.state import State
-from supple.postprocess.evaluate import evaluate
-from supple.postprocess.evaluation import Evaluation
-from supple.postprocess.modes import Mode
-from supple.runs.present import export, film, open_run, picture, report_page
+from supple.meshes.skinning import (
+    Embedding,
+    embed,
+    visible_surface,
+)
+from supple.model.state import (
+    State,
+)
+from supple.postprocess.evaluate import (
+    evaluate,
+)
+from supple.postprocess.evaluation import (
+    Evaluation,
+)
+from supple.postprocess.modes import (
+    Mode,
+)
+from supple.runs.present import (
+    animate,
+    export,
+    load_run,
+    render,
+    write_report,
+)
 from supple.scene import (
-    Body,
     Box,
     Capsule,
-    Cloth,
     Contact,
     Cylinder,
     KelvinVoigt,
     Keyframes,
     Maxwell,
-    Obstacle,
     Plane,
-    Ramp,
     Rayleigh,
-    Region,
     Rotate,
-    Rub,
     Scale,
     Scene,
     SceneError,
-    SceneFile,
-    SceneFileError,
     Sphere,
     SurfaceSequence,
     SurfaceShape,
     Translate,
     Twist,
     Variation,
-    VertexSet,
-    build_model,
     load_scene,
-    scene_schema,
 )
-from supple.solve.report import History, Outcome, Report
+from supple.solve.report import (
+    History,
+    Outcome,
+    Report,
+)
 from supple.solvers import (
     BPXPBD,
     FPXPBD,
@@ -122,15 +113,15 @@ from supple.solvers import (
     MPBNG,
     PBD,
     PBNG,
-    SOR,
     XPBD,
-    Anderson,
     BlockXPBD,
-    Chebyshev,
-    Descent,
+    Hybrid,
     Newton,
-    PaperChebyshev,
-    PaperSOR,
-    register_solver,
 )
-from supple.terms import CreasedBending, Fabric, HingeBending, IsometricBending, load_fabric
+from supple.terms import (
+    CreasedBending,
+    Fabric,
+    HingeBending,
+    IsometricBending,
+    load_fabric,
+)

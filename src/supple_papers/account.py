@@ -96,10 +96,10 @@ class Account:
 
     def picture(self, result: Any, caption: str, **view: Any) -> None:
         """Save a picture of a result, at small size because of the large number of pictures."""
-        from supple.runs.present import picture
+        from supple.runs.present import render
 
         path = self._new_picture(caption)
-        picture(result, path, **{"size": (640, 420), "title": ""} | view)
+        render(result, path, **{"size": (640, 420), "title": ""} | view)
         self._write()
 
     def curves(self, lines: dict[str, tuple[Any, Any]], caption: str, x: str, y: str, **axes: bool) -> None:

@@ -35,11 +35,11 @@ def _twisted(account: Account, contact: Any) -> Figures:
     scene = supple.Scene(gravity=(0, 0, 0), dt=1 / frames, frames=frames, contact=contact)
     material = supple.StableNeoHookean(young=1e4, poisson=0.35)
     for y, z in ((0.05, 0.05), (-0.3, 0.05), (0.05, -0.3), (-0.3, -0.3)):
-        body = scene.add_solid(supple.bar(cells, (2.4, 0.25, 0.25), (0, y, z)), material, density=100)
+        body = scene.add_solid(supple.block(cells, (2.4, 0.25, 0.25), (0, y, z)), material, density=100)
         for end, way in ((0.0, -angle), (2.4, angle)):
-            turn = supple.Rotate(axis=(1, 0, 0), centre=(end, 0, 0), angle=way)
+            turn = supple.Rotate(axis=(1, 0, 0), center=(end, 0, 0), angle=way)
             scene.pin(face(body, 0, end), motion=turn)
-    found = list(supple.simulate(scene, tolerance=1e-3, distance=None))
+    found = list(supple.simulate(scene, tolerance=1e-3, position_tolerance=None))
     last = found[-1]
     if contact != "none":
         account.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
@@ -58,7 +58,7 @@ def nearest_to_axis(scene: supple.Scene, frame: Any) -> float:
     """
     reach = []
     for body, (y, z) in zip(scene.bodies, ((1, 1), (-1, 1), (1, -1), (-1, -1)), strict=True):
-        x = frame.of(body)
+        x = frame.positions_of(body)
         middle = np.abs(body.points[:, 0] - 1.2) < 0.15
         along = (x[middle, 1] * y + x[middle, 2] * z) / np.sqrt(2)
         reach.append(-float(along.min()))

@@ -25,13 +25,13 @@ CLUSTERED = BlockXPBD(iterations=1, ordering="clusters")
 def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
     """Cantilever of 3,750 tetrahedra with Young's modulus 1e7 Pa, as in BNH section 6.3."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
-    return clamped(supple.bar(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
+    return clamped(supple.block(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
 
 
 @cache
 def highest() -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities of the beam in the frame of highest elastic energy."""
-    energy = elastic_energy(supple.build_model(beam(0.01)))
+    energy = elastic_energy(supple.scene.build_model(beam(0.01)))
     frames = supple.simulate(beam(0.01), DECOUPLED, frames=60, substeps=30)
     top = max(frames, key=lambda frame: energy(frame.positions))
     return top.positions, np.asarray(top.velocities)
@@ -57,8 +57,8 @@ def substeps(solver: Any) -> Figures:
     """Elastic energy [J] after several numbers of substeps of 1/3000 s."""
     start, velocities = highest()
     scene = beam(0.01 / 30)
-    energy = elastic_energy(supple.build_model(scene))
-    found = supple.simulate(scene, solver, frames=100, start=start, velocities=velocities)
+    energy = elastic_energy(supple.scene.build_model(scene))
+    found = supple.simulate(scene, solver, frames=100, initial=start, velocities=velocities)
     energies = [energy(frame.positions) for frame in found]
     return {"start": energy(start)} | {str(k): energies[k - 1] for k in (1, 2, 5, 10, 20, 50, 100)}
 
@@ -102,10 +102,10 @@ def scramble(account: Account) -> str:
 def scrambled(account: Account) -> Figures:
     cells, frames = ((30, 5, 5), 200) if account.full else ((12, 3, 3), 100)
     scene = beam(1 / 60, cells)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     x = np.where(model.free[:, None], np.random.default_rng(0).permutation(model.rest), model.rest)
     counts = {"frame 0": int(np.sum(jacobians(model, x) < 0))}
-    for frame in supple.simulate(scene, COUPLED, frames=frames, substeps=30, start=x):
+    for frame in supple.simulate(scene, COUPLED, frames=frames, substeps=30, initial=x):
         if frame.index in (1, 10, 50, 100, 200):
             counts[f"frame {frame.index}"] = int(np.sum(jacobians(model, frame.positions) < 0))
     return counts
@@ -162,7 +162,7 @@ def small_body() -> tuple[supple.TetMesh, str]:
 
     The armadillo of 2,922 tetrahedra is not public in this form.
     """
-    mesh = supple.torus(1.0, 0.35, 2)
+    mesh = supple.meshes.torus(1.0, 0.35, 2)
     return mesh, f"a ring of {len(mesh.tets):,} tetrahedra, which stands for the armadillo,"
 
 
@@ -178,7 +178,7 @@ def hung_body(mesh: supple.TetMesh, dt: float) -> supple.Scene:
 
 def survives(mesh: supple.TetMesh, solver: Any) -> Figures:
     scene = hung_body(mesh, 0.01)
-    energy = elastic_energy(supple.build_model(scene))
+    energy = elastic_energy(supple.scene.build_model(scene))
     *_, last = supple.simulate(scene, solver, frames=30, substeps=20)
     *_, good = supple.simulate(scene, PBNG(), frames=30, tolerance=1e-3)
     return {
@@ -223,10 +223,10 @@ def speedups(account: Account) -> str:
             f"{name} {C:.2g}, {B:.2g} and {both:.2g} (paper: {paper[0]:g}, {paper[1]:g}, {paper[2]:g})"
         )
     alone = (
-        "all colours are one launch here, in which a wait between colours costs 1.1 µs and a visit 0.7 µs "
-        "(benchmarks/clusters.py); the paper launches a kernel for each colour"
+        "all colors are one launch here, in which a wait between colors costs 1.1 µs and a visit 0.7 µs "
+        "(benchmarks/clusters.py); the paper launches a kernel for each color"
         if account.device == "cuda"
-        else "waits between colours cost next to nothing on CPU cores, as the paper says of its own"
+        else "waits between colors cost next to nothing on CPU cores, as the paper says of its own"
     )
     return account.judge(
         f"times that C, B and B + C are faster than the baseline: {'; '.join(said)}. Blocks pay because they "
@@ -279,7 +279,7 @@ def memory(account: Account) -> str:
 
 
 def per_element() -> Figures:
-    model = supple.build_model(beam(0.01))
+    model = supple.scene.build_model(beam(0.01))
     count = len(model.tets)
     return {
         "in all": bytes_needed(model, COUPLED, 4) / count,

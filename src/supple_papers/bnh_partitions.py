@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from supple import _public as supple
-from supple.ordering.element_batches import colour_groups, element_groups
+from supple.ordering.element_batches import color_groups, element_groups
 from supple.view.fields import FIELDS, Field
 from supple_papers.account import Account, Claim, Figures
 from supple_papers.registry import shows
@@ -19,21 +19,21 @@ SHRUNK = 0.8
 @shows("bnh-fig4")
 def partitions(account: Account) -> str:
     meshes = {"block of 10³ cells": supple.block(10), "ball": supple.ball(resolution=6)}
-    found = {name: account.part(name, partial(coloured, mesh)) for name, mesh in meshes.items()}
+    found = {name: account.part(name, partial(colored, mesh)) for name, mesh in meshes.items()}
     if not account.pictures:
-        for size, what in ((1, "colours of single elements"), (5, "colours of clusters of 5 elements")):
+        for size, what in ((1, "colors of single elements"), (5, "colors of clusters of 5 elements")):
             draw(account, meshes["ball"], size, what)
     block = found["block of 10³ cells"]
     part = block["clusters of 5"] / block["single elements"]
     return account.judge(
-        f"clusters need {part:.0%} of the colours of single elements (paper: 24 to 43 %); the "
+        f"clusters need {part:.0%} of the colors of single elements (paper: 24 to 43 %); the "
         f"cells of a block need {block['cells']}. Smallest degree last on vertices, section 6.2, has "
-        f"{block['single elements, smallest last']} and {block['clusters of 5, smallest last']} colours of a "
+        f"{block['single elements, smallest last']} and {block['clusters of 5, smallest last']} colors of a "
         f"block, of a ball {found['ball']['single elements, smallest last']} and "
         f"{found['ball']['clusters of 5, smallest last']}.",
-        Claim("clusters need less than half of the colours of single elements, on both", fewer(found)),
+        Claim("clusters need less than half of the colors of single elements, on both", fewer(found)),
         Claim("the cells of a block need 8, section 4.1", block["cells"] == 8),
-        Claim("no single elements need more colours with the smallest degree last", not_more(found)),
+        Claim("no single elements need more colors with the smallest degree last", not_more(found)),
     )
 
 
@@ -46,20 +46,20 @@ def not_more(found: dict[str, Figures]) -> bool:
     return all(row[f"{name}, smallest last"] <= row[name] for row in found.values())
 
 
-def coloured(mesh: supple.TetMesh) -> Figures:
+def colored(mesh: supple.TetMesh) -> Figures:
     tets, n = np.asarray(mesh.tets), len(mesh.points)
 
-    def colours(size: int, **how: bool) -> int:
-        return int(colour_groups(element_groups(tets, n, size, **how), tets, n).max()) + 1
+    def colors(size: int, **how: bool) -> int:
+        return int(color_groups(element_groups(tets, n, size, **how), tets, n).max()) + 1
 
     found = {
-        "single elements": colours(1),
-        "clusters of 5": colours(5),
-        "single elements, smallest last": colours(1, smallest_last=True),
-        "clusters of 5, smallest last": colours(5, smallest_last=True),
+        "single elements": colors(1),
+        "clusters of 5": colors(5),
+        "single elements, smallest last": colors(1, smallest_last=True),
+        "clusters of 5, smallest last": colors(5, smallest_last=True),
     }
     try:
-        return found | {"cells": colours(1, cells=True)}
+        return found | {"cells": colors(1, cells=True)}
     except ValueError:
         return found
 
@@ -68,21 +68,21 @@ def draw(account: Account, mesh: supple.TetMesh, size: int, caption: str) -> Non
     """Save a picture of groups of `size` elements, colored and separated from each other."""
     tets, points = np.asarray(mesh.tets), np.asarray(mesh.points)
     groups = element_groups(tets, len(points), size)
-    colours = colour_groups(groups, tets, len(points))
+    colors = color_groups(groups, tets, len(points))
     member = groups >= 0
     of_group = np.empty(len(tets), np.int64)
     of_group[groups[member]] = np.nonzero(member)[0]
     corners = points[tets]
     weight = np.bincount(of_group, minlength=len(groups))
-    centres = corners.mean(axis=1)
-    middle = np.stack([np.bincount(of_group, centres[:, k], len(groups)) / weight for k in range(3)], axis=1)
+    centers = corners.mean(axis=1)
+    middle = np.stack([np.bincount(of_group, centers[:, k], len(groups)) / weight for k in range(3)], axis=1)
     apart = middle[of_group][:, None] + SHRUNK * (corners - middle[of_group][:, None])
     scene = supple.Scene()
     material = supple.NeoHookean(young=1.0, poisson=0.3)
     scene.add_solid(supple.TetMesh(apart.reshape(-1, 3), np.arange(4 * len(tets)).reshape(-1, 4)), material)
-    of_vertex = np.repeat(colours[of_group], 4).astype(float)
-    palette = FIELDS["ordering"].colours
-    field = Field("colour", palette, lambda model, positions, step: of_vertex, separate=True)
+    of_vertex = np.repeat(colors[of_group], 4).astype(float)
+    palette = FIELDS["ordering"].colors
+    field = Field("color", palette, lambda model, positions, step: of_vertex, separate=True)
     account.picture(
-        scene, f"{caption}: {int(colours.max()) + 1} in all, some of them alike", field=field, size=(420, 360)
+        scene, f"{caption}: {int(colors.max()) + 1} in all, some of them alike", field=field, size=(420, 360)
     )

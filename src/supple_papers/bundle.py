@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from supple import PBNG, Descent, Newton
+from supple import PBNG, Hybrid, Newton
 from supple import _public as supple
 from supple.collision.ccd.intersections import crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
@@ -25,7 +25,7 @@ GATHERED = 0.2
 """Relative displacement of the muscle ends toward the axis of the bundle."""
 
 TOLERANCE, EXACT = 1e-5, 1e-9
-"""Imbalance of PBNG and descent, and of Newton.
+"""Relative residual of PBNG and hybrid, and of Newton.
 
 At the first one, overlaps are accurate to well below 1 mm.
 """
@@ -73,10 +73,10 @@ def gathered(full: bool, contact: str, name: str) -> supple.Result:
     scene = bundle(full, contact)
     if name == "newton":
         near = gathered(full, contact, "pbng").positions
-        return supple.equilibrium(scene, Newton(), start=near, tolerance=EXACT, distance=None)
-    solver: Any = {"pbng": PBNG(), "descent": Descent()}[name]
+        return supple.equilibrium(scene, Newton(), initial=near, tolerance=EXACT, position_tolerance=None)
+    solver: Any = {"pbng": PBNG(), "hybrid": Hybrid()}[name]
     return supple.equilibrium(
-        scene, solver, steps=4, tolerance=TOLERANCE, distance=None, max_iterations=20_000
+        scene, solver, load_steps=4, tolerance=TOLERANCE, position_tolerance=None, max_iterations=20_000
     )
 
 
@@ -98,7 +98,7 @@ def arrived(account: Account, contact: str, name: str) -> Figures:
     if contact == "weak" and name == "newton":
         account.picture(result, "ten muscles, gathered at their ends", field="body", camera=(25, 12))
     return {
-        "imbalance": result.report.imbalance,
+        "relative residual": result.report.relative_residual,
         "converged": result.report.ok,
         "iterations": result.report.iterations,
         "seconds": result.report.seconds,
@@ -113,7 +113,7 @@ def with_contact(account: Account) -> str:
     free = account.part("without contact, newton", partial(arrived, account, "none", "newton"))
     found = {
         name: account.part(f"contact = weak, {name}", partial(arrived, account, "weak", name))
-        for name in ("newton", "pbng", "descent")
+        for name in ("newton", "pbng", "hybrid")
     }
     rows = found.values()
     away, deep = max(row["from Newton"] for row in rows), max(row["overlap [m]"] for row in rows)
@@ -121,7 +121,8 @@ def with_contact(account: Account) -> str:
     return account.judge(
         f"ten muscles with tissue between them pass {free['overlap [m]'] * 1e3:.1f} mm into each other "
         f"without contact, {deep * 1e3:.2g} mm with it, at {found['newton']['contacts']} contacts; PBNG and "
-        f"the default end at an imbalance of {max(row['imbalance'] for row in rows):.1e} after "
+        f"the default end at a relative residual of {max(row['relative residual'] for row in rows):.1e} "
+        "after "
         f"{found['pbng']['iterations']} sweeps, {away:.1e} of the motion from where Newton leads from there.",
         Claim("without contact the muscles meet", meet, "nothing presses them together."),
         Claim("contact leaves a tenth of that at most", meet and deep <= 0.1 * free["overlap [m]"]),

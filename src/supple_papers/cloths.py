@@ -63,7 +63,7 @@ def stretch(scene: supple.Scene, positions: np.ndarray) -> float:
 
 def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
     """Time of the iterations of one step [s], the best of three."""
-    problem = Problem(supple.build_model(scene), "float32")
+    problem = Problem(supple.scene.build_model(scene), "float32")
     problem.loads.set_time_step(scene.dt)
     times = []
     for _ in range(4):

@@ -29,8 +29,8 @@ def save_curves(
         shown = np.array([np.nan if value is None else value for value in y], float)
         if log_y:
             shown = np.where(shown > 0, shown, np.nan)
-        colour = colormaps["viridis"](0.85 * k / max(len(lines) - 1, 1))
-        axes.plot(x, shown, color=colour, linestyle=DASHES[k % 4], linewidth=1.5, label=label)
+        color = colormaps["viridis"](0.85 * k / max(len(lines) - 1, 1))
+        axes.plot(x, shown, color=color, linestyle=DASHES[k % 4], linewidth=1.5, label=label)
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if log_y else "linear")
     axes.set_xlabel(x_label)

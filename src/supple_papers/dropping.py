@@ -23,7 +23,7 @@ def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
     shapes = [
         supple.ball(0.15, resolution),
         supple.block(resolution + 1, (0.25, 0.25, 0.25), (-0.125, -0.125, -0.125)),
-        supple.torus(0.12, 0.05, 1),
+        supple.meshes.torus(0.12, 0.05, 1),
     ]
     rng = np.random.default_rng(0)
     made = []
@@ -109,7 +109,7 @@ def on_a_cloth(account: Account) -> str:
 def cloth_scene(corners: int, count: int, cells: int) -> supple.Scene:
     """Balls above a cloth of 1 m, pinned at `corners` of its corners."""
     scene = supple.Scene(quasistatic=False, dt=0.01, damping=0.01, contact="weak")
-    membrane = supple.PlaneStressStVK(young=5e5, poisson=0.3)
+    membrane = supple.materials.PlaneStressStVK(young=5e5, poisson=0.3)
     cloth = scene.add_cloth(
         supple.sheet(cells, (1, 1), plane="xz", origin=(-0.5, 0, -0.5)), membrane, density=0.5, thickness=1e-3
     )
@@ -128,12 +128,12 @@ def let_go(account: Account) -> Figures:
     held, free = (cloth_scene(corners, count, cells) for corners in (4, 2))
     *_, before = supple.simulate(held, PBNG(iterations=20), frames=frames)
     *_, after = supple.simulate(
-        free, PBNG(iterations=20), frames=frames, start=before.positions, velocities=before.velocities
+        free, PBNG(iterations=20), frames=frames, initial=before.positions, velocities=before.velocities
     )
     account.picture(before, "caught", field="body", camera=(20, 12))
     account.picture(after, "after two corners were let go", field="body", camera=(20, 12))
     lowest = [
-        min(frame.of(body)[:, 1].mean() for body in scene.bodies[1:])
+        min(frame.positions_of(body)[:, 1].mean() for body in scene.bodies[1:])
         for frame, scene in ((before, held), (after, free))
     ]
     return {
@@ -193,7 +193,7 @@ def through_funnel(account: Account, count: int) -> Figures:
     for frame in supple.simulate(scene, PBD(iterations=5, damping=0.002), frames=160):
         inverted = max(inverted, frame.report.inverted)
     account.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
-    heights = [float(frame.of(body)[:, 1].mean()) for body in scene.bodies]
+    heights = [float(frame.positions_of(body)[:, 1].mean()) for body in scene.bodies]
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
         "most inverted elements": inverted,
@@ -205,7 +205,9 @@ def through_funnel(account: Account, count: int) -> Figures:
 def ball_on_cloth(account: Account) -> Figures:
     n = 40 if account.full else 12
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.02)
-    weave = supple.WovenStVK(weft=1e6, warp=2e5, shear=1e5, poisson_weft=0.25, poisson_warp=0.05)
+    weave = supple.materials.WovenStVK(
+        young_weft=1e6, young_warp=2e5, shear_modulus=1e5, poisson_weft=0.25, poisson_warp=0.05
+    )
     cloth = scene.add_cloth(supple.sheet(n, (1, 1), plane="xz"), weave, density=0.3, thickness=1e-3)
     X = cloth.points
     scene.pin(cloth.where(lambda X: (np.abs(X[:, 0] - 0.5) > 0.499) | (np.abs(X[:, 2] - 0.5) > 0.499)))

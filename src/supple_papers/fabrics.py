@@ -24,7 +24,9 @@ def cells_of(account: Account) -> int:
     return 32 if account.full else 6
 
 
-def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[supple.Scene, supple.Body]:
+def square(
+    name: str, cells: int, size: float = 0.3, **options: Any
+) -> tuple[supple.Scene, supple.scene.Body]:
     scene = supple.Scene(**{"quasistatic": False, "dt": 0.005, "damping": 0.01} | options)
     mesh = supple.sheet(cells, (size, size), plane="xz", origin=(-size / 2, 0, -size / 2))
     return scene, scene.add_cloth(mesh, supple.load_fabric(name), rest="uv")
@@ -100,7 +102,7 @@ def _wrinkled(account: Account, cells: int) -> Figures:
     rough = np.random.default_rng(0).normal(0, 2e-4, (len(cloth.points), 3)) * (0, 1, 0)
     held = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
     start = cloth.points + np.where(held[:, None], 0.0, rough)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40, start=start)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40, initial=start)
     account.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
     y = last.positions[:, 1].reshape(cells + 1, cells + 1)
     middle = y[:, cells // 2] if np.ptp(y[:, cells // 2]) > np.ptp(y[cells // 2]) else y[cells // 2]
@@ -127,7 +129,7 @@ def _differ(found: dict[str, Figures]) -> bool:
     return min(narrower["rib1"], narrower["stock1"]) > 0.05 > narrower["satin1"]
 
 
-def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
+def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.scene.Body]:
     scene, cloth = square(name, cells_of(account), gravity=(0, 0, 0), damping=0.03)
     for side, way in ((-0.15, -0.03), (0.15, 0.03)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
@@ -138,7 +140,7 @@ def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
 def _stretched(account: Account, name: str) -> Figures:
     scene, cloth = _pulled(account, name)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
-    truth = supple.equilibrium(scene, tolerance=1e-5, distance=None, start=last.positions)
+    truth = supple.equilibrium(scene, tolerance=1e-5, position_tolerance=None, initial=last.positions)
     account.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
     width = np.ptp(last.positions[middle, 2]) / 0.3
@@ -276,7 +278,7 @@ def times(account: Account) -> str:
         Claim(
             "four times as many triangles take three to five times as long",
             all(3 < b / a < 5 for a, b in zip(small, large, strict=True)),
-            "the smaller squares do not fill this device: what takes the time are waits between colours.",
+            "the smaller squares do not fill this device: what takes the time are waits between colors.",
         ),
         Claim(
             "no more time for a triangle than in the paper",

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple import PBNG
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solve.loop import solve
@@ -43,7 +43,7 @@ def step(account: Account, cell: float = CELL) -> Problem:
 
 def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
     """Relative residual after several iteration counts, and primary and secondary residuals if available."""
-    report = solve(step(account, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
+    report = solve(step(account, cell), solver, StopCriteria(max_iterations=max(COUNTS)), record_history=True)
     history = report.history
     assert history is not None
     found: Figures = {"outcome": report.outcome.name.lower()}

@@ -48,9 +48,9 @@ logarithmic barrier; None marks a case that is unstable in the paper.
 
 FORMS: dict[str, dict[str, Any]] = {
     "gauss_seidel": {"sweep": "gauss_seidel"},
-    "jacobi, mass": {"sweep": "jacobi", "shares": "mass"},
-    "jacobi, vertex": {"sweep": "jacobi", "shares": "vertex"},
-    "jacobi, element": {"sweep": "jacobi", "shares": "element"},
+    "jacobi, mass": {"sweep": "jacobi", "jacobi_weights": "mass"},
+    "jacobi, vertex": {"sweep": "jacobi", "jacobi_weights": "vertex"},
+    "jacobi, element": {"sweep": "jacobi", "jacobi_weights": "element"},
 }
 
 CRITERIA = (
@@ -104,7 +104,7 @@ def stress_test(
 ) -> Figures:
     """Simulate one row of Table 5 and evaluate both criteria."""
     scene = cube(material, motion, cells, 0.001)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     elastic, whole, x = elastic_energy(model), [], model.rest
     options: Any = {"precision": "float32", "device": account.device}
     solver = replace(solver, iterations=sweeps)
@@ -190,8 +190,8 @@ def recovery(account: Account) -> str:
 
 def recovered(account: Account, start: str, newton: int, options: dict[str, Any]) -> Figures:
     cells, steps = (20, 2000) if account.full else (5, 400)
-    scene = cube(supple.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
-    model = supple.build_model(scene)
+    scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
+    model = supple.scene.build_model(scene)
     x = model.rest * [1, 0, 1]
     if start == "randomised":
         x = np.random.default_rng(0).uniform(0, 1, model.rest.shape)
@@ -205,8 +205,8 @@ def recovered(account: Account, start: str, newton: int, options: dict[str, Any]
 @shows("gpbd-fig8")
 def vertex_block_descent(account: Account) -> str:
     cases: dict[str, tuple[Any, int]] = {
-        "vbd": (PBNG(acceleration=None, links=False, blocks="exact", iterations=64), 1),
-        "pbng": (PBNG(acceleration=None, links=False, iterations=64), 1),
+        "vbd": (PBNG(acceleration=None, tied_groups=False, hessian="exact", iterations=64), 1),
+        "pbng": (PBNG(acceleration=None, tied_groups=False, iterations=64), 1),
         "gpbd": (GPBD(newton_steps=3, iterations=3), 20),
     }
     found = {
@@ -252,7 +252,7 @@ def paces(account: Account) -> str:
     cells = 25 if account.full else 10
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=0.3), None, cells, 0.01)
     cases: dict[str, Any] = {
-        "vbd": PBNG(acceleration=None, blocks="exact"),
+        "vbd": PBNG(acceleration=None, hessian="exact"),
         "pbng": PBNG(acceleration=None),
         "gpbd gauss_seidel": GPBD(),
         "gpbd jacobi": GPBD(sweep="jacobi"),
@@ -266,7 +266,7 @@ def paces(account: Account) -> str:
     ms = {name: account.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
     vbd, gs, jacobi = ms["vbd"], ms["gpbd gauss_seidel"], ms["gpbd jacobi"]
     why = (
-        "on CPU cores colours cost next to nothing, of which Gauss-Seidel has some 60 of elements "
+        "on CPU cores colors cost next to nothing, of which Gauss-Seidel has some 60 of elements "
         "and VBD 8 of "
         "vertices on the paper's GPU; it is arithmetic that counts, which is alike."
         if account.device == "cpu"

@@ -23,7 +23,7 @@ def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     mesh = cube_of_six(cells)
     scene.add_solid(
-        mesh, supple.LogNeoHookean(young=1e5, poisson=0.45), density=1000, velocity=(0, -speed, 0)
+        mesh, supple.materials.LogNeoHookean(young=1e5, poisson=0.45), density=1000, velocity=(0, -speed, 0)
     )
     scene.add_obstacle(supple.Plane(point=(0, -0.02, 0)))
     return scene
@@ -91,7 +91,7 @@ def _trampoline(account: Account) -> Figures:
         after = max(after, y)
         sunk = -lowest
         assert frame.state is not None
-        heights.append(float(frame.state.remembered[RIGID][0, 1]))
+        heights.append(float(frame.state.history[RIGID][0, 1]))
     account.picture(lowest_frame, "at its lowest", camera=(20, 20))
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -177,7 +177,7 @@ def parts_of_a_sweep(account: Account) -> str:
             share > 0.5,
             "timers within a sweep would change what they measure, so that these are kernels of "
             "their own, which "
-            "do not have the derivatives of forces; a sweep also waits for colours and solves 6 x 6 systems.",
+            "do not have the derivatives of forces; a sweep also waits for colors and solves 6 x 6 systems.",
         ),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.meshes.closest_point import closest_in_body
 from supple.model.model import Model
 from supple.problem import Problem
@@ -20,7 +20,7 @@ from supple_papers.account import Account
 SOFT = supple.Corotated(young=1e5, poisson=0.3)
 """Material of the block of PBNG section 11.1."""
 
-PLAIN = supple.PBNG(acceleration=None, links=False)
+PLAIN = supple.PBNG(acceleration=None, tied_groups=False)
 """PBNG as in the paper, without acceleration."""
 
 
@@ -29,7 +29,7 @@ def cells_of(account: Account, small: int = 11, paper: int = 31) -> int:
     return paper if account.full else small
 
 
-def face(body: supple.Body, axis: int, value: float) -> supple.VertexSet:
+def face(body: supple.scene.Body, axis: int, value: float) -> supple.scene.VertexSet:
     """Return the vertices of a body with this rest coordinate."""
     return body.where(np.flatnonzero(np.abs(body.points[:, axis] - value) < 1e-9))
 
@@ -50,7 +50,7 @@ def twisted(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), material, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
     scene.pin(body.where(lambda X: X[:, 0] >= 1 - 1e-9), motion=turn + supple.Translate((stretch, 0, 0)))
     return scene
 
@@ -95,7 +95,7 @@ def march(
 
 def problem_on(account: Account, scene: supple.Scene, precision: str = "float32") -> Problem:
     """Return the problem of a scene on the device of timed rows."""
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     return Problem(model, precision, device=on_device(account.device, model))
 
 
@@ -104,7 +104,7 @@ def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | 
 
     If an account is given, the problem is on the device of its timed rows.
     """
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     problem = Problem(model, precision, device=on_device("cpu" if account is None else account.device, model))
     problem.begin_step(np.inf)
     return problem
@@ -112,7 +112,7 @@ def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | 
 
 def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
     """Relative residual after several iteration counts, and time of one iteration [ms]."""
-    report = solve(problem, solver, Stop(max_iterations=max(counts)), history=True)
+    report = solve(problem, solver, StopCriteria(max_iterations=max(counts)), record_history=True)
     history = report.history
     assert history is not None
     left = {str(k): history.residual[min(k, len(history.residual) - 1)] / history.residual[0] for k in counts}
@@ -141,9 +141,12 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
     return energy
 
 
-def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
+def sunken(frame: supple.Frame, body: supple.scene.Body, other: supple.scene.Body) -> float:
     """Depth of the deepest vertex of a body inside another solid [m], 0 if none is inside."""
-    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells), repair=True)
+    x, there = (
+        frame.positions_of(body),
+        supple.TetMesh(frame.positions_of(other), np.asarray(other.mesh.cells), repair=True),
+    )
     within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
     if not within.any():
         return 0.0

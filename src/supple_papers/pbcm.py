@@ -19,7 +19,7 @@ from supple_papers.registry import shows
 PARTS = dropping, plastic
 """Modules that register further experiments on import."""
 
-KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.LogNeoHookean}
+KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.materials.LogNeoHookean}
 """Materials of the paper."""
 
 
@@ -78,7 +78,7 @@ def pulled(account: Account, iterations: int, young: float) -> float:
     n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     body = scene.add_solid(
-        supple.bar((4 * n, n, n), (4, 1, 1)), supple.StVK(young=young, poisson=0.3), density=100
+        supple.block((4 * n, n, n), (4, 1, 1)), supple.StVK(young=young, poisson=0.3), density=100
     )
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     end = body.where(lambda X: X[:, 0] >= 4 - 1e-9)
@@ -107,8 +107,8 @@ def recovery(account: Account) -> str:
 def recovered(kind: Any, way: list[int]) -> list[float]:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     scene.add_solid(supple.block(3), kind(young=1e5, poisson=0.3), density=1000)
-    model = supple.build_model(scene)
-    *_, last = supple.simulate(scene, PBD(damping=0.02, iterations=5), frames=300, start=model.rest * way)
+    model = supple.scene.build_model(scene)
+    *_, last = supple.simulate(scene, PBD(damping=0.02, iterations=5), frames=300, initial=model.rest * way)
     J = jacobians(model, last.positions)
     return [float(J.min()), float(J.max())]
 
@@ -141,7 +141,7 @@ def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
     """Lateral contraction of a square stretched by 20 %, relative to the finite element solution."""
     n = 24 if account.full else 12
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
-    membrane = supple.PlaneStressStVK(young=1e4, poisson=poisson)
+    membrane = supple.materials.PlaneStressStVK(young=1e4, poisson=poisson)
     cloth = scene.add_cloth(supple.sheet(n, size=(1, 1)), membrane, density=0.5, thickness=1e-3)
     low, high = cloth.points[:, 0].min(), cloth.points[:, 0].max()
     scene.pin(cloth.where(lambda X: X[:, 0] <= low + 1e-9))
@@ -149,7 +149,7 @@ def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
     scene.pin(cloth.where(lambda X: X[:, 0] >= high - 1e-9), motion=pull)
     solver = PBD(iterations=5, damping=0.05, stiffness=stiffness)
     *_, last = supple.simulate(scene, solver)
-    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-5, distance=None)
+    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-5, position_tolerance=None)
     widths = [_width(frame.model.rest, frame.positions) for frame in (last, truth)]
     return {
         "over FEM's": (1 - widths[0]) / (1 - widths[1]),
@@ -185,7 +185,7 @@ def woven(account: Account) -> Figures:
     n = 24 if account.full else 8
     scene = supple.Scene(gravity=(0, 0, 0))
     ratios = {"poisson_weft": POISSON, "poisson_warp": POISSON * WARP / WEFT}
-    kind = supple.WovenStVK(weft=WEFT, warp=WARP, shear=1e4, **ratios)
+    kind = supple.materials.WovenStVK(young_weft=WEFT, young_warp=WARP, shear_modulus=1e4, **ratios)
     sheet = supple.sheet(n, size=(1, 1), plane="xz")
     cloth = scene.add_cloth(sheet, kind, density=0.1, thickness=1e-3)
     X = cloth.points
@@ -197,7 +197,7 @@ def woven(account: Account) -> Figures:
             scene.add_force(side, force)
     for point, axes in (((0.5, 0, 0.5), "xyz"), ((0.5, 0, 0.75), "xy"), ((0.75, 0, 0.5), "y")):
         scene.pin(cloth.where([int(np.argmin(np.linalg.norm(X - point, axis=1)))]), axes=axes)
-    found = supple.equilibrium(scene, tolerance=1e-4, distance=None)
+    found = supple.equilibrium(scene, tolerance=1e-4, position_tolerance=None)
     middle = [np.abs(X[:, axis] - 0.5) < 1e-9 for axis in (2, 0)]
     weft = np.ptp(found.positions[middle[0], 0]) - 1
     warp = np.ptp(found.positions[middle[1], 2]) - 1
@@ -238,7 +238,7 @@ def times(account: Account) -> str:
 def pace() -> float:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     scene.add_solid(supple.block((18, 9, 9)), supple.StVK(young=1e4, poisson=0.3), density=100)
-    problem = Problem(supple.build_model(scene), "float32")
+    problem = Problem(supple.scene.build_model(scene), "float32")
     problem.loads.set_time_step(0.005)
     problem.begin_step(0.0, 0.005)
     return ms_per_sweep(problem, PBD())

@@ -9,46 +9,45 @@ import numpy as np
 
 from supple import XPBD
 from supple import _public as supple
-from supple.ordering import colour_elements, colour_vertices
+from supple.ordering import color_elements, color_vertices
 from supple_papers.account import Account, Claim, Figures
 from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
 from supple_papers.registry import shows
 
 
 @shows("pbng-table1")
-def colours(account: Account) -> str:
+def colors(account: Account) -> str:
     rows = {
-        f"block of {n}³ cells": partial(coloured, account, n)
-        for n in ((31, 63) if account.full else (15, 31))
+        f"block of {n}³ cells": partial(colored, account, n) for n in ((31, 63) if account.full else (15, 31))
     }
     found = [account.part(name, row) for name, row in rows.items()]
     last = found[-1]
     ratio = last["xpbd [ms]"] / last["pbng [ms]"]
     return account.judge(
-        f"{last['node colours']} and {last['constraint colours']} colours (paper: 5 and 39); a "
+        f"{last['node colors']} and {last['constraint colors']} colors (paper: 5 and 39); a "
         f"sweep of PBNG takes {last['pbng [ms]']:.3g} ms and one of XPBD {last['xpbd [ms]']:.3g} ms, "
         f"{ratio:.1f} times as long (paper: 0.96 times, on 32K vertices).",
         Claim(
-            "as many colours, within two",
-            last["node colours"] == 5 and abs(last["constraint colours"] - 39) <= 2,
+            "as many colors, within two",
+            last["node colors"] == 5 and abs(last["constraint colors"] - 39) <= 2,
         ),
         Claim(
             "a sweep of PBNG takes as long as one of PBD, within a fifth",
             abs(ratio - 0.96) < 0.2,
-            "XPBD's sweep waits for 38 colours where PBNG's waits for 5, and writes each vertex once for "
+            "XPBD's sweep waits for 38 colors where PBNG's waits for 5, and writes each vertex once for "
             "every element; PBNG's cost is arithmetic, which packs and warps make cheap.",
         ),
     )
 
 
-def coloured(account: Account, cells: int) -> Figures:
+def colored(account: Account, cells: int) -> Figures:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
     problem = at_rest(twisted(cells, SOFT), "float32", account)
     return {
         "vertices": n,
-        "node colours": int(colour_vertices([tets], np.arange(n), n).max()) + 1,
-        "constraint colours": int(colour_elements(tets, n).max()) + 1,
+        "node colors": int(color_vertices([tets], np.arange(n), n).max()) + 1,
+        "constraint colors": int(color_elements(tets, n).max()) + 1,
         "pbng [ms]": ms_per_sweep(problem, PLAIN),
         "xpbd [ms]": ms_per_sweep(problem, XPBD()),
     }
@@ -79,7 +78,7 @@ def performance(account: Account) -> str:
         Claim(
             "neo-Hookean is the cheapest, within a tenth",
             neo <= 1.1 * min(found.values()),
-            "where sweeps wait for memory and colours, arithmetic of materials counts little: all three "
+            "where sweeps wait for memory and colors, arithmetic of materials counts little: all three "
             "are within a third.",
         ),
     )

@@ -14,7 +14,7 @@ from supple_papers.account import Account, Figures
 from supple_papers.measuring import SOFT, cells_of, elastic_energy, face
 
 NEWTONS: dict[str, tuple[Any, int]] = {
-    "pbng, 6 sweeps": (PBNG(acceleration="paper_sor", links=False), 6),
+    "pbng, 6 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 6),
     "newton, projected, 2 x 7 CG": (
         Newton("projected", linear_solver="cg", linear_iterations=7, line_search=False),
         2,
@@ -37,7 +37,7 @@ def squeeze(cells: int) -> supple.Scene:
     body = scene.add_solid(supple.block(cells), SOFT, density=10)
     for x, sign in ((0.0, -1.0), (1.0, 1.0)):
         pull = supple.Keyframes(supple.Translate((sign, 0, 0)), (0, 0.3, 1.0), (0, 0.15, -0.2))
-        turn = supple.Rotate(axis=(1, 0, 0), centre=(x, 0.5, 0.5), angle=0.8 * sign)
+        turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0.5, 0.5), angle=0.8 * sign)
         scene.pin(face(body, 0, x), motion=turn + pull)
     return scene
 
@@ -45,7 +45,7 @@ def squeeze(cells: int) -> supple.Scene:
 def squeezed(account: Account, solver: Any, count: int) -> Figures:
     """Largest elastic energy over 20 frames, relative to converged frames."""
     scene = squeeze(cells_of(account))
-    energy = elastic_energy(supple.build_model(scene))
+    energy = elastic_energy(supple.scene.build_model(scene))
     frames = supple.simulate(scene, solver, max_iterations=count)
     found = [(energy(frame.positions), frame.report.inverted) for frame in frames]
     largest, most = (max(values) for values in zip(*found, strict=True))
@@ -55,5 +55,7 @@ def squeezed(account: Account, solver: Any, count: int) -> Figures:
 @cache
 def converged(cells: int) -> float:
     scene = squeeze(cells)
-    energy = elastic_energy(supple.build_model(scene))
-    return max(energy(frame.positions) for frame in supple.simulate(scene, tolerance=1e-4, distance=None))
+    energy = elastic_energy(supple.scene.build_model(scene))
+    return max(
+        energy(frame.positions) for frame in supple.simulate(scene, tolerance=1e-4, position_tolerance=None)
+    )

@@ -43,7 +43,7 @@ def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
     n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     body = scene.add_solid(
-        supple.bar((4 * n, n, n), (4, 1, 1)), supple.StVK(young=1e4, poisson=0.3), density=100
+        supple.block((4 * n, n, n), (4, 1, 1)), supple.StVK(young=1e4, poisson=0.3), density=100
     )
     X = body.points
     angle = 0.4 * X[:, 0]
@@ -56,7 +56,7 @@ def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
 
 def local_energies(account: Account) -> list[float]:
     scene, x = bar(account)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     problem, energy = placed(model, 0.005, x, 0.0), elastic_energy(model)
     run, found = PBD().begin(problem), [energy(x)]
     for _ in range(max(COUNTS)):
@@ -68,7 +68,7 @@ def local_energies(account: Account) -> list[float]:
 def global_energies(account: Account) -> list[float]:
     """Δx = -W Jᵀ (J W Jᵀ)⁺ C for all constraints C = E at once, J = ∂C/∂x [PBCM section 6, after eq. 3]."""
     scene, x = bar(account)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     W = np.repeat(1 / model.mass, 3)
     found = [float(stvk(model, x)[0].sum())]
     for _ in range(max(COUNTS)):
@@ -116,18 +116,18 @@ SETS: dict[str, dict[str, float]] = {
 SOLVERS: dict[str, Any] = {"pbd": PBD(iterations=30, stiffness=0.5), "newton": Newton()}
 
 
-def beam(turned: bool, cells: Any = (16, 3, 3), **plastic: float) -> tuple[supple.Scene, supple.Body]:
+def beam(turned: bool, cells: Any = (16, 3, 3), **plastic: float) -> tuple[supple.Scene, supple.scene.Body]:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.02, damping=0.1)
-    kind = supple.PlasticStVK(young=1e4, poisson=0.3, **plastic)
+    kind = supple.materials.PlasticStVK(young=1e4, poisson=0.3, **plastic)
     body = scene.add_solid(supple.block(cells, size=(LENGTH, 0.8, 0.8)), kind, density=50)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     if turned:
-        turn = supple.Rotate(axis=(1, 0, 0), centre=(LENGTH, 0.4, 0.4), angle=ANGLE, duration=0.5)
+        turn = supple.Rotate(axis=(1, 0, 0), center=(LENGTH, 0.4, 0.4), angle=ANGLE, duration=0.5)
         scene.pin(body.where(lambda X: X[:, 0] >= LENGTH), turn)
     return scene, body
 
 
-def twist_left(body: supple.Body, positions: np.ndarray) -> float:
+def twist_left(body: supple.scene.Body, positions: np.ndarray) -> float:
     """Remaining rotation of the end about x [rad]."""
     end = body.where(lambda X: X[:, 0] >= LENGTH).indices
     before, after = (x[end][:, 1:] - x[end][:, 1:].mean(axis=0) for x in (body.points, positions))
@@ -137,7 +137,7 @@ def twist_left(body: supple.Body, positions: np.ndarray) -> float:
 
 def let_go(
     solver: str, cells: Any = (16, 3, 3), **plastic: float
-) -> tuple[float, float, supple.Result, supple.Body]:
+) -> tuple[float, float, supple.Result, supple.scene.Body]:
     """Twist a beam, release it and find its equilibrium.
 
     Returns:
@@ -149,8 +149,8 @@ def let_go(
     free, body = beam(False, cells, **plastic)
     state = held.state
     assert state is not None
-    still = supple.State(state.displacements, 0 * state.velocities, state.remembered)
-    rest = supple.equilibrium(free, "newton", start=still, tolerance=1e-5)
+    still = supple.State(state.displacements, 0 * state.velocities, state.history)
+    rest = supple.equilibrium(free, "newton", initial=still, tolerance=1e-5)
     return twist_left(body, rest.positions), float(rest.evaluate().plastic_strain.max()), rest, body
 
 
@@ -195,7 +195,7 @@ def dented(account: Account, yields: float) -> Figures:
     """Depth [m] to which a sphere presses the top of a block, and permanent depth afterwards."""
     n = 12 if account.full else 6
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, damping=0.05)
-    kind = supple.PlasticStVK(young=1e4, poisson=0.3, yield_strain=yields, creep=20.0)
+    kind = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=yields, creep=20.0)
     body = scene.add_solid(supple.block((n, n // 2, n), (1, 0.5, 1)), kind, density=100)
     scene.pin(body.where(lambda X: X[:, 1] <= 1e-9))
     down = supple.Keyframes(supple.Translate((0, -0.2, 0)), (0, 0.5, 0.7, 1.2), (0, 1, 1, -0.5))

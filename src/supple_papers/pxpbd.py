@@ -9,7 +9,7 @@ import numpy as np
 
 from supple import BPXPBD, FPXPBD, XPBD, Newton
 from supple import _public as supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple_papers import bars, muscles, pxpbd_carried, pxpbd_grid
@@ -134,7 +134,7 @@ def frames_within(account: Account, solver: Any, budget: float) -> Figures:
         if np.isfinite(budget):
             solver.begin(problem).advance(iterations)
         else:
-            count = solve(problem, solver, Stop(1e-8, 60)).iterations
+            count = solve(problem, solver, StopCriteria(1e-8, 60)).iterations
         v = (problem.positions - x) / 0.01
         x = problem.positions
         fastest = max(fastest, float(np.abs(v).max()))
@@ -146,7 +146,7 @@ def frames_within(account: Account, solver: Any, budget: float) -> Figures:
 def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
     """Bar stretched to 130 % and then compressed to 60 % of its length by both ends."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
-    body = scene.add_solid(supple.bar(cells, (2.5, 1, 1)), material, density=10)
+    body = scene.add_solid(supple.block(cells, (2.5, 1, 1)), material, density=10)
     times, fractions = (0, 0.003 * frames, 0.01 * frames), (0, 0.3, -0.4)
     for end, way in ((0.0, -1.25), (2.5, 1.25)):
         scene.pin(
@@ -197,7 +197,7 @@ def squeeze(account: Account) -> str:
         "fpxpbd, 10 iterations": FPXPBD(iterations=10),
     }
     scene = squeezed(60, _cells(account), supple.NeoHookean(young=1000, poisson=0.3))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     ends: dict[str, np.ndarray] = {}
 
     def measure(name: str, solver: Any) -> Figures:

@@ -117,13 +117,13 @@ def _bent(account: Account, contact: Any) -> Figures:
     frames = 18
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, contact=contact)
     shape = supple.ball(resolution=6 if account.full else 3)
-    kind = supple.Muscle(young=2e4, poisson=0.4, strength=STRENGTH, fibre=(1, 0, 0), activation=1.0)
+    kind = supple.materials.Muscle(young=2e4, poisson=0.4, strength=STRENGTH, fiber=(1, 0, 0), activation=1.0)
     for side in (-1.0, 1.0):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, 0.18 * side)
         body = scene.add_solid(supple.TetMesh(points, shape.tets), kind, density=100)
-        scene.vary(body, "activation", supple.Ramp(times=(0, frames / 30), fractions=(0, 1)))
+        scene.vary(body, "activation", supple.loads.Ramp(times=(0, frames / 30), fractions=(0, 1)))
         together = supple.Translate((0, 0, -0.08 * side), duration=frames / 30)
-        turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0, 0), angle=-0.35, duration=frames / 30)
+        turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0, 0), angle=-0.35, duration=frames / 30)
         scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=together)
         scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + together)
     left, right = scene.bodies

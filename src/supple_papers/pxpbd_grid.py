@@ -10,7 +10,7 @@ import numpy as np
 from supple import BPXPBD, XPBD, Newton
 from supple import _public as supple
 from supple.grid.embedded_elements import Forces, carry
-from supple.ordering.element_batches import colour_elements
+from supple.ordering.element_batches import color_elements
 from supple.solvers import Solver
 from supple_papers.account import Account, Claim, Figures
 from supple_papers.registry import shows
@@ -25,12 +25,12 @@ def objects_in_a_box(full: bool) -> supple.Scene:
     shapes = [
         supple.block(cells=3 * fine, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
         supple.ball(0.25, resolution=3 * fine),
-        supple.torus(0.2, 0.08, resolution=2 * fine),
+        supple.meshes.torus(0.2, 0.08, resolution=2 * fine),
     ]
     rng = np.random.default_rng(1)
     scene = supple.Scene(quasistatic=False, dt=1 / 30, contact="grid")
     side = 3 if full else 1
-    box = supple.Box(size=(0.75 * side, 60, 0.75 * side), centre=(0, 30, 0), hollow=True)
+    box = supple.Box(size=(0.75 * side, 60, 0.75 * side), center=(0, 30, 0), hollow=True)
     scene.add_obstacle(box, name="box")
     material = supple.Corotated(young=1000, poisson=0.3)
     for k in range(count):
@@ -56,8 +56,8 @@ def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
         solver,
         dt=1e-3,
         frames=1,
-        start=frame.state,
-        history=True,
+        initial=frame.state,
+        record_history=True,
         max_iterations=iterations,
         tolerance=1e-12 if solver.solves_systems else None,
     )
@@ -91,16 +91,16 @@ def residuals_on_a_grid(account: Account) -> str:
 
 
 @shows("pxpbd-fig6")
-def colours_on_a_grid(account: Account) -> str:
-    found = account.part("colours", partial(count_colours, account))
+def colors_on_a_grid(account: Account) -> str:
+    found = account.part("colors", partial(count_colors, account))
     return account.judge(
-        f"{found['on the grid']} colours where elements of the mesh have {found['on the mesh']}, found in "
+        f"{found['on the grid']} colors where elements of the mesh have {found['on the mesh']}, found in "
         f"{found['ms']:.3g} ms.",
-        Claim("no two elements of a colour share a node", found.get("nodes shared within a colour", 0) == 0),
+        Claim("no two elements of a color share a node", found.get("nodes shared within a color", 0) == 0),
     )
 
 
-def count_colours(account: Account) -> Figures:
+def count_colors(account: Account) -> Figures:
     frame = landed(account.full)
     model = frame.model
     assert model.grid is not None
@@ -109,12 +109,12 @@ def count_colours(account: Account) -> Figures:
     nodes = carry(model, model.grid.spacing, state, forces, 1e-3, "float64").model  # type: ignore[arg-type]
     stencils = nodes.terms[0].vertices
     began = perf_counter()
-    colours = colour_elements(stencils, nodes.vertices)
+    colors = color_elements(stencils, nodes.vertices)
     ms = 1e3 * (perf_counter() - began)
     shared = 0
-    for colour in range(colours.max() + 1):
-        used = [np.unique(stencil) for stencil in stencils[colours == colour]]
+    for color in range(colors.max() + 1):
+        used = [np.unique(stencil) for stencil in stencils[colors == color]]
         shared += sum(map(len, used)) - len(np.unique(np.concatenate(used)))
-    own = colour_elements(model.terms[0].vertices, model.vertices)
-    counts = {"on the grid": int(colours.max()) + 1, "on the mesh": int(own.max()) + 1}
-    return {**counts, "nodes shared within a colour": shared, "ms": ms}
+    own = color_elements(model.terms[0].vertices, model.vertices)
+    counts = {"on the grid": int(colors.max()) + 1, "on the mesh": int(own.max()) + 1}
+    return {**counts, "nodes shared within a color": shared, "ms": ms}

@@ -16,7 +16,7 @@ def solved() -> supple.Result:
 def test_torch_gets_the_same_numbers():
     pytest.importorskip("torch")
     result = solved()
-    tensor = result.positions_like("torch")
+    tensor = result.positions_as("torch")
     assert tuple(tensor.shape) == result.positions.shape
     assert np.array_equal(tensor.numpy(), result.positions)
 
@@ -24,7 +24,7 @@ def test_torch_gets_the_same_numbers():
 def test_unknown_and_missing_libraries_are_sentences(monkeypatch):
     result = solved()
     with pytest.raises(ValueError, match="like must be 'torch' or 'cupy', got 'jax'"):
-        result.positions_like("jax")
+        result.positions_as("jax")
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
     with pytest.raises(ValueError, match="pip install cupy"):
-        result.positions_like("cupy")
+        result.positions_as("cupy")

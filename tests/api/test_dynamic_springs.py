@@ -88,7 +88,7 @@ def test_springs_without_a_length_are_as_long_as_they_are_now():
 
 
 def test_copies_have_the_same_springs():
-    sim, one = stepper(copies=2), stepper()
+    sim, one = stepper(batch_size=2), stepper()
     for index in range(3):
         for each in (sim, one):
             each.set_springs(at(index), 40.0, 0.3)

@@ -57,7 +57,7 @@ def test_what_comes_back_can_be_used(copied):
     result = supple.equilibrium(scene, tolerance=1e-3)
     back = copied(result)
     for body in scene.bodies:
-        np.testing.assert_array_equal(back.of(body), result.of(body))
+        np.testing.assert_array_equal(back.positions_of(body), result.positions_of(body))
     again = supple.equilibrium(back.model, tolerance=1e-3)
     np.testing.assert_array_equal(again.positions, result.positions)
     assert back.report == result.report
@@ -122,7 +122,7 @@ def test_scene_files(copied, tmp_path):
     path.write_text(
         "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"
         "material = { corotated = { young = 1000, poisson = 0.3 } }\n[[pin]]\nwhere = { side = 'x-' }\n"
-        "[start]\nscramble = { seed = 3 }\n[stop]\ntolerance = 1e-3\n"
+        "[initial]\nscramble = { seed = 3 }\n[stop]\ntolerance = 1e-3\n"
     )
     file = supple.load_scene(path)
     back = copied(file)
@@ -152,7 +152,7 @@ def moving(motion) -> supple.Scene:
 
 
 def test_motions_of_ones_own_with_a_name():
-    model = pickle.loads(pickle.dumps(supple.build_model(moving(bent))))
+    model = pickle.loads(pickle.dumps(supple.scene.build_model(moving(bent))))
     np.testing.assert_allclose(model.prescribed(1.0)[0], [0, 0.1, 0])
 
 
@@ -193,7 +193,7 @@ def test_what_is_printed_is_short():
         assert "\n" not in repr(thing)
         assert len(repr(thing)) < 160
     assert repr(result).startswith("<Result: converged, 54 vertices")
-    assert repr(frame).startswith("<Frame 2 at 0.02 s: completed")
+    assert repr(frame).startswith("<Frame 2 at 0.02 s: fixed iterations")
     assert str(frame).startswith("Frame 2 at 0.02 s: Ran as long as was asked for")
     assert "'solid0', 'solid1'" in repr(scene)
 
@@ -209,6 +209,6 @@ def test_large_scenes_are_printed_in_one_line_too():
 
 
 def test_printing_a_report_leaves_its_history_out():
-    report = supple.equilibrium(cantilever(material("corotated")), tolerance=0.1, history=True).report
+    report = supple.equilibrium(cantilever(material("corotated")), tolerance=0.1, record_history=True).report
     assert report.history is not None
     assert "History" not in repr(report)

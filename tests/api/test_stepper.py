@@ -112,7 +112,7 @@ def test_pins_arrive_where_they_are_told_at_constant_velocity(substeps):
 def test_copies_are_what_single_steppers_are(solver):
     scene, limits = swinging(), {"max_iterations": 3}
     loads = pushes(scene, shape=(3,))
-    together = supple.Stepper(scene, DT, solver, copies=3, **limits)
+    together = supple.Stepper(scene, DT, solver, batch_size=3, **limits)
     for k in range(2):
         frames = together.step(forces=(k + 1) * loads)
     assert frames.positions.shape == (3, *loads.shape[1:])
@@ -132,7 +132,7 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
     """With the state to go on from and the step that led there, as the frame of a single stepper."""
     scene, options = swinging(), {"quasistatic": quasistatic, **LIMITS}
     loads = pushes(scene, shape=(3,))
-    frames = supple.Stepper(scene, DT, PBNG(), copies=3, **options).step(forces=loads)
+    frames = supple.Stepper(scene, DT, PBNG(), batch_size=3, **options).step(forces=loads)
     for copy, load in enumerate(loads):
         frame = supple.Stepper(scene, DT, PBNG(), **options).step(forces=load)
         assert np.array_equal(frames[copy].state.displacements, frame.state.displacements)
@@ -146,16 +146,16 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
 
 
 def test_steppers_and_their_frames_are_shown_in_a_line():
-    sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
-    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 completed>"
+    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=2, **LIMITS)
+    assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
-    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, descent>"
+    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
 
 
 @pytest.mark.parametrize("copies", [None, 2])
 def test_a_snapshot_leads_to_the_same_again(copies):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), precision="float32", copies=copies, **LIMITS)
+    sim = supple.Stepper(scene, DT, PBNG(), precision="float32", batch_size=copies, **LIMITS)
     load = pushes(scene) if copies is None else pushes(scene, shape=(copies,))
     sim.step(forces=load)
     snapshot = sim.state
@@ -169,7 +169,7 @@ def test_a_snapshot_leads_to_the_same_again(copies):
 @pytest.mark.parametrize("copies", [None, 2])
 def test_reset_starts_over(copies):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), copies=copies, **LIMITS)
+    sim = supple.Stepper(scene, DT, PBNG(), batch_size=copies, **LIMITS)
     first = [sim.step().positions for _ in range(2)]
     sim.reset()
     assert (sim.time, sim.index) == (0.0, 0)
@@ -182,9 +182,9 @@ def test_reset_starts_over(copies):
 
 def test_one_copy_may_be_reset():
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), copies=2, **LIMITS)
+    sim = supple.Stepper(scene, DT, PBNG(), batch_size=2, **LIMITS)
     first, second = sim.step().positions, sim.step().positions
-    sim.reset(copies=[1])
+    sim.reset(members=[1])
     assert np.array_equal(sim.positions[0], second[0])
     assert sim.index == 2
     third = sim.step().positions
@@ -196,7 +196,7 @@ def test_one_copy_may_be_reset():
 def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
     scene = swinging()
     limits = {"substeps": 3, "max_iterations": 2, "tolerance": None}
-    sim = supple.Stepper(scene, DT, PBNG(), copies=copies, precision="float32", **limits)
+    sim = supple.Stepper(scene, DT, PBNG(), batch_size=copies, precision="float32", **limits)
     before = sim.state
     fast = np.zeros_like(sim.positions)
     fast[..., -1, :] = 1e30
@@ -215,9 +215,11 @@ def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
         sim.state = before
     else:
         assert reports[0].outcome is not Outcome.FAILED
-        sim.reset(copies=[1])
+        sim.reset(members=[1])
     frame = sim.step()
-    assert all(r.outcome is Outcome.COMPLETED for r in ([frame.report] if copies is None else frame.reports))
+    assert all(
+        r.outcome is Outcome.FIXED_ITERATIONS for r in ([frame.report] if copies is None else frame.reports)
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
         (lambda sim, x: sim.reset(positions=np.full_like(x, 1e300)), "positions .* the limit is 1e[+]12"),
         (lambda sim, x: sim.reset(velocities=x * np.inf), "velocities .* NaN or infinite"),
         (lambda sim, x: sim.reset(velocities=np.full_like(x, 1e300)), "velocities .* the limit is 1e[+]30"),
-        (lambda sim, x: sim.reset(copies=[0]), "has no copies"),
+        (lambda sim, x: sim.reset(members=[0]), "has no batch"),
         (lambda sim, x: setattr(sim, "state", [sim.state] * 2), "is a supple.State, .*; got 2 states"),
         (lambda sim, x: setattr(sim, "state", supple.State(x * np.nan, x)), "displacements .* NaN"),
         (
@@ -258,7 +260,7 @@ def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
 @pytest.mark.parametrize("copies", [None, 2])
 @pytest.mark.parametrize("wrong", [None, 3, "rest", np.zeros((27, 3)), [None, None]], ids=repr)
 def test_what_is_no_state_is_refused(wrong, copies):
-    sim = supple.Stepper(swinging(), DT, PBNG(), copies=copies, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=copies, **LIMITS)
     with pytest.raises(
         TypeError, match=r"is a (supple.State|list of 2 states), as stepper.state gives it; got"
     ):
@@ -272,8 +274,8 @@ def test_what_is_no_state_is_refused(wrong, copies):
         ({"dt": np.inf}, "dt must be positive and finite"),
         ({"substeps": 0}, "substeps must be a whole number of at least 1"),
         ({"damping": 1.0}, "damping must lie between 0 and 1"),
-        ({"copies": 0}, "copies must be a whole number from 1"),
-        ({"copies": 1.5}, "copies must be a whole number from 1"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1"),
+        ({"batch_size": 1.5}, "batch_size must be a whole number from 1"),
         ({"precision": "half"}, "precision"),
         ({"device": "tpu"}, "device"),
     ],
@@ -284,9 +286,9 @@ def test_impossible_steppers_are_refused(options, sentence):
 
 
 def test_copies_are_chosen_by_their_numbers():
-    sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=2, **LIMITS)
     with pytest.raises(ValueError, match="numbers from 0 to 1, got"):
-        sim.reset(copies=[2])
+        sim.reset(members=[2])
     with pytest.raises(ValueError, match=r"a list of 2 states, .*; got 1 state"):
         sim.state = sim.state[:1]
     with pytest.raises(ValueError, match=r"shape \(27, 3\) or \(2, 27, 3\), .*; got shape \(3, 27, 3\)"):
@@ -299,10 +301,10 @@ def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
     scene, way = swinging(), np.array([0, 0.1, 0])
     pin = scene.pins[0].on
     scene.pins[0] = type(scene.pins[0])(pin, supple.Translate(way, duration=4 * DT))
-    sim = supple.Stepper(scene, DT, PBNG(), copies=2, quasistatic=quasistatic, **LIMITS)
+    sim = supple.Stepper(scene, DT, PBNG(), batch_size=2, quasistatic=quasistatic, **LIMITS)
     for _ in range(2):
         sim.step()
-    sim.reset(copies=[1])
+    sim.reset(members=[1])
     np.testing.assert_allclose(sim.positions[1, sim.pinned], pin.points + way / 2, atol=1e-15)
     free = sim.model.free
     np.testing.assert_array_equal(sim.positions[1, free], sim.model.rest[free])
@@ -313,9 +315,9 @@ def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
 
 
 def test_to_reset_no_copies_changes_nothing():
-    sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=2, **LIMITS)
     moved = sim.step().positions
-    sim.reset(copies=[])
+    sim.reset(members=[])
     assert np.array_equal(sim.positions, moved)
     assert sim.index == 1
 
@@ -368,7 +370,7 @@ def test_an_interrupted_step_is_not_gone_on_from():
 
 
 def test_a_failed_substep_is_what_a_frame_reports():
-    outcomes = [Outcome.BUDGET_ITERATIONS, Outcome.FAILED, Outcome.BUDGET_ITERATIONS]
+    outcomes = [Outcome.MAX_ITERATIONS, Outcome.FAILED, Outcome.MAX_ITERATIONS]
     reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
     assert merged(reports).outcome is Outcome.FAILED
 
@@ -394,8 +396,8 @@ def test_scenes_of_rigid_bodies_alone_are_refused_with_the_way_round(bodies):
     if bodies:
         scene.pin(scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3)))
     with pytest.raises(supple.SceneError) as plain:
-        supple.build_model(scene)
+        supple.scene.build_model(scene)
     assert "Obstacles with a mass" not in str(plain.value)
-    scene.add_obstacle(supple.Sphere(radius=0.1, centre=(0, 5, 0)), mass=1.0)
+    scene.add_obstacle(supple.Sphere(radius=0.1, center=(0, 5, 0)), mass=1.0)
     with pytest.raises(supple.SceneError, match="a small block that nothing touches will do"):
-        supple.build_model(scene)
+        supple.scene.build_model(scene)

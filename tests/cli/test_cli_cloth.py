@@ -20,9 +20,9 @@ frames = 4
 [[cloth]]
 name = "flag"
 mesh = { sheet = { cells = [3, 2], size = [0.6, 0.4] } }
-membrane = { woven_stvk = { weft = 2e5, warp = 1e5, shear = 2e4, poisson_weft = 0.2, \
-poisson_warp = 0.1, direction = { field = "u" } } }
-bending = { hinge = { stiffness = 1e-4 } }
+membrane = { woven_stvk = { young_weft = 2e5, young_warp = 1e5, shear_modulus = 2e4, \
+poisson_weft = 0.2, poisson_warp = 0.1, direction = { field = "u" } } }
+bending = { hinge = { rigidity = 1e-4 } }
 rest = { uv = { scale = 1.02 } }
 density = 0.15
 thickness = 1e-3
@@ -97,10 +97,10 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
     said = supple("inspect", write_scene(tmp_path, text))
     assert said.exit_code == 2
     assert "cloth[0].density: got -1; it should be greater than 0" in said.output
-    text = text.replace("density = -1", "density = 1").replace("stiffness = 1e-4", "young = 1e5")
+    text = text.replace("density = -1", "density = 1").replace("rigidity = 1e-4", "young = 1e5")
     said = supple("inspect", write_scene(tmp_path, text))
-    assert "must have either stiffness, or young and poisson; it has young" in said.output
-    said = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "stiffness = 0")))
+    assert "must have either rigidity, or young and poisson; it has young" in said.output
+    said = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "rigidity = 0")))
     assert "pin[0].cloth: there is no cloth 'sail'; the scene has 'flag'" in said.output
     assert "none.obj" in said.output
 

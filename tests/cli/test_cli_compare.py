@@ -28,7 +28,7 @@ where = { side = "x-" }
 """
 SAG = FALL.replace("quasistatic = false", "quasistatic = true")
 STVK = FALL.replace("corotated", "stvk")
-QUICK = ("--iterations", "2", "--no-pictures")
+QUICK = ("--max-iterations", "2", "--no-picture")
 
 
 def test_everything_is_written_and_shown(tmp_path):
@@ -52,21 +52,21 @@ def test_everything_is_written_and_shown(tmp_path):
         drawn = (image != image[0, 0]).any(axis=-1)
         assert 0.01 < drawn.mean() < 0.9, file.name
     header, *rows = result.stdout.splitlines()
-    for column in ("solver", "outcome", "iterations", "seconds", "imbalance", "reduction", "energy"):
+    for column in ("solver", "outcome", "iterations", "seconds", "residual", "reduction", "energy"):
         assert column in header
     assert [row.split()[0] for row in rows[:3]] == ["pbng", "newton", "xpbd"]
     assert "results/scene_compare" in rows[-1]
-    assert "xpbd: completed, 40 iterations" in result.stderr
+    assert "xpbd: fixed iterations, 40 iterations" in result.stderr
 
 
 def test_json_is_complete_and_is_what_the_file_says(tmp_path):
-    printed = supple_json("compare", write_scene(tmp_path, FALL), "--no-pictures", "--output", "out")
+    printed = supple_json("compare", write_scene(tmp_path, FALL), "--no-picture", "--output", "out")
     written = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
     assert written["scene"]["vertices"] == 125
     assert set(written["stop"].values()) == {None}
-    assert written["stop"].keys() == {"tolerance", "max_iterations", "time_budget", "distance"}
+    assert written["stop"].keys() == {"tolerance", "max_iterations", "time_limit", "position_tolerance"}
     assert written["warmup"] == {"frames": 0, "ok": True}
     assert written["plots"].keys() == {
         f"{quantity}_{against}"
@@ -80,7 +80,7 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
         assert trial["error"] is None
         curves = trial["history"]
         with_multipliers = [curves.pop("primary"), curves.pop("secondary")]
-        assert curves.keys() == {"iterations", "seconds", "residual", "imbalance", "energy"}
+        assert curves.keys() == {"iterations", "seconds", "residual", "relative_residual", "energy"}
         assert {len(curve) for curve in curves.values()} == {trial["iterations"] + 1}
         has_some = trial["label"] in ("xpbd", "block_xpbd", "bpxpbd")
         assert {len(curve) for curve in with_multipliers} == {trial["iterations"] + 1 if has_some else 0}
@@ -93,34 +93,36 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
 
 def test_budget_and_iterations_are_respected(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    timed = supple_json("compare", scene, "--solvers", "pbng,fpxpbd", "--budget", "20ms", "--no-pictures")
-    assert timed["stop"]["time_budget"] == pytest.approx(0.02)
+    timed = supple_json("compare", scene, "--solvers", "pbng,fpxpbd", "--time-limit", "20ms", "--no-picture")
+    assert timed["stop"]["time_limit"] == pytest.approx(0.02)
     for trial in timed["trials"]:
         assert trial["history"]["seconds"][-11:][0] < 0.02 <= trial["seconds"]  # read every 10 iterations
     counted = supple_json(
-        "compare", scene, "--solvers", "pbng,fpxpbd", "--iterations", "5", "--no-pictures", "--overwrite"
+        "compare", scene, "--solvers", "pbng,fpxpbd", "--max-iterations", "5", "--no-picture", "--overwrite"
     )
     assert [trial["iterations"] for trial in counted["trials"]] == [5, 5]
 
 
 def test_a_tolerance_that_none_reaches_gives_exit_code_1(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    options = ("--solvers", "xpbd", "--tolerance", "1e-9", "--iterations", "30", "--no-pictures")
+    options = ("--solvers", "xpbd", "--tolerance", "1e-9", "--max-iterations", "30", "--no-picture")
     missed = supple_json("compare", scene, *options, exit_code=1)
-    assert missed["trials"][0]["outcome"] == "budget_iterations"
+    assert missed["trials"][0]["outcome"] == "max_iterations"
     options = ("--solvers", "xpbd,newton", *options[2:], "--overwrite")
     reached = supple_json("compare", scene, *options)
     assert [trial["ok"] for trial in reached["trials"]] == [False, True]
 
 
 def test_solvers_with_options(tmp_path):
-    solvers = "pbng,pbng:acceleration=sor:omega=1.5,bpxpbd:zeta=0.9:ordering=clusters,xpbd:weak_first=true"
+    solvers = (
+        "pbng,pbng:acceleration=sor:omega=1.5,bpxpbd:zeta=0.9:ordering=clusters,xpbd:attachments_first=true"
+    )
     compared = supple_json("compare", write_scene(tmp_path, FALL), "--solvers", solvers, *QUICK)
-    labels = ["pbng", "pbng sor omega=1.5", "bpxpbd clusters zeta=0.9", "xpbd weak_first=True"]
+    labels = ["pbng", "pbng sor omega=1.5", "bpxpbd clusters zeta=0.9", "xpbd attachments_first=True"]
     assert [trial["label"] for trial in compared["trials"]] == labels
     assert compared["trials"][1]["options"]["acceleration"] == {"kind": "sor", "omega": 1.5}
     assert compared["trials"][2]["options"]["zeta"] == 0.9
-    assert compared["trials"][3]["options"]["weak_first"] is True
+    assert compared["trials"][3]["options"]["attachments_first"] is True
 
 
 def test_a_solver_that_cannot_be_run_is_listed_with_the_reason(tmp_path):
@@ -158,7 +160,7 @@ def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
 
 
 def test_the_start_that_a_file_asks_for_is_used(tmp_path):
-    scrambled = write_scene(tmp_path, SAG + "[start]\nscramble = { seed = 1 }\n")
+    scrambled = write_scene(tmp_path, SAG + "[initial]\nscramble = { seed = 1 }\n")
     straight = write_scene(tmp_path, SAG, "straight.toml")
     found = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
     first = [account["trials"][0]["history"]["residual"][0] for account in found]
@@ -167,15 +169,20 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
 
 def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
     scene = write_scene(tmp_path, FALL + "[stop]\ntolerance = 1e-3\nmax_iterations = 9\n")
-    options = ("compare", scene, "--solvers", "newton", "--no-pictures")
+    options = ("compare", scene, "--solvers", "newton", "--no-picture")
     found = supple_json(*options)
     (called,) = library.compare(library.load_scene(scene), "newton").trials
-    assert found["stop"] == {"tolerance": 1e-3, "max_iterations": 9, "time_budget": None, "distance": None}
+    assert found["stop"] == {
+        "tolerance": 1e-3,
+        "max_iterations": 9,
+        "time_limit": None,
+        "position_tolerance": None,
+    }
     assert found["trials"][0]["outcome"] == "converged"
     assert found["trials"][0]["iterations"] == called.report.iterations
     finer = supple_json(*options, "--tolerance", "1e-9", "--overwrite")
     assert finer["stop"]["tolerance"] == 1e-9
-    assert finer["trials"][0]["imbalance"] < 1e-9
+    assert finer["trials"][0]["relative_residual"] < 1e-9
 
 
 @pytest.mark.parametrize("warmup", ["0", "1"])
@@ -184,7 +191,7 @@ def test_the_velocities_that_a_file_starts_with_are_used(tmp_path, warmup):
     first = []
     for name, speed in (("still", 0.0), ("moving", 1.0)):
         np.savez(tmp_path / f"{name}.npz", positions=rest, velocities=np.full_like(rest, speed))
-        scene = write_scene(tmp_path, FALL + f"[start]\nfile = '{name}.npz'\n", f"{name}.toml")
+        scene = write_scene(tmp_path, FALL + f"[initial]\nfile = '{name}.npz'\n", f"{name}.toml")
         found = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", warmup)
         first.append(found["trials"][0]["history"]["residual"][0])
         if warmup == "0":
@@ -220,8 +227,8 @@ def refused(*arguments: str) -> str:
             ("--solvers", "pbng:acceleration=cheby"),
             "'none', 'sor', 'chebyshev', 'anderson', 'paper_sor' or 'paper_chebyshev'",
         ),
-        (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
-        (("--iterations", "0"), "max_iterations must be a whole number of at least 1"),
+        (("--time-limit", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
+        (("--max-iterations", "0"), "max_iterations must be a whole number of at least 1"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
         (("--threads", "0"), "threads must be a whole number from 1 to"),
         (("--threads", "99999"), "threads must be a whole number from 1 to"),
@@ -237,11 +244,11 @@ def test_bad_options(tmp_path, options, sentence):
 
 def test_results_are_not_overwritten_unless_asked(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    supple_json("compare", scene, "--solvers", "pbng,xpbd", "--iterations", "2")
+    supple_json("compare", scene, "--solvers", "pbng,xpbd", "--max-iterations", "2")
     folder = tmp_path / "results" / "scene_compare"
     (folder / "notes.txt").write_text("mine")
     assert "--overwrite" in refused("compare", scene, "--solvers", "pbng")
-    supple_json("compare", scene, "--solvers", "pbng", "--iterations", "2", "--overwrite")
+    supple_json("compare", scene, "--solvers", "pbng", "--max-iterations", "2", "--overwrite")
     assert {file.name for file in folder.glob("picture_*")} == {"picture_pbng.png"}
     assert (folder / "notes.txt").read_text() == "mine"
 
@@ -273,12 +280,12 @@ def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
     from supple.cli.commands.compare import print_table
     from supple.runs.comparison import COLUMNS
 
-    figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "imbalance": 2.6e-3}
-    figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colours": 38, "error": None}
+    figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "relative_residual": 2.6e-3}
+    figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colors": 38, "error": None}
     console = Console(width=width, file=io.StringIO())
-    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "budget_iterations", **figures}])
+    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "max_iterations", **figures}])
     shown = console.file.getvalue()
     assert "…" not in shown
     assert shown.count("solver") == (2 if width == 80 else 1)
-    for name in (*COLUMNS, "budget iterations", "2.6e-03", "8.7e-10", "-7.14721"):
+    for name in (*COLUMNS, "max iterations", "2.6e-03", "8.7e-10", "-7.14721"):
         assert name in shown

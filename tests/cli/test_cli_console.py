@@ -6,7 +6,7 @@ import pytest
 
 from supple.cli.console import parse_seconds
 from supple.cli.progress import Forecast
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ def test_what_is_no_time_is_refused(text):
         parse_seconds(text)
 
 
-def forecast(stop: Stop, rate: float, until: int) -> Forecast:
-    """Of an imbalance exp(-rate t), seen once a second."""
+def forecast(stop: StopCriteria, rate: float, until: int) -> Forecast:
+    """Of a relative residual exp(-rate t), seen once a second."""
     made = Forecast(stop)
     for second in range(until + 1):
         made.see(10 * second, math.exp(-rate * second), float(second))
@@ -32,16 +32,18 @@ def forecast(stop: Stop, rate: float, until: int) -> Forecast:
 
 
 def test_exponential_convergence_is_foreseen():
-    made = forecast(Stop(tolerance=math.exp(-20)), rate=0.5, until=10)
+    made = forecast(StopCriteria(tolerance=math.exp(-20)), rate=0.5, until=10)
     assert made.left == pytest.approx(30)
     assert made.fraction == pytest.approx(0.25)
 
 
 def test_whichever_limit_comes_first_counts():
-    assert forecast(Stop(tolerance=math.exp(-20), max_iterations=150), 0.5, 10).left == pytest.approx(5)
-    assert forecast(Stop(tolerance=math.exp(-20), time_budget=12), 0.5, 10).left == pytest.approx(2)
+    assert forecast(StopCriteria(tolerance=math.exp(-20), max_iterations=150), 0.5, 10).left == pytest.approx(
+        5
+    )
+    assert forecast(StopCriteria(tolerance=math.exp(-20), time_limit=12), 0.5, 10).left == pytest.approx(2)
 
 
 def test_nothing_is_foreseen_where_nothing_falls():
-    stuck = forecast(Stop(tolerance=1e-4), rate=0.0, until=10)
+    stuck = forecast(StopCriteria(tolerance=1e-4), rate=0.0, until=10)
     assert (stuck.left, stuck.fraction) == (None, 0.0)

@@ -39,7 +39,7 @@ def test_a_data_set_from_its_spec_to_its_page():
     verified = supple("dataset", "verify", "results/spec.zarr", "--again", "1")
     assert verified.exit_code == 0
     assert "every checksum right; 1 sample solved again" in verified.stdout
-    exported = supple("dataset", "export", "results/spec.zarr", "--to", "webdataset")
+    exported = supple("dataset", "export", "results/spec.zarr", "--format", "webdataset")
     assert list(Path(exported.stdout.strip()).glob("*.tar"))
     path = Path("results/spec.zarr/samples/positions/c/0/0/0")
     content = bytearray(path.read_bytes())

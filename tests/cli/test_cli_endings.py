@@ -97,14 +97,14 @@ def test_frames_beyond_the_disk_are_refused(tmp_path):
     assert "ask for fewer frames" in said
 
 
-def test_an_endless_time_budget_is_no_limit(tmp_path):
-    scene = write_scene(tmp_path, SAG + "time_budget = 1e30\n")
+def test_an_endless_time_limit_is_no_limit(tmp_path):
+    scene = write_scene(tmp_path, SAG + "time_limit = 1e30\n")
     assert supple_json("run", scene, "--no-picture")["totals"]["ok"]
 
 
 @pytest.mark.parametrize(
     "command", [("run", "--overwrite"), ("compare", "--solvers", "pbng", "--output", "results/scene"),
-                ("render",), ("export", "--to", "ply")], ids=lambda command: command[0],
+                ("render",), ("export", "--format", "ply")], ids=lambda command: command[0],
 )  # fmt: skip
 def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, command):
     scene = write_scene(tmp_path, SAG)
@@ -121,10 +121,10 @@ def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, command):
 def test_an_export_elsewhere_does_not_wait(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     with locked(tmp_path / "results" / "scene"):
-        assert supple("export", "results/scene", "--to", "ply", "--output", "elsewhere").exit_code == 0
+        assert supple("export", "results/scene", "--format", "ply", "--output", "elsewhere").exit_code == 0
 
 
-@pytest.mark.parametrize("command", [("run",), ("compare",), ("render",), ("export", "--to", "ply")])
+@pytest.mark.parametrize("command", [("run",), ("compare",), ("render",), ("export", "--format", "ply")])
 def test_an_empty_name_is_no_folder(tmp_path, command):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     what = "scene.toml" if command[0] in ("run", "compare") else "results/scene"
@@ -161,7 +161,7 @@ def test_a_full_disk_is_said_of_the_export(tmp_path, monkeypatch, format):
             yield add_or_fail
 
     monkeypatch.setitem(FORMATS, format, replace(real, writer=failing))
-    said = refused("export", "results/scene", "--to", f"obj,{format}", "--output", "out")
+    said = refused("export", "results/scene", "--format", f"obj,{format}", "--output", "out")
     assert f"out/{real.path}: No space left on device." in said
     assert not list((tmp_path / "out").rglob(".*"))
 
@@ -174,7 +174,7 @@ def test_usd_on_a_full_disk_is_no_defect(tmp_path, monkeypatch):
         Tf.RaiseRuntimeError("Error occurred writing file: No space left on device")
 
     monkeypatch.setattr("supple.io.formats.usd._set_points", full)
-    said = refused("export", "results/scene", "--to", "usd")
+    said = refused("export", "results/scene", "--format", "usd")
     assert "results/scene/animation.usdc: No space left on device." in said
 
 
@@ -185,7 +185,7 @@ def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
     assert not (tmp_path / ".lock").exists()
 
 
-@pytest.mark.parametrize("command", [("report",), ("export", "--to", "npz"), ("render",)])
+@pytest.mark.parametrize("command", [("report",), ("export", "--format", "npz"), ("render",)])
 def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypatch, command):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     real_open, real_os_open = io.open, os.open
@@ -214,7 +214,7 @@ def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypa
 
 
 def test_a_start_file_is_told_what_is_wrong_with_it(tmp_path):
-    scene = write_scene(tmp_path, SAG + "[start]\nfile = 'start.npz'\n")
+    scene = write_scene(tmp_path, SAG + "[initial]\nfile = 'start.npz'\n")
     start = tmp_path / "start.npz"
     assert "start.npz cannot be read: No such file" in refused("run", scene)
     start.write_bytes(b"garbage")
@@ -365,4 +365,4 @@ def test_runs_without_a_terminal_say_how_long_they_will_take(tmp_path, monkeypat
     first, second = (line for line in said.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c")))
     assert first.endswith(" left, about")
     assert not second.endswith("about")
-    assert "frame 1/6: iteration 10  imbalance" in said
+    assert "frame 1/6: iteration 10  relative residual" in said

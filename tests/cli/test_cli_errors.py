@@ -38,9 +38,9 @@ def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
     )
 
 
-@pytest.mark.parametrize("neighbours", [False, True])
-def test_a_mistyped_name_suggests_a_scene_that_comes_with_supple(tmp_path, neighbours):
-    if neighbours:
+@pytest.mark.parametrize("neighbors", [False, True])
+def test_a_mistyped_name_suggests_a_scene_that_comes_with_supple(tmp_path, neighbors):
+    if neighbors:
         write_scene(tmp_path, SAG, "sagging.toml")
     assert "did you mean 'twist_small'?" in refused("run", "twist_smal")
 
@@ -51,8 +51,8 @@ def test_a_mistyped_name_suggests_a_scene_that_comes_with_supple(tmp_path, neigh
         (("--solver", "pbgn"), "did you mean 'pbng'?"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
         (("--max-iterations", "0"), "max_iterations must be a whole number of at least 1"),
-        (("--time-budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
-        (("--time-budget", "0"), "time_budget must be positive"),
+        (("--time-limit", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
+        (("--time-limit", "0"), "time_limit must be positive"),
         (("--frames", "0"), "--frames must be at least 1"),
         (("--threads", "0"), "threads must be a whole number from 1 to"),
         (("--threads", "99999"), "threads must be a whole number from 1 to"),

@@ -12,7 +12,7 @@ def test_frames_have_the_fields_that_are_asked_for(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2", "--fields", "von_mises,cauchy,reaction_force")
     folder = tmp_path / "results" / "scene"
-    for frame in library.open_run(folder).frames:
+    for frame in library.load_run(folder).frames:
         found = frame.evaluate()
         with np.load(folder / f"frame_000{frame.index}.npz") as saved:
             for name in ("von_mises", "cauchy", "reaction_force"):
@@ -27,7 +27,7 @@ def test_frames_have_the_fields_that_are_asked_for(tmp_path):
 def test_a_scene_file_says_which_and_resuming_goes_on_with_them(tmp_path):
     text = SWING + '\n[output]\nfields = ["volume_ratio"]\n'
     scene = write_scene(tmp_path, text)
-    supple_json("run", scene, "--no-picture", "--write", "npz")
+    supple_json("run", scene, "--no-picture", "--format", "npz")
     with np.load(tmp_path / "results" / "scene" / "positions.npz") as saved:
         assert saved["volume_ratio"].shape == (7, 135)
     last = tmp_path / "results" / "scene" / "frame_0006.npz"
@@ -42,8 +42,8 @@ def test_a_scene_file_says_which_and_resuming_goes_on_with_them(tmp_path):
 def test_exports_have_fields_of_frames_that_were_written_without(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     folder = tmp_path / "results" / "scene"
-    supple_json("export", str(folder), "--to", "npz", "--fields", "principal_stretches,net_force")
-    run = library.open_run(folder)
+    supple_json("export", str(folder), "--format", "npz", "--fields", "principal_stretches,net_force")
+    run = library.load_run(folder)
     with np.load(folder / "positions.npz") as saved:
         found = run.frames[-1].evaluate()
         np.testing.assert_allclose(saved["principal_stretches"][1], found.principal_stretches)
@@ -53,7 +53,7 @@ def test_exports_have_fields_of_frames_that_were_written_without(tmp_path):
         np.testing.assert_array_equal(saved["cauchy"][1], found.cauchy)
 
 
-def test_pictures_are_coloured_by_stress(tmp_path):
+def test_pictures_are_colored_by_stress(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--field", "von_mises")
     folder = tmp_path / "results" / "scene"
     before = (folder / "picture.png").read_bytes()
@@ -61,7 +61,7 @@ def test_pictures_are_coloured_by_stress(tmp_path):
     assert (folder / "picture.png").read_bytes() != before
 
 
-@pytest.mark.parametrize("arguments", [("--fields", "von_mizes"), ("--write", "npz", "--fields", "stress")])
+@pytest.mark.parametrize("arguments", [("--fields", "von_mizes"), ("--format", "npz", "--fields", "stress")])
 def test_unknown_fields_are_refused_before_anything_is_written(arguments, tmp_path):
     result = supple("run", write_scene(tmp_path, SAG), *arguments)
     assert result.exit_code == 2

@@ -16,7 +16,7 @@ def results(tmp_path):
 
 
 def test_export_writes_what_it_says(results, tmp_path):
-    said = supple_json("export", "results", "--to", ",".join(FORMATS), "--output", "out")
+    said = supple_json("export", "results", "--format", ",".join(FORMATS), "--output", "out")
     assert set(said["files"]) == set(FORMATS)
     assert all((tmp_path / path).exists() for path in said["files"].values())
     glb = trimesh.load(tmp_path / "out" / "animation.glb", process=False)
@@ -27,17 +27,17 @@ def test_export_writes_what_it_says(results, tmp_path):
 
 
 def test_export_writes_beside_the_frames_unless_told_otherwise(results):
-    shown = supple("export", "results", "--to", "npz, glb")
+    shown = supple("export", "results", "--format", "npz, glb")
     assert shown.exit_code == 0
     assert shown.stdout.split() == ["npz", "results/positions.npz", "glb", "results/animation.glb"]
-    assert supple("export", "results", "--to", "npz", "--quiet").stdout == ""
+    assert supple("export", "results", "--format", "npz", "--quiet").stdout == ""
 
 
 def test_run_writes_further_formats(tmp_path):
     scene = write_scene(tmp_path, STRETCH)
-    supple_json("run", scene, "--output", "results", "--no-picture", "--no-film", "--write", "glb,npz")
+    supple_json("run", scene, "--output", "results", "--no-picture", "--no-film", "--format", "glb,npz")
     assert {"animation.glb", "positions.npz"} <= {path.name for path in (tmp_path / "results").iterdir()}
-    refused = supple("run", scene, "--output", "other", "--write", "gltf")
+    refused = supple("run", scene, "--output", "other", "--format", "gltf")
     assert refused.exit_code == 2
     assert "there is no format 'gltf'" in refused.stderr
     assert not (tmp_path / "other").exists()
@@ -48,7 +48,7 @@ def test_render_surfaces_of_a_run_are_exported(tmp_path):
     trimesh.Trimesh(fine.points, fine.surface, process=False).export(tmp_path / "skin.ply")
     scene = STRETCH.replace("density = 100", 'density = 100\nrender = { file = "skin.ply" }')
     supple_json("run", write_scene(tmp_path, scene), "--output", "results", "--no-picture", "--no-film")
-    supple_json("export", "results", "--to", "glb")
+    supple_json("export", "results", "--format", "glb")
     (skin,) = trimesh.load(tmp_path / "results" / "animation.glb", process=False).geometry.values()
     assert len(skin.faces) == len(fine.surface)
     assert skin.extents[0] > 1.2 * 1.4  # a ball 1.4 m wide, stretched by half
@@ -65,8 +65,8 @@ def test_mesh_says_what_is_wrong_with_a_scale(tmp_path, factor):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("export", "nowhere", "--to", "usd"), "there is no results folder nowhere"),
-        (("export", ".", "--to", "gltf"), "there is no format 'gltf'"),
+        (("export", "nowhere", "--format", "usd"), "there is no results folder nowhere"),
+        (("export", ".", "--format", "gltf"), "there is no format 'gltf'"),
         (("mesh", "nowhere.obj", "out.vtu"), "There is no surface file nowhere.obj"),
         (("mesh", "nowhere.mesh", "out.vtu"), "There is no mesh file nowhere.mesh"),
         (("mesh", "nowhere.obj", "out.usd"), "out.usd: mesh files end in one of"),
@@ -91,5 +91,5 @@ def test_mesh_fills_surfaces_and_says_so(tmp_path, monkeypatch):
     trimesh.creation.box().export(tmp_path / "box.stl")
     shown = supple("mesh", "box.stl", "box.vtu", "--edge-length", "0.5")
     assert shown.exit_code == 0
-    assert "box.stl: tetrahedralising 12 triangles with edges of 0.5 m …" in shown.stderr
+    assert "box.stl: tetrahedralizing 12 triangles with edges of 0.5 m …" in shown.stderr
     assert load_mesh(tmp_path / "box.vtu").volume == pytest.approx(1, rel=0.05)

@@ -16,7 +16,7 @@ from supple.support.input_files import TEXT_LIMIT, InputFileError, open_arrays
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and devices of POSIX")
 
-START = SAG + "[start]\nfile = 'start.npz'\n"
+START = SAG + "[initial]\nfile = 'start.npz'\n"
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_files_of_results_are_regular_files(tmp_path, name, checked):
         (folder / "checksums.sha256").unlink()
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    assert name in refused("export", "results/scene", "--to", "ply")
+    assert name in refused("export", "results/scene", "--format", "ply")
     result = supple("run", scene, "--no-picture", "--resume")
     assert result.exit_code == (2 if name == "report.json" else 0), result.output
     if name != "report.json":
@@ -128,7 +128,7 @@ def scene_line(folder, start):
         ("[stop]", '[solver]\nmethod = "pbng"\n{} = 1\n[stop]'),
         ("[stop]", '[view]\nfield = "{}"\n[stop]'),
         ("[stop]", '[output]\nfields = "{}"\n[stop]'),
-        ("[stop]", '[start]\nfile = "{}"\n[stop]'),
+        ("[stop]", '[initial]\nfile = "{}"\n[stop]'),
         ("{ block =", "{{ {} ="),
         ("{ block = { cells = [3, 3, 3] } }", '{{ file = "{}.vtu" }}'),
     ],
@@ -168,7 +168,7 @@ def test_starts_of_whole_numbers_are_read_and_objects_are_not(tmp_path):
     write_scene(tmp_path, START)
     savez(positions=np.zeros((64, 3), np.int8))
     file = library.load_scene("scene.toml")
-    assert (file.start_positions(library.build_model(file.scene))[[5, 60]] == 0).all(axis=1).any()
+    assert (file.initial_positions(library.build_model(file.scene))[[5, 60]] == 0).all(axis=1).any()
     savez(positions=np.full((64, 3), None))
     assert "real numbers are needed" in refused("run", "scene.toml", "--overwrite")
 

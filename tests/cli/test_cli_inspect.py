@@ -109,7 +109,11 @@ def test_following_tractions_are_loads(tmp_path):
     ("options", "found", "told"),
     [
         ('method = "weak"\nthickness = 0.01', {"thickness": 0.01, "stiffness": None}, "0.01 m"),
-        ('method = "barrier"\npush_apart = true\nfriction = 0.3', {"push_apart": True, "pairs": 0}, "yes"),
+        (
+            'method = "barrier"\nseparate_initial = true\nfriction = 0.3',
+            {"separate_initial": True, "friction_pairs": 0},
+            "yes",
+        ),
         ('method = "grid"\nspacing = 0.25', {"spacing": 0.25, "cfl": 0.4}, "0.25 m"),
         ('method = "none"', {}, ""),
     ],
@@ -125,19 +129,19 @@ def test_contact_is_described(tmp_path, options, found, told):
     assert ("contact" in shown.splitlines()) == bool(found)
 
 
-def test_colours_are_those_of_reports(tmp_path):
+def test_colors_are_those_of_reports(tmp_path):
     scene = write_scene(tmp_path, TWO)
     orderings = supple_json("inspect", scene, "--cluster-size", "4")["orderings"]
     solvers = [library.PBNG(), library.XPBD(), library.FPXPBD(ordering="clusters", cluster_size=4)]
     compared = library.compare(library.load_scene(scene).scene, solvers, max_iterations=1)
-    weak = orderings["weak_constraint_colours"]
-    assert [trial.report.colours for trial in compared.trials[:2]] == [
-        orderings["vertex_colours"] + orderings["link_colours"],
-        orderings["element_colours"] + weak,
+    weak = orderings["weak_constraint_colors"]
+    assert [trial.report.colors for trial in compared.trials[:2]] == [
+        orderings["vertex_colors"] + orderings["link_colors"],
+        orderings["element_colors"] + weak,
     ]
-    clusters = compared.trials[2].report.colours
-    assert 0 < clusters - orderings["cluster_colours"] <= max(weak, 25)
-    assert orderings["cluster_colours"] < orderings["element_colours"]
+    clusters = compared.trials[2].report.colors
+    assert 0 < clusters - orderings["cluster_colors"] <= max(weak, 25)
+    assert orderings["cluster_colors"] < orderings["element_colors"]
     assert 455 / 4 <= orderings["clusters"] < 455
 
 

@@ -33,7 +33,7 @@ def test_list_has_every_name_with_a_description(tmp_path):
     assert names["materials"] == list(MATERIALS)
     assert names["solvers"] == list(SOLVERS)
     assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])
-    assert {"block", "bar", "ball", "torus"} == set(names["meshes"])
+    assert {"block", "ball", "torus"} == set(names["meshes"])
     assert names["contact"] == list(get_args(Method))
     assert names["integrators"] == list(INTEGRATORS)
     assert {".mesh", ".msh", ".vtk", ".vtu", ".node", ".ele", ".obj", ".stl", ".ply", ".off"} == set(
@@ -54,7 +54,7 @@ def test_list_shows_the_options_of_solvers_with_defaults():
     )
     kinds = {kind["name"]: kind["options"] for kind in acceleration["kinds"]}
     assert [(o["name"], o["default"]) for o in kinds["sor"]] == [("omega", library.SOR().omega)]
-    assert [o["name"] for o in kinds["chebyshev"]] == ["rho", "gamma", "start"]
+    assert [o["name"] for o in kinds["chebyshev"]] == ["rho", "gamma", "first_iteration"]
     shown = supple("list", "solvers").stdout
     assert "acceleration" in shown
     assert "chebyshev" in shown
@@ -86,9 +86,9 @@ def test_bench_sweep_covers_every_solver(solver):
     )
     assert (figures["solver"], figures["material"], figures["precision"]) == (solver, "corotated", "float64")
     assert (figures["vertices"], figures["tets"]) == (125, 320)
-    colours = {"pbng": 5, "mpbng": 5, "descent": 5, "newton": 0}.get(solver)
-    assert figures["colours"] == colours if colours is not None else 30 < figures["colours"] < 50
-    assert 0 < figures["imbalance"] < 1
+    colors = {"pbng": 5, "mpbng": 5, "hybrid": 5, "newton": 0}.get(solver)
+    assert figures["colors"] == colors if colors is not None else 30 < figures["colors"] < 50
+    assert 0 < figures["relative_residual"] < 1
     free_visits = 4 * 320 - 2 * visits_of_a_face(4)
     assert figures["visits"] == free_visits
     assert figures["threads"] >= 1
@@ -102,7 +102,7 @@ def test_bench_sweep_takes_options_of_the_solver():
     small = ("--cells", "4", "--precision", "float64", "--repeats", "1")
     clusters = supple_json("bench", "sweep", *small, "--solver", "xpbd:ordering=clusters")
     assert clusters["options"]["ordering"] == "clusters"
-    assert clusters["colours"] < supple_json("bench", "sweep", *small, "--solver", "xpbd")["colours"]
+    assert clusters["colors"] < supple_json("bench", "sweep", *small, "--solver", "xpbd")["colors"]
     assert "ms per sweep" in supple("bench", "sweep", *small).stdout
 
 

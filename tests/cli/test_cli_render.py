@@ -16,7 +16,7 @@ from supple.cli.progress import FilmProgress
 from supple.io import FORMATS, read_frame
 from supple.io.checksums import CHECKSUMS
 from supple.problem import Problem
-from supple.runs.saved import open_run
+from supple.runs.saved import load_run
 from supple.view.fields import FIELDS
 from supple.view.film import pace
 
@@ -77,16 +77,16 @@ def test_nothing_but_pictures_changes(results, tmp_path):
 
 
 def test_the_start_of_a_run_is_frame_0(tmp_path):
-    text = STRETCH + "[start]\nflatten = { axis = 'y', at = 0.25 }\n"
+    text = STRETCH + "[initial]\nflatten = { axis = 'y', at = 0.25 }\n"
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-film", "--no-picture")
-    run = open_run(tmp_path / "out")
+    run = load_run(tmp_path / "out")
     start = run.shapes([0])[0]
     assert (start.caption, start.step, start.solved) == (
         "the start · frame 0 of 4, 0 s",
         None,
         False,
     )
-    np.testing.assert_array_equal(start.positions, run.file.start_positions(run.model))
+    np.testing.assert_array_equal(start.positions, run.file.initial_positions(run.model))
     assert list(run.indices) == [0, 1, 2, 3, 4]
     times = pyvista.get_reader(tmp_path / "out" / "animation.pvd").time_values
     assert times == [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -157,7 +157,7 @@ def test_folders_without_results_are_refused(tmp_path):
     assert "there is no results folder nowhere" in refused("nowhere")
     (tmp_path / "empty").mkdir()
     assert "has no report.json" in refused("empty")
-    supple_json("compare", write_scene(tmp_path, SAG), "--solvers", "pbng", "--output", "c", "--no-pictures")
+    supple_json("compare", write_scene(tmp_path, SAG), "--solvers", "pbng", "--output", "c", "--no-picture")
     assert "supple report c" in refused("c")
 
 
@@ -201,7 +201,7 @@ def test_a_mesh_file_is_found_from_the_results(tmp_path):
 @pytest.mark.parametrize("text", [SWING, STRETCH], ids=["dynamic", "quasistatic"])
 def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-picture")
-    run = open_run(tmp_path / "out")
+    run = load_run(tmp_path / "out")
     problem = Problem(run.model, "float64")
     for index in (1, 3):
         shape = run.shapes([index])[0]
@@ -226,10 +226,10 @@ def test_sizes_are_read():
 def test_figures_that_are_not_finite_reach_a_caption(results, tmp_path):
     path = tmp_path / "report.json"
     report = json.loads(path.read_text())
-    report["frames"][-1] |= {"imbalance": None, "energy": None}
+    report["frames"][-1] |= {"relative_residual": None, "energy": None}
     path.write_text(json.dumps(report))
     path.with_name(CHECKSUMS).unlink()
-    assert "imbalance inf" in open_run(tmp_path).caption(6)
+    assert "relative residual inf" in load_run(tmp_path).caption(6)
 
 
 def test_every_field_and_format_is_listed_where_help_says():

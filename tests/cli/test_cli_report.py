@@ -38,12 +38,19 @@ def read(path) -> Reader:
 def test_a_page_of_one_frame(tmp_path):
     title = 'A <b>bold</b> & "quoted" title'
     text = SAG.replace("'Sagging block'", json.dumps(title))
-    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--history", "--no-picture")
+    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--record-history", "--no-picture")
     assert supple("report", "out").stdout == "out/report.html\n"
     shown = read(tmp_path / "out" / "report.html")
     assert title in shown.text
     assert "b" not in shown.tags
-    for words in ("Converged", "imbalance", "Scene file", "density = 100", "numba", "Energy against seconds"):
+    for words in (
+        "Converged",
+        "relative_residual",
+        "Scene file",
+        "density = 100",
+        "numba",
+        "Energy against seconds",
+    ):
         assert words in shown.text
     assert shown.tags.count("img") == 2 * 5
     assert "video" not in shown.tags
@@ -53,11 +60,11 @@ def test_a_page_of_several_frames_has_film_and_table(tmp_path):
     supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
     printed = supple_json("report", "out", "--output", "pages/swing.html")
     assert printed["bytes"] == (tmp_path / "pages" / "swing.html").stat().st_size
-    assert "--history" in printed["remarks"][0]
+    assert "--record-history" in printed["remarks"][0]
     shown = read(tmp_path / "pages" / "swing.html")
     assert shown.tags.count("video") == 1
     assert shown.text.count("converged") == 6
-    assert "Imbalance of each frame" in shown.text
+    assert "Relative residual of each frame" in shown.text
 
 
 def test_a_film_that_is_too_large_stays_beside_the_page(tmp_path, monkeypatch):
@@ -71,7 +78,7 @@ def test_a_film_that_is_too_large_stays_beside_the_page(tmp_path, monkeypatch):
 def test_a_page_of_a_comparison(tmp_path):
     scene = write_scene(tmp_path, SAG)
     solvers = "pbng,newton,xpbd:ordering=clusters"
-    supple_json("compare", scene, "--solvers", solvers, "--output", "out", "--iterations", "5")
+    supple_json("compare", scene, "--solvers", solvers, "--output", "out", "--max-iterations", "5")
     supple_json("report", "out")
     shown = read(tmp_path / "out" / "report.html")
     for words in ("3 solvers compared", "xpbd clusters", "ms/iteration", "Residual against seconds", "pin"):

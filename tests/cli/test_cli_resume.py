@@ -25,8 +25,8 @@ def interrupted_after(frames: int) -> Iterator[None]:
     """Within it, the user presses Ctrl-C in the middle of the solve that follows so many frames."""
     original = RunProgress.watch
 
-    def watch(self, iteration, imbalance, seconds):
-        original(self, iteration, imbalance, seconds)
+    def watch(self, iteration, relative_residual, seconds):
+        original(self, iteration, relative_residual, seconds)
         if self.done == frames and iteration > 5:
             raise KeyboardInterrupt
 
@@ -104,7 +104,7 @@ def test_a_resume_shows_figures_that_were_infinite(tmp_path):
     supple_json("run", scene, "--no-picture", "--frames", "2")
     path = tmp_path / "results" / "scene" / "report.json"
     report = json.loads(path.read_text())
-    report["frames"][-1] |= {"imbalance": None, "energy": None}
+    report["frames"][-1] |= {"relative_residual": None, "energy": None}
     path.write_text(json.dumps(report))
     path.with_name(CHECKSUMS).unlink()
     result = supple("run", scene, "--frames", "2", "--resume")
@@ -225,7 +225,7 @@ def test_a_damaged_frame_is_computed_again_and_said(tmp_path, damage):
     assert "Going on" not in supple("run", scene, "--no-picture", "--resume").stderr
 
 
-@pytest.mark.parametrize("command", [("render",), ("export", "--to", "ply"), ("report",)])
+@pytest.mark.parametrize("command", [("render",), ("export", "--format", "ply"), ("report",)])
 def test_commands_that_read_name_the_damaged_file(tmp_path, command):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
@@ -247,7 +247,7 @@ def test_totals_that_are_missing_are_formed_again(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["date", "machine", "scene.title", "frames.0.energy", "solver.tolerance"])
-@pytest.mark.parametrize("command", [("render",), ("report",), ("export", "--to", "ply")])
+@pytest.mark.parametrize("command", [("render",), ("report",), ("export", "--format", "ply")])
 def test_a_report_that_lacks_something_is_named(tmp_path, place, command):
     supple_json("run", write_scene(tmp_path, SWING), "--no-picture", "--frames", "1")
     path = tmp_path / "results" / "scene" / "report.json"
@@ -271,7 +271,7 @@ def test_a_saved_run_knows_what_parameters_were(tmp_path):
     """Stresses of every frame are those of the material that it had then."""
     scene = write_scene(tmp_path, STIFFENS.replace("1e-8", "1e-5"))
     supple_json("run", scene, "--output", "there", "--no-picture", "--precision", "float64")
-    run = library.open_run(tmp_path / "there")
+    run = library.load_run(tmp_path / "there")
     for frame in library.simulate(library.load_scene(scene), precision="float64"):
         now, then = frame.evaluate(), run.frames[frame.index - 1].evaluate()
         np.testing.assert_allclose(then.von_mises, now.von_mises, rtol=1e-6)

@@ -26,7 +26,7 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
         "picture.png",
         "checksums.sha256",
     }
-    for word in ("Sagging block", "64", "135", "descent", "Converged", "imbalance", "results/scene"):
+    for word in ("Sagging block", "64", "135", "hybrid", "Converged", "relative residual", "results/scene"):
         assert word in result.stdout
 
 
@@ -45,7 +45,7 @@ def test_a_single_quasistatic_frame_has_motions_at_their_end(tmp_path):
 
 
 def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
-    printed = supple_json("run", write_scene(tmp_path, SWING), "--history", "--output", "out")
+    printed = supple_json("run", write_scene(tmp_path, SWING), "--record-history", "--output", "out")
     written = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
@@ -56,7 +56,7 @@ def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
     assert written["machine"]["cores"] >= 1
     assert [frame["index"] for frame in written["frames"]] == [1, 2, 3, 4, 5, 6]
     for frame in written["frames"]:
-        assert len(frame["history"]["imbalance"]) == frame["iterations"] + 1
+        assert len(frame["history"]["relative_residual"]) == frame["iterations"] + 1
         assert frame["ok"]
         assert frame["sentence"]
     assert written["totals"]["iterations"] == sum(frame["iterations"] for frame in written["frames"])
@@ -65,18 +65,18 @@ def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
     assert (tmp_path / "out" / "film.mp4").stat().st_size > 1000
     assert written["film"]["files"] == ["film.mp4"]
     assert (written["looks"]["iterations"][0], written["looks"]["seconds"][0]) == (0, 0.0)
-    assert written["looks"]["imbalance"][-1] == written["frames"][-1]["imbalance"]
+    assert written["looks"]["relative_residual"][-1] == written["frames"][-1]["relative_residual"]
 
 
 def test_options_override_the_file(tmp_path):
     scene = write_scene(tmp_path, STRETCH)
     report = supple_json(
         "run", scene, "--no-picture", "--solver", "newton", "--tolerance", "1e-5", "--max-iterations", "30",
-        "--time-budget", "1 min", "--frames", "2", "--threads", "1",
+        "--time-limit", "1 min", "--frames", "2", "--threads", "1",
     )  # fmt: skip
     assert report["solver"]["method"] == "newton"
     assert (report["solver"]["tolerance"], report["solver"]["max_iterations"]) == (1e-5, 30)
-    assert report["solver"]["time_budget"] == 60
+    assert report["solver"]["time_limit"] == 60
     assert [frame["solver"] for frame in report["frames"]] == ["newton"] * 2
 
 
@@ -89,7 +89,7 @@ def test_a_solver_may_be_given_with_options(tmp_path):
 def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path):
     report = supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", exit_code=1)
     assert not report["totals"]["ok"]
-    assert report["frames"][0]["outcome"] == "budget_iterations"
+    assert report["frames"][0]["outcome"] == "max_iterations"
     folder = tmp_path / "results" / "scene"
     assert read_frame(folder, 1).positions.shape == (64, 3)
     assert (folder / "picture.png").exists()
@@ -98,7 +98,7 @@ def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path
 def test_a_run_of_iterations_without_tolerance_is_done(tmp_path):
     text = SAG.replace("tolerance = 1e-6", "max_iterations = 200\ntolerance = false")
     report = supple_json("run", write_scene(tmp_path, text), "--no-picture")
-    assert report["frames"][0]["outcome"] == "completed"
+    assert report["frames"][0]["outcome"] == "fixed_iterations"
     assert report["solver"]["tolerance"] is None
 
 
@@ -108,12 +108,14 @@ def test_where_nothing_says_when_to_stop_there_is_a_tolerance(tmp_path):
 
 
 def test_the_start_that_a_file_asks_for_is_used(tmp_path):
-    text = SAG + "[start]\nscramble = { seed = 1 }\n"
+    text = SAG + "[initial]\nscramble = { seed = 1 }\n"
     scene = write_scene(tmp_path, text)
-    scrambled = supple_json("run", scene, "--no-picture", "--history", "--max-iterations", "1", exit_code=1)
+    scrambled = supple_json(
+        "run", scene, "--no-picture", "--record-history", "--max-iterations", "1", exit_code=1
+    )
     straight = supple_json(
-        "run", write_scene(tmp_path, SAG, "b.toml"), "--no-picture", "--history", "--max-iterations", "1",
-        exit_code=1,
+        "run", write_scene(tmp_path, SAG, "b.toml"), "--no-picture", "--record-history",
+        "--max-iterations", "1", exit_code=1,
     )  # fmt: skip
     first = [report["frames"][0]["history"]["residual"][0] for report in (scrambled, straight)]
     assert first[0] > 2 * first[1]
@@ -166,11 +168,11 @@ def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
 
 def test_summaries_tell_the_distance():
     """Of the body that is farthest off, where it was computed."""
-    from supple.cli.commands.run import _distance
+    from supple.cli.summary import _distance
 
-    certificate = {"bodies": [{"of_size": 1e-5}, {"of_size": 2e-5}], "stable": False}
-    assert _distance({"certificate": certificate}) == {"distance": "2.0e-05 of the size, not stable"}
-    assert _distance({"certificate": None}) == {}
+    error_estimate = {"bodies": [{"position_error": 1e-5}, {"position_error": 2e-5}], "stable": False}
+    assert _distance({"error_estimate": error_estimate}) == {"distance": "2.0e-05 of the size, not stable"}
+    assert _distance({"error_estimate": None}) == {}
 
 
 def test_a_saved_run_knows_loads_that_grow(tmp_path):
@@ -180,7 +182,7 @@ dt = 0.5
 quasistatic = true
 gravity = [0, 0, 0]
 [[solid]]
-mesh = { bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
+mesh = { block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 [[pin]]
 where = { side = "x-" }
@@ -191,6 +193,6 @@ ramp = { times = [0, 1], fractions = [0, 1] }
 """
     scene = write_scene(tmp_path, text)
     supple_json("run", scene, "--output", "out", "--no-picture")
-    run = library.open_run(tmp_path / "out")
+    run = library.load_run(tmp_path / "out")
     pulls = [np.linalg.norm(run.evaluate(index).external_force.sum(axis=0)) for index in (1, 2)]
     np.testing.assert_allclose(pulls, [5, 10], rtol=1e-6)

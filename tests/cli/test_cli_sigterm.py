@@ -61,7 +61,7 @@ def test_a_run_leaves_whole_frames_and_can_be_resumed(tmp_path, signals):
 def test_an_export_and_a_film_leave_nothing_half_written(tmp_path):
     scene, folder = write_scene(tmp_path, SWING), tmp_path / "results" / "scene"
     supple_json("run", scene, "--frames", "300", "--no-picture", "--tolerance", "1e-2")
-    for arguments in (("export", str(folder), "--to", "zarr,usd"), ("render", str(folder))):
+    for arguments in (("export", str(folder), "--format", "zarr,usd"), ("render", str(folder))):
         code, said = terminated(arguments, lambda: any(folder.glob(".unfinished_*")))
         assert (code, "Terminated" in said) == (143, True), arguments
         assert left_over(tmp_path) == []

@@ -35,11 +35,11 @@ def test_every_command_prints_titles_names_and_paths_as_they_are(scene):
     assert scene in ran
     assert TITLE in shown("inspect", scene)
     assert "a[red] [b]" in shown("inspect", scene)
-    assert f"{FOLDER}/positions.npz" in shown("export", FOLDER, "--to", "npz")
+    assert f"{FOLDER}/positions.npz" in shown("export", FOLDER, "--format", "npz")
     assert f"{FOLDER}/picture.png" in shown("render", FOLDER, "--size", "160x160")
     assert f"{FOLDER}/report.html" in shown("report", FOLDER)
     solvers = "pbng:acceleration=none,newton"
-    compared = shown("compare", scene, "--solvers", solvers, "--no-pictures", "--output", "c[/x]")
+    compared = shown("compare", scene, "--solvers", solvers, "--no-picture", "--output", "c[/x]")
     assert "Results are in c[/x]." in compared
     assert FOLDER in shown("run", scene, "--output", FOLDER, exit_code=2), "refused: results are there"
     assert "no[/x].toml" in shown("inspect", "no[/x].toml", exit_code=2)

@@ -103,12 +103,12 @@ def test_a_resume_mends_every_file_bit_by_bit(results, name, damage):
 def test_a_damaged_start_of_an_earlier_version_is_mended_too(results):
     (results / CHECKSUMS).unlink()
     os.truncate(results / "frame_0000.npz", 100)
-    refused = supple("export", "results/scene", "--to", "ply")
+    refused = supple("export", "results/scene", "--format", "ply")
     assert refused.exit_code == 2
     assert "frame 0 cannot be read; `supple run` with --resume writes it again" in refused.stderr
     assert resume().exit_code == 0
     assert read_frame(results, 0).index == 0
-    assert supple("export", "results/scene", "--to", "ply").exit_code == 0
+    assert supple("export", "results/scene", "--format", "ply").exit_code == 0
     said = supple("verify", "results/scene")
     assert said.exit_code == 1
     assert "has no checksums.sha256: the run was written by an earlier version" in said.stderr
@@ -126,10 +126,10 @@ def test_skins_and_mesh_data_are_mended(tmp_path):
     skins = tmp_path / "results" / "scene" / "skins.npz"
     before = skins.read_bytes()
     os.truncate(skins, 100)
-    refused = supple("export", "results/scene", "--to", "ply")
+    refused = supple("export", "results/scene", "--format", "ply")
     assert (refused.exit_code, "skins.npz is damaged" in refused.stderr) == (2, True)
     (skins.parent / CHECKSUMS).rename(tmp_path / "aside")
-    refused = supple("export", "results/scene", "--to", "ply")
+    refused = supple("export", "results/scene", "--format", "ply")
     assert (refused.exit_code, "skins.npz is damaged" in refused.stderr) == (2, True)
     (tmp_path / "aside").rename(skins.parent / CHECKSUMS)
     assert "skins.npz is damaged and is written again" in resume().stderr
@@ -141,7 +141,7 @@ def test_figures_of_a_report_that_has_changed_are_not_taken_over(results):
     path = results / "report.json"
     text = path.read_text()
     path.write_text(text.replace('"iterations": ', '"iterations": 1', 1))
-    for command in (("run", "scene.toml", *RUN, "--resume"), ("export", "results/scene", "--to", "ply"),
+    for command in (("run", "scene.toml", *RUN, "--resume"), ("export", "results/scene", "--format", "ply"),
                     ("report", "results/scene"), ("render", "results/scene")):  # fmt: skip
         refused = supple(*command)
         assert refused.exit_code == 2, command
@@ -154,20 +154,20 @@ def test_figures_of_a_report_that_has_changed_are_not_taken_over(results):
 
 def test_an_export_says_which_frames_have_damaged_files(results):
     flip(results / "frame_0002.vtu")
-    said = supple("export", "results/scene", "--to", "ply")
+    said = supple("export", "results/scene", "--format", "ply")
     assert said.exit_code == 0  # positions come from frame_0002.npz
     assert "frame_0002.vtu is damaged" in said.stderr
     flip(results / "frame_0001.vtu")
-    assert "frame_0001.vtu is damaged" in supple("export", "results/scene", "--to", "ply").stderr
+    assert "frame_0001.vtu is damaged" in supple("export", "results/scene", "--format", "ply").stderr
     flip(results / "frame_0001.vtu")
     flip(results / "frame_0003.npz", 0.0)
-    refused = supple("export", "results/scene", "--to", "ply")
+    refused = supple("export", "results/scene", "--format", "ply")
     assert refused.exit_code == 2
     assert "frame_0003.npz is damaged" in refused.stderr
 
 
 def test_exports_and_pages_have_checksums_and_are_replaced(results):
-    supple_json("export", "results/scene", "--to", "ply,zarr,glb,pc2,npz,vtu,obj")
+    supple_json("export", "results/scene", "--format", "ply,zarr,glb,pc2,npz,vtu,obj")
     supple("report", "results/scene")
     names = set(read_checksums(results).digests)
     assert {"report.html", "animation.glb", "positions.npz", "ply/block_0003.ply"} <= names
@@ -176,8 +176,8 @@ def test_exports_and_pages_have_checksums_and_are_replaced(results):
     flip(results / "ply" / "block_0002.ply")
     assert supple_json("verify", "results/scene", exit_code=1)["damaged"] == ["ply/block_0002.ply"]
     (results / "frame_0003.npz").unlink()  # the next export has a frame less
-    supple_json("export", "results/scene", "--to", "ply,zarr")
-    supple_json("export", "results/scene", "--to", "zarr")
+    supple_json("export", "results/scene", "--format", "ply,zarr")
+    supple_json("export", "results/scene", "--format", "zarr")
     assert supple_json("verify", "results/scene", exit_code=1)["problems"] == [
         "results/scene/frame_0003.npz is missing."
     ]
@@ -216,8 +216,8 @@ def test_a_kill_beside_a_change_of_names_leaves_true_checksums(tmp_path, monkeyp
 def test_an_interrupted_run_is_whole_and_resumes(tmp_path, monkeypatch):
     scene, original = write_scene(tmp_path, SWING), RunProgress.watch
 
-    def watch(self, iteration, imbalance, seconds):
-        original(self, iteration, imbalance, seconds)
+    def watch(self, iteration, relative_residual, seconds):
+        original(self, iteration, relative_residual, seconds)
         if self.done == 2 and iteration > 5:
             raise KeyboardInterrupt
 
@@ -232,12 +232,14 @@ def test_an_interrupted_run_is_whole_and_resumes(tmp_path, monkeypatch):
 def test_a_line_that_was_cut_short_spoils_no_other(results):
     with (results / CHECKSUMS).open("ab") as file:
         file.write(b"0123456789")  # a write that a power cut ended
-    supple_json("export", "results/scene", "--to", "npz")
+    supple_json("export", "results/scene", "--format", "npz")
     assert supple_json("verify", "results/scene")["files"] == 12
 
 
 def test_comparisons_are_verified(tmp_path):
-    supple("compare", write_scene(tmp_path, SWING), "--solvers", "pbng", "--no-pictures", "--iterations", "3")
+    supple(
+        "compare", write_scene(tmp_path, SWING), "--solvers", "pbng", "--no-picture", "--max-iterations", "3"
+    )
     said = supple_json("verify", "results/scene_compare")
     assert (said["good"], said["files"] > 2) == (True, True)
     flip(tmp_path / "results" / "scene_compare" / "comparison.json")
@@ -274,7 +276,7 @@ def test_archives_that_zipfile_refuses_are_damaged_frames(results, offset, value
     if not checked:
         (results / CHECKSUMS).unlink()
     central_directory(results / "frame_0002.npz", offset, value)
-    refused = supple("export", "results/scene", "--to", "ply")
+    refused = supple("export", "results/scene", "--format", "ply")
     assert refused.exit_code == 2, refused.output
     assert "frame_0002.npz is damaged" in refused.stderr
     result = resume()
@@ -292,6 +294,6 @@ def test_a_frame_that_claims_more_than_it_has_is_damaged(results):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    refused = supple("export", "results/scene", "--to", "ply")
+    refused = supple("export", "results/scene", "--format", "ply")
     assert refused.exit_code == 2, refused.output
     assert "frame_0002.npz is damaged" in refused.stderr

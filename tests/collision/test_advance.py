@@ -37,14 +37,14 @@ def test_a_body_in_free_flight_arrives_at_once(speed):
         assert frame.report.ok, frame.report
         assert frame.report.iterations <= 10
         there = start - (speed * frame.time, 0, 0)
-        np.testing.assert_allclose(frame.of(scene.bodies[0]), there, atol=1e-9 * speed)
+        np.testing.assert_allclose(frame.positions_of(scene.bodies[0]), there, atol=1e-9 * speed)
 
 
 @pytest.mark.parametrize("speed", [20.0, 200.0])
 @pytest.mark.parametrize("held", [True, False])
 def test_a_body_that_is_thrown_at_another_does_not_pass_it(speed, held):
     scene = thrown(speed, held, dt=1 / 120, spin=3.0)
-    mass, touched = supple.build_model(scene, quasistatic=False).mass, 0
+    mass, touched = supple.scene.build_model(scene, quasistatic=False).mass, 0
     for frame in supple.simulate(scene, frames=int(1 / speed * 120) + 3, tolerance=1e-4, max_iterations=100):
         assert frame.report.outcome.name != "FAILED"
         assert np.isfinite(frame.positions).all()
@@ -68,7 +68,7 @@ def test_a_body_that_flies_at_a_thin_obstacle_stops_there(moving):
     motion = supple.Translate((way, 0, 0), duration=0.02) if moving else None
     scene.add_obstacle(supple.Box((0.2, 4, 4), (2.5, 0.5, 0.5)), motion=motion)
     (frame,) = supple.simulate(scene, dt=0.02, frames=1, tolerance=1e-3, max_iterations=200)
-    assert frame.of(body)[:, 0].max() <= 2.4 + way + 1e-6
+    assert frame.positions_of(body)[:, 0].max() <= 2.4 + way + 1e-6
     assert (frame.model.mass @ frame.velocities)[0] < 0.9 * 1000 * speed, "the wall takes momentum"
 
 
@@ -79,7 +79,7 @@ def test_parts_of_ways_to_obstacles():
     ball = supple.Scene()
     ball.add_solid(supple.block(1), supple.NeoHookean(young=1e5, poisson=0.3))
     ball.add_obstacle(supple.Sphere(0.5, (2.5, 0, 0)))
-    obstacles = supple.build_model(ball).obstacles
+    obstacles = supple.scene.build_model(ball).obstacles
     found = halted(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
     np.testing.assert_allclose(found[:2, 0], [2.0, 1.5], atol=0.011)
     np.testing.assert_array_equal(found[2:], goal[2:])

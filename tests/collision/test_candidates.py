@@ -124,7 +124,7 @@ def test_frames_of_copies_have_the_contacts_of_their_own(contact):
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     block = supple.block(1, size=(0.5, 0.5, 0.5)).translated((0.2, 1.02, 0.2))
     high = scene.add_solid(block, elastic, density=100, velocity=(0, -3, 0), name="high")
-    sim = supple.Stepper(scene, solver=supple.PBNG(), copies=2, tolerance=1e-6)
+    sim = supple.Stepper(scene, solver=supple.PBNG(), batch_size=2, tolerance=1e-6)
     for _ in range(3):
         frames = sim.step(forces=np.array([np.zeros((len(low.points) + 8, 3)), lifted(low, high)]))
     pushed = [np.abs(frames[k].evaluate().net_force[frames[k].model.free]).max() for k in range(2)]

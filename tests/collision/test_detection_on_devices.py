@@ -102,7 +102,7 @@ def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, do
     scene.add_solid(supple.block(2), elastic, density=100)
     block = supple.block(1, size=(0.5, 0.5, 0.5)).rotated((1, 0, 0.3), 0.1).translated((0.2, 1.06, 0.2))
     scene.add_solid(block, elastic, density=100)
-    model = supple.build_model(scene, quasistatic=False)
+    model = supple.scene.build_model(scene, quasistatic=False)
     ((_, follower),) = model.followers
     from supple.problem.cuda import Cuda
 

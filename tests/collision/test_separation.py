@@ -32,7 +32,7 @@ def cube(at=(0, 0, 0), size=(1, 1, 1), cells=2):
 
 
 @pytest.mark.parametrize("squeeze", [0.5, 0.3, 0.15])
-@pytest.mark.parametrize("mesh", [cube(), supple.torus(0.12, 0.05, 1)], ids=["block", "ring"])
+@pytest.mark.parametrize("mesh", [cube(), supple.meshes.torus(0.12, 0.05, 1)], ids=["block", "ring"])
 def test_a_body_that_is_squeezed_has_not_passed_itself(mesh, squeeze):
     """Its two sides come nearer to each other than contacts reach, with all of it between them."""
     surfaces = surfaces_of([mesh])

@@ -11,12 +11,12 @@ TURNED = {"axis": (1, 2, -0.5), "angle": 0.7}
 
 SHAPES = {
     "plane": supple.Plane(normal=(1, 2, 3), point=(0.1, 0.2, -0.1)),
-    "box": supple.Box(size=(0.8, 0.5, 0.3), centre=(0.1, 0, 0.2), **TURNED),
-    "sphere": supple.Sphere(radius=0.4, centre=(0.1, -0.2, 0)),
-    "capsule": supple.Capsule(start=(-0.3, 0, 0.1), end=(0.2, 0.4, 0), radius=0.25),
-    "cylinder": supple.Cylinder(start=(-0.3, 0, 0.1), end=(0.2, 0.4, 0), radius=0.25),
+    "box": supple.Box(size=(0.8, 0.5, 0.3), center=(0.1, 0, 0.2), **TURNED),
+    "sphere": supple.Sphere(radius=0.4, center=(0.1, -0.2, 0)),
+    "capsule": supple.Capsule(point0=(-0.3, 0, 0.1), point1=(0.2, 0.4, 0), radius=0.25),
+    "cylinder": supple.Cylinder(point0=(-0.3, 0, 0.1), point1=(0.2, 0.4, 0), radius=0.25),
     "hollow sphere": supple.Sphere(radius=0.9, hollow=True),
-    "hollow cylinder": supple.Cylinder(start=(0, -1, 0), end=(0, 1, 0.2), radius=0.8, hollow=True),
+    "hollow cylinder": supple.Cylinder(point0=(0, -1, 0), point1=(0, 1, 0.2), radius=0.8, hollow=True),
     "hollow box": supple.Box(size=(1.6, 1.8, 1.2), hollow=True, **TURNED),
 }
 
@@ -62,7 +62,7 @@ def test_normals_are_gradients(name):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_moved_shape_is_where_its_motion_takes_it(name):
-    turn = supple.Rotate(axis=(0, 1, 2), centre=(0.3, 0, 0), angle=0.8) + supple.Translate((0.1, -0.2, 0.3))
+    turn = supple.Rotate(axis=(0, 1, 2), center=(0.3, 0, 0), angle=0.8) + supple.Translate((0.1, -0.2, 0.3))
     points = random_points()
     still, _ = distance(SHAPES[name], points)
     moved, _, _ = distances_to(shapes_of(SHAPES[name], turn, np.inf), turn(points, np.inf))

@@ -80,7 +80,7 @@ def test_scene_files_have_obstacles(tmp_path):
     assert floor.shape == supple.Plane(point=(0, -0.1, 0))
     assert box.shape == supple.Box(size=(4, 4, 4), hollow=True)
     assert scene.contact == supple.Contact("weak")
-    assert supple.build_model(scene).obstacles.names == ("floor", "obstacle1")
+    assert supple.scene.build_model(scene).obstacles.names == ("floor", "obstacle1")
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def test_scene_files_have_obstacles(tmp_path):
 def test_mistakes_in_scene_files_are_named(tmp_path, old, new, message):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.replace(old, new), encoding="utf-8")
-    with pytest.raises(supple.SceneFileError, match=message):
+    with pytest.raises(supple.scene.SceneFileError, match=message):
         supple.load_scene(path)

@@ -34,10 +34,12 @@ def test_bodies_touch_in_single_precision():
 def test_pressure_in_single_precision():
     scene = supple.Scene(gravity=(0, 0, 0))
     ball = scene.add_cloth(
-        supple.sphere(1.0, 2), supple.PlaneStressNeoHookean(young=1e5, poisson=0.3), density=1
+        supple.meshes.sphere(1.0, 2),
+        supple.materials.PlaneStressNeoHookean(young=1e5, poisson=0.3),
+        density=1,
     )
     scene.add_pressure(ball, 5.0)
-    result = supple.equilibrium(scene, tolerance=1e-3, precision="float32", distance=None)
+    result = supple.equilibrium(scene, tolerance=1e-3, precision="float32", position_tolerance=None)
     assert np.linalg.norm(result.positions, axis=1).mean() > 1
 
 
@@ -45,7 +47,7 @@ def test_pressure_in_single_precision():
 def test_contacts_are_found_where_bodies_are(friction):
     """The same forces, whether a solve has found them or somebody asks for them at its positions."""
     scene = pressed(supple.Contact("weak", friction=friction))
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     known, found = result.evaluate(), supple.evaluate(scene, result.positions)
     free, most = result.model.free, np.abs(known.internal_force).max()
     assert np.abs(known.net_force[free]).max() < 1e-3 * most
@@ -76,7 +78,7 @@ def test_evaluations_of_many_frames_set_up_one_problem(monkeypatch):
     import supple.postprocess.evaluate as evaluating
 
     scene, made = pressed("weak"), []
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     make = evaluating.make_problem
     monkeypatch.setattr(evaluating, "make_problem", lambda *given: made.append(1) or make(*given))
     x = model.rest.copy()
@@ -92,7 +94,7 @@ def test_evaluations_of_many_frames_set_up_one_problem(monkeypatch):
 
 @pytest.mark.parametrize("copies", [None, 2])
 def test_obstacles_go_back_with_a_stepper(copies):
-    sim = supple.Stepper(on_belt(), copies=copies)
+    sim = supple.Stepper(on_belt(), batch_size=copies)
     first = [np.array(sim.step().positions) for _ in range(4)]
     sim.reset()
     again = [np.array(sim.step().positions) for _ in range(4)]
@@ -103,7 +105,7 @@ def test_obstacles_go_back_with_a_stepper(copies):
 
 def test_obstacles_go_on_with_a_motion():
     whole = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6))
-    rest = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6, start=whole[2].state, first_frame=4))
+    rest = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6, initial=whole[2].state, first_frame=4))
     for a, b in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(a.positions, b.positions)
     assert whole[-1].positions[:, 0].mean() > whole[0].positions[:, 0].mean()

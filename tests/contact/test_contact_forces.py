@@ -22,7 +22,7 @@ def pressed_block(**obstacle):
 @pytest.mark.parametrize("mu", [0.0, 0.1, 2.0])
 def test_what_presses_is_carried_by_what_holds(mu):
     scene = pressed_block(friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     (plate,) = result.report.contact.obstacles
     for found in (result.evaluate(), supple.evaluate(scene, result.positions)):
         scale = np.abs(found.internal_force).max()
@@ -41,7 +41,9 @@ def test_what_presses_is_carried_by_what_holds(mu):
 
 def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
     scene = pressed_block()
-    half = next(supple.simulate(scene, supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, distance=None))
+    half = next(
+        supple.simulate(scene, supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, position_tolerance=None)
+    )
     found = half.evaluate()
     assert found.obstacle_reactions["plate"].force[1] < -500
     assert np.abs(found.net_force[half.model.free]).max() < 1e-5 * np.abs(found.internal_force).max()
@@ -75,7 +77,7 @@ def test_forces_of_bodies_on_each_other_are_forces_of_contact(method, friction):
     scene.pin(low.where(lambda X: X[:, 1] <= 0), name="low")
     scene.pin(high.where(lambda X: X[:, 1] > 1.51), supple.Translate((0.03, -0.1, 0)), name="high")
     scene.add_obstacle(supple.Sphere(0.3, (1.35, 0.5, 0.5)), supple.Translate((-0.1, 0, 0)), name="knob")
-    result = supple.equilibrium(scene, tolerance=1e-7, distance=None)
+    result = supple.equilibrium(scene, tolerance=1e-7, position_tolerance=None)
     found = result.evaluate()
     scale = np.abs(found.reactions["low"].force).max()
     for body in (low, high):
@@ -99,7 +101,7 @@ def test_bodies_that_press_each_other_balance():
     high = scene.add_solid(supple.block(3).translated((0, 1.002, 0)), elastic, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.1, 0)))
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     anew = supple.evaluate(scene, result.positions)
     for found, error in ((result.evaluate(), 1e-4), (anew, 0.02)):  # where contacts are found anew
         scale = np.abs(found.internal_force).max()

@@ -55,7 +55,7 @@ def test_faces_leave_obstacles_on_the_side_where_they_were(thing, depth):
     assert found.report.contact.obstacles[0].force[1] > 0
 
 
-@pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Descent()])
+@pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Hybrid()])
 def test_solvers_agree(solver):
     reference, found = pressed("ball", solver=supple.PBNG()), pressed("ball", solver=solver)
     assert found.report.ok
@@ -89,8 +89,8 @@ def trampoline(cells, radius, friction=0.0):
     mesh = supple.sheet(cells=cells, size=(1, 1), plane="zx", origin=(-0.5, 0, -0.5))
     cloth = scene.add_cloth(
         mesh,
-        supple.PlaneStressStVK(young=1e5, poisson=0.3),
-        supple.HingeBending(stiffness=1e-4),
+        supple.materials.PlaneStressStVK(young=1e5, poisson=0.3),
+        supple.HingeBending(rigidity=1e-4),
         thickness=1e-3,
         density=0.5,
     )
@@ -107,7 +107,7 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
     scene = trampoline(cells, 0.4 / cells, friction)
     heights, before, pushed, arrived = [], np.zeros(3), 0, 0
     for frame in supple.simulate(scene, supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
-        ball = frame.state.remembered[RIGID][0]
+        ball = frame.state.history[RIGID][0]
         (each,) = frame.report.contact.obstacles
         arrived += frame.report.ok
         assert each.passed is None
@@ -128,21 +128,23 @@ def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
     limits = {"tolerance": 1e-5, "max_iterations": 500}
     whole = list(supple.simulate(scene, supple.PBNG(), frames=26, **limits))
     *_, half = supple.simulate(scene, supple.PBNG(), frames=20, **limits)
-    *_, end = supple.simulate(scene, supple.PBNG(), frames=6, start=half.state, **limits)
+    *_, end = supple.simulate(scene, supple.PBNG(), frames=6, initial=half.state, **limits)
     np.testing.assert_array_equal(end.positions, whole[-1].positions)
     assert end.report.contact.contacts > 0
 
 
 def test_only_scenes_with_small_obstacles_have_it():
-    assert not supple.build_model(block(supple.Plane(point=(0, 1, 0), normal=(0, -1, 0)), None)).followers
-    assert not supple.build_model(block(supple.Sphere(1.0, (0.5, 2.0, 0.5)), None)).followers
-    assert supple.build_model(block(things(1.0, (0, 0, 0))["ball"], None)).followers
+    assert not supple.scene.build_model(
+        block(supple.Plane(point=(0, 1, 0), normal=(0, -1, 0)), None)
+    ).followers
+    assert not supple.scene.build_model(block(supple.Sphere(1.0, (0.5, 2.0, 0.5)), None)).followers
+    assert supple.scene.build_model(block(things(1.0, (0, 0, 0))["ball"], None)).followers
 
 
 def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811
     from supple.problem.cuda import Cuda
 
-    model = supple.build_model(block(things(1.0, (0, 0, 0))["rod"], supple.Translate((0, -0.03, 0))))
+    model = supple.scene.build_model(block(things(1.0, (0, 0, 0))["rod"], supple.Translate((0, -0.03, 0))))
     found = []
     for device in (Cuda(model.vertices + 1), None):
         problem = Problem(model, "float64", 1, device)

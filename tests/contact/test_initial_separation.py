@@ -26,9 +26,9 @@ def intersects(scene, x):
 
 
 def test_bodies_are_pushed_apart_where_that_is_asked_for():
-    with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect.*push_apart = true"):
-        supple.build_model(overlapping())
-    scene = overlapping(push_apart=True)
+    with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect.*separate_initial = true"):
+        supple.scene.build_model(overlapping())
+    scene = overlapping(separate_initial=True)
     result = supple.equilibrium(scene, tolerance=1e-4)
     assert result.report.ok, result.report
     assert intersects(scene, np.concatenate([body.points for body in scene.bodies]))
@@ -38,8 +38,8 @@ def test_bodies_are_pushed_apart_where_that_is_asked_for():
 
 
 def test_only_a_barrier_pushes_apart_first():
-    with pytest.raises(supple.SceneError, match='push_apart is for contact by a "barrier"'):
-        supple.Contact("weak", push_apart=True)
+    with pytest.raises(supple.SceneError, match='separate_initial is for contact by a "barrier"'):
+        supple.Contact("weak", separate_initial=True)
 
 
 def stacked(**options):
@@ -54,9 +54,9 @@ def stacked(**options):
 
 
 def test_bodies_that_touch_are_told_or_pushed_apart():
-    with pytest.raises(ValueError, match=r"'low' touches 'high'.*push_apart = true"):
+    with pytest.raises(ValueError, match=r"'low' touches 'high'.*separate_initial = true"):
         supple.equilibrium(stacked(), tolerance=1e-4)
-    result = supple.equilibrium(stacked(push_apart=True), tolerance=1e-4)
+    result = supple.equilibrium(stacked(separate_initial=True), tolerance=1e-4)
     assert result.report.ok, result.report
     assert result.report.met.gap > 0
 

@@ -22,13 +22,13 @@ def swept(thickness=0.02):
     mesh = supple.block(cells=(2, 2, 2), size=(0.4, 0.4, 0.4))
     body = scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3), density=100)
     scene.pin(body.where(lambda X: X[:, 0] >= 0.4 - 1e-9))
-    plate = supple.Box(size=(thickness, 1, 1), centre=(-0.1, 0.2, 0.2))
+    plate = supple.Box(size=(thickness, 1, 1), center=(-0.1, 0.2, 0.2))
     scene.add_obstacle(plate, supple.Translate((0.2, 0, 0)), name="plate")
     return scene
 
 
 def test_a_thin_plate_that_moves_fast_leaves_nothing_behind():
-    result = supple.equilibrium(swept(), supple.PBNG(), tolerance=1e-6, distance=None)
+    result = supple.equilibrium(swept(), supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     assert result.positions[:, 0].min() == pytest.approx(0.11, abs=1e-6)
     assert result.report.contact.obstacles[0].contacts == 9
@@ -39,13 +39,15 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
     mesh = supple.block(cells=(2, 2, 2), size=(0.4, 0.4, 0.4)).translated((0.31, -0.2, -0.2))
     body = scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3), density=100)
     scene.pin(body.where(lambda X: X[:, 0] >= 0.7))
-    ball = supple.sphere(radius=0.3, resolution=8)
+    ball = supple.meshes.sphere(radius=0.3, resolution=8)
     larger = supple.TriMesh(1.2 * ball.points, ball.triangles)
     growing = supple.SurfaceSequence([ball, larger], times=[0, 1])
     scene.add_obstacle(growing, name="ball")
     middle = int(np.linalg.norm(mesh.points - (0.31, 0, 0), axis=1).argmin())
     depths = {}
-    for frame in supple.simulate(scene, supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, distance=None):
+    for frame in supple.simulate(
+        scene, supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, position_tolerance=None
+    ):
         depths[frame.time] = frame.positions[middle, 0]
         assert frame.report.contact.obstacles[0].depth < 1e-6
     cell = 0.72 / 24
@@ -60,7 +62,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
 
 def test_pictures_have_obstacles_and_points_of_contact():
     scene = swept()
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     touching = contact_points(result.model, result.positions, np.inf)
     np.testing.assert_allclose(touching[:, 0], 0.11, atol=1e-4)
     assert len(touching) == 9
@@ -76,7 +78,7 @@ def test_pictures_have_obstacles_and_points_of_contact():
 def test_files_have_obstacles_beside_bodies(tmp_path):
     scene = swept()
     frames = list(supple.simulate(scene, supple.PBNG(iterations=20), dt=0.5, frames=2))
-    supple.save_frames(scene, frames, "vtu,glb,obj,npz", tmp_path)
+    supple.io.save_frames(scene, frames, "vtu,glb,obj,npz", tmp_path)
     import pyvista
 
     for index, x in enumerate((-0.1, 0.0, 0.1)):
@@ -91,7 +93,7 @@ def test_files_have_obstacles_beside_bodies(tmp_path):
 def shifted(tmp_path):
     """The file of a scene with a ball that goes from x = 0 to x = 0.5 m in 0.2 s and turns, far from a block;
     and the vertices of the ball (p, 3) [m] at times [s]."""
-    ball = supple.sphere(radius=0.2, resolution=6).translated((0, 0, -1))
+    ball = supple.meshes.sphere(radius=0.2, resolution=6).translated((0, 0, -1))
     meshes = [ball, ball.rotated((0, 0, 1), 0.5).translated((0.5, 0, 0))]
     for k, mesh in enumerate(meshes):
         rows = [f"v {x!r} {y!r} {z!r}" for x, y, z in mesh.points.tolist()]
@@ -115,7 +117,7 @@ name = "mover"
 shape = { sequence = { files = ["ball0.obj", "ball1.obj"], times = [0, 0.2] } }
 """
     )
-    first = supple.load_surface(tmp_path / "ball0.obj")
+    first = supple.meshes.load_surface(tmp_path / "ball0.obj")
     last = first.rotated((0, 0, 1), 0.5).translated((0.5, 0, 0))
 
     def points_at(time):
@@ -132,8 +134,8 @@ def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time
     path, points_at = shifted(tmp_path)
     done = CliRunner().invoke(app, ["run", str(path), "--output", str(tmp_path / "run"), "--no-picture"])
     assert done.exit_code == 0, done.output
-    run = supple.open_run(tmp_path / "run")
-    supple.save_frames(supple.load_scene(path), run.frames, "usd,obj,vtu", tmp_path / "given")
+    run = supple.load_run(tmp_path / "run")
+    supple.io.save_frames(supple.load_scene(path), run.frames, "usd,obj,vtu", tmp_path / "given")
     supple.export(tmp_path / "run", "usd,obj,vtu", tmp_path / "reopened")
     model = run.model
     for folder in (tmp_path / "given", tmp_path / "reopened"):
@@ -153,7 +155,10 @@ def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time
 
 
 def test_meshes_with_other_triangles_are_shown_one_after_the_other():
-    fine, coarse = supple.sphere(radius=0.2, resolution=6), supple.sphere(radius=0.3, resolution=4)
+    fine, coarse = (
+        supple.meshes.sphere(radius=0.2, resolution=6),
+        supple.meshes.sphere(radius=0.3, resolution=4),
+    )
     scene = supple.Scene()
     scene.add_solid(supple.block((1, 1, 1)), supple.Corotated(young=1e4, poisson=0.3), density=100)
     scene.add_obstacle(supple.SurfaceSequence([fine, coarse], times=[0, 1]))

@@ -18,12 +18,12 @@ def mat(angle=2.0, duration=0.1, cells=8, against=True):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
     sheet, kind = (
         supple.sheet(cells, size=(1, 0.5), plane="xz"),
-        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        supple.materials.PlaneStressStVK(young=1e5, poisson=0.3),
     )
     cloth = scene.add_cloth(
         sheet,
         kind,
-        supple.HingeBending(stiffness=1e-4),
+        supple.HingeBending(rigidity=1e-4),
         density=0.2 if against else 1e-6,
         thickness=1e-3,
         name="mat",
@@ -77,8 +77,8 @@ def test_a_motion_with_late_pins_goes_on_bitwise():
     frames = list(supple.simulate(scene, solver, frames=12))
     assert frames[4].report.met.behind > 0
     state = frames[4].state
-    assert state.remembered["pins"] < frames[4].time
-    for again in supple.simulate(scene, solver, frames=12, start=state, first_frame=6):
+    assert state.history["pins"] < frames[4].time
+    for again in supple.simulate(scene, solver, frames=12, initial=state, first_frame=6):
         np.testing.assert_array_equal(again.positions, frames[again.index - 1].positions)
     steppers = supple.Stepper(scene, 0.01, solver), supple.Stepper(scene, 0.01, solver)
     for _ in range(8):
@@ -94,7 +94,7 @@ def test_pins_that_turn_arrive_in_every_frame(angle):
     scene = mat(angle, duration=0.05, cells=4, against=False)
     for frame in supple.simulate(scene, supple.PBNG(iterations=2), frames=2):
         assert frame.report.met.behind == 0
-        assert "pins" not in frame.state.remembered
+        assert "pins" not in frame.state.history
         there = frame.model.prescribed(frame.time)
         np.testing.assert_allclose(frame.positions[frame.model.pinned], there, atol=1e-12)
         assert frame.report.iterations >= 2
@@ -144,23 +144,23 @@ def test_a_state_with_late_pins_is_for_scenes_with_a_barrier():
     scene = mat(cells=4)
     (frame,) = supple.simulate(scene, supple.PBNG(iterations=2), frames=1)
     late = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros((1, 1))})
-    assert list(supple.simulate(scene, frames=2, start=late, first_frame=2, max_iterations=2))
+    assert list(supple.simulate(scene, frames=2, initial=late, first_frame=2, max_iterations=2))
     wrong = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros(3)})
     with pytest.raises(ValueError, match="'pins' of the state must be finite and of shape"):
-        next(supple.simulate(scene, frames=2, start=wrong, first_frame=2, max_iterations=2))
+        next(supple.simulate(scene, frames=2, initial=wrong, first_frame=2, max_iterations=2))
     scene.contact = "weak"
     with pytest.raises(ValueError, match="remembers 'pins'"):
-        next(supple.simulate(scene, frames=2, start=late, first_frame=2, max_iterations=2))
+        next(supple.simulate(scene, frames=2, initial=late, first_frame=2, max_iterations=2))
 
 
 def layers(way, gap=0.01):
     """Sheets above each other that a plate pushes away, with nothing behind them."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
-    kind = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+    kind = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
     for k in range(3):
         sheet = supple.sheet(4, size=(1, 1), plane="xz", origin=(0.03 * k, 0.3 + gap * k, 0.02 * k))
-        scene.add_cloth(sheet, kind, supple.HingeBending(stiffness=1e-4), density=0.2, thickness=1e-3)
-    plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 0.401 + 2 * gap, 0.5))
+        scene.add_cloth(sheet, kind, supple.HingeBending(rigidity=1e-4), density=0.2, thickness=1e-3)
+    plate = supple.Box(size=(4, 0.2, 4), center=(0.5, 0.401 + 2 * gap, 0.5))
     scene.add_obstacle(plate, supple.Translate((0, -way, 0), duration=0.1))
     return scene
 
@@ -168,7 +168,7 @@ def layers(way, gap=0.01):
 @pytest.mark.parametrize("way", [0.1, 0.3])
 @pytest.mark.parametrize("iterations", [5, 20])
 def test_obstacles_wait_for_what_they_push(way, iterations):
-    """Nothing is inside of them in the end of a step, although neighbours hold it back in the beginning."""
+    """Nothing is inside of them in the end of a step, although neighbors hold it back in the beginning."""
     scene = layers(way)
     frames = list(supple.simulate(scene, supple.PBNG(iterations=iterations), frames=12))
     assert max(frame.report.contact.depth for frame in frames) < 1e-9
@@ -177,7 +177,7 @@ def test_obstacles_wait_for_what_they_push(way, iterations):
     assert not any(intersects(scene, frame.positions) for frame in frames)
     assert frames[-1].positions[:, 1].max() <= 0.301 + 0.02 - way + 1e-9
     again = supple.simulate(
-        scene, supple.PBNG(iterations=iterations), frames=4, start=frames[1].state, first_frame=3
+        scene, supple.PBNG(iterations=iterations), frames=4, initial=frames[1].state, first_frame=3
     )
     for frame in again:
         np.testing.assert_array_equal(frame.positions, frames[frame.index - 1].positions)
@@ -191,7 +191,7 @@ def test_an_equilibrium_has_obstacles_where_they_are_to_be():
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] <= 0))
     axis = scene.bodies[1].where(lambda X: np.abs(X[:, [0, 2]] - 0.5).max(axis=1) < 1e-9)
     scene.pin(axis, axes="xz")  # without these the upper block may be squeezed out to a side, which is lower
-    plate = supple.Box(size=(4, 0.2, 4), centre=(0.5, 1.14, 0.5))
+    plate = supple.Box(size=(4, 0.2, 4), center=(0.5, 1.14, 0.5))
     scene.add_obstacle(plate, supple.Translate((0, -0.2, 0)), friction=0.0)
     result = supple.equilibrium(scene, tolerance=1e-5)
     assert result.report.ok, result.report

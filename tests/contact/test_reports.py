@@ -6,8 +6,8 @@ from fake_device import fake_device  # noqa: F401
 
 import supple
 from supple.collision import distances_to
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.contact.obstacle_report import contact_reports
 from supple.solve.loop import make_problem, solve
 from supple.terms.contact.friction_sums import (
@@ -26,17 +26,17 @@ def pile(contact="none"):
     scene.pin(body.where(lambda X: (X[:, 0] < 0.06) & (X[:, 1] > 0.8)))
     scene.add_obstacle(supple.Plane(), friction=0.2, name="floor")
     scene.add_obstacle(supple.Plane(normal=(-1, 0, 0), point=(0.46, 0, 0)), name="wall")
-    scene.add_obstacle(supple.Box(size=(2, 2, 0.1), centre=(0, 0, 0.46)), friction=0.1, name="box")
-    scene.add_obstacle(supple.Sphere(radius=0.1, centre=(9, 9, 9)), name="away")
+    scene.add_obstacle(supple.Box(size=(2, 2, 0.1), center=(0, 0, 0.46)), friction=0.1, name="box")
+    scene.add_obstacle(supple.Sphere(radius=0.1, center=(9, 9, 9)), name="away")
     return scene
 
 
 def settled(device="cpu", contact="none", precision="float32", steps=8):
-    problem = make_problem(pile(contact), False, Compute(device=device, precision=precision))
+    problem = make_problem(pile(contact), False, Backend(device=device, precision=precision))
     problem.loads.set_time_step(0.01)
     for k in range(1, steps + 1):
         problem.begin_step(0.01 * k, 0.01)
-        solve(problem, supple.PBNG(), Stop(max_iterations=30))
+        solve(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     return problem
 
 
@@ -65,11 +65,11 @@ def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: 
 
 
 def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
-    problem = make_problem(pile(), False, Compute(precision="float64"))
+    problem = make_problem(pile(), False, Backend(precision="float64"))
     problem.loads.set_time_step(0.01)
     for k in range(1, 6):
         problem.begin_step(0.01 * k, 0.01)
-        report = solve(problem, supple.PBNG(), Stop(max_iterations=7))
+        report = solve(problem, supple.PBNG(), StopCriteria(max_iterations=7))
         assert report.contact == contact_reports(problem)[0]
     assert report.contact.contacts > 0
 
@@ -136,4 +136,4 @@ def test_a_block_at_rest_on_a_plane_is_stable(young, friction):
     scene.add_obstacle(supple.Plane(point=(0, 0, 0), normal=(0, 1, 0)), friction=friction)
     report = supple.equilibrium(scene).report
     assert report.ok, report
-    assert report.certificate.stable
+    assert report.error_estimate.stable

@@ -26,12 +26,12 @@ def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0),
 def numbers_of(scene, frames):
     """(frames, bodies, 18) of all rigid bodies."""
     moved = supple.simulate(scene, supple.PBNG(iterations=1), frames=frames)
-    return np.array([frame.state.remembered[RIGID] for frame in moved])
+    return np.array([frame.state.history[RIGID] for frame in moved])
 
 
 SHAPES = {
-    "ball": supple.Sphere(radius=0.2, centre=(0, 0.5, 0)),
-    "box": supple.Box(size=(0.4, 0.3, 0.6), centre=(0, 0.5, 0)),
+    "ball": supple.Sphere(radius=0.2, center=(0, 0.5, 0)),
+    "box": supple.Box(size=(0.4, 0.3, 0.6), center=(0, 0.5, 0)),
 }
 HEIGHT = {"ball": 0.2, "box": 0.15}
 
@@ -59,7 +59,7 @@ def test_a_ball_slides_or_rolls_down_a_slope(friction, part):
     """At g sin α, or at 5/7 of it where it rolls."""
     tilt = np.radians(20)
     gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
-    ball = supple.Sphere(radius=0.2, centre=(0, 0.2, 0))
+    ball = supple.Sphere(radius=0.2, center=(0, 0.2, 0))
     moved = numbers_of(scene_of((ball, {}), friction=friction, gravity=gravity, dt=0.002), 50)[:, 0]
     acceleration = np.diff(moved[:, 12]) / 0.002
     np.testing.assert_allclose(acceleration[5:], part * G * np.sin(tilt), rtol=2e-3)
@@ -72,7 +72,7 @@ def test_a_box_stays_on_a_slope_that_is_not_too_steep(mu, stays):
     """tan 20° = 0.364."""
     tilt = np.radians(20)
     gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
-    box = supple.Box(size=(0.4, 0.2, 0.4), centre=(0, 0.1, 0))
+    box = supple.Box(size=(0.4, 0.2, 0.4), center=(0, 0.1, 0))
     moved = numbers_of(scene_of((box, {}), friction=mu, gravity=gravity), 30)[:, 0]
     fraction = max(0.0, np.sin(tilt) - mu * np.cos(tilt))
     assert moved[-1, 12] == pytest.approx(0 if stays else G * fraction * 0.3, abs=1e-6 if stays else 2e-3)
@@ -80,8 +80,8 @@ def test_a_box_stays_on_a_slope_that_is_not_too_steep(mu, stays):
 
 def test_they_see_each_other():
     """A ball on a box on a plane, and the box does not feel more than both weights."""
-    box = supple.Box(size=(0.6, 0.2, 0.6), centre=(0, 0.1, 0))
-    ball = supple.Sphere(radius=0.15, centre=(0, 0.45, 0))
+    box = supple.Box(size=(0.6, 0.2, 0.6), center=(0, 0.1, 0))
+    ball = supple.Sphere(radius=0.15, center=(0, 0.45, 0))
     moved = numbers_of(scene_of((box, {"mass": 4.0}), (ball, {}), friction=0.3), 45)
     assert moved[-1, 0, 1] == pytest.approx(0.1, abs=1e-6)
     assert moved[-1, 1, 1] == pytest.approx(0.35, abs=1e-6)
@@ -89,8 +89,8 @@ def test_they_see_each_other():
 
 
 def test_two_that_meet_in_the_air_keep_their_momentum():
-    left = supple.Sphere(radius=0.2, centre=(-0.5, 5, 0)), {"velocity": (3, 0, 0), "mass": 1.0}
-    right = supple.Sphere(radius=0.2, centre=(0.5, 5.1, 0)), {"velocity": (-1, 0, 0), "mass": 3.0}
+    left = supple.Sphere(radius=0.2, center=(-0.5, 5, 0)), {"velocity": (3, 0, 0), "mass": 1.0}
+    right = supple.Sphere(radius=0.2, center=(0.5, 5.1, 0)), {"velocity": (-1, 0, 0), "mass": 3.0}
     moved = numbers_of(scene_of(left, right, friction=0.2, gravity=(0, 0, 0)), 40)
     linear = moved[:, 0, 12:15] + 3 * moved[:, 1, 12:15]
     np.testing.assert_allclose(linear, np.broadcast_to([0, 0, 0], linear.shape), atol=1e-9)
@@ -100,8 +100,8 @@ def test_two_that_meet_in_the_air_keep_their_momentum():
 
 
 def test_a_hollow_box_holds_them():
-    room = supple.Box(size=(1, 1, 1), centre=(0, 0.5, 0), hollow=True)
-    ball = supple.Sphere(radius=0.1, centre=(0.2, 0.5, 0.1)), {"velocity": (4, 0, 3)}
+    room = supple.Box(size=(1, 1, 1), center=(0, 0.5, 0), hollow=True)
+    ball = supple.Sphere(radius=0.1, center=(0.2, 0.5, 0.1)), {"velocity": (4, 0, 3)}
     moved = numbers_of(scene_of(ball, obstacles=(room,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
     assert np.abs(moved[:, [0, 2]]).max() < 0.4 + 1e-6
     assert moved[:, 1].min() > 0.1 - 1e-6
@@ -125,8 +125,8 @@ def edge_points(numbers, size, count=41):
 def test_planks_lie_across_each_other(friction):
     """No corner of one is over the other: they touch with edges that cross."""
     sizes = (1.0, 0.1, 0.2), (0.2, 0.1, 1.0)
-    low = supple.Box(size=sizes[0], centre=(0, 0.05, 0)), {"mass": 4.0}
-    high = supple.Box(size=sizes[1], centre=(0.03, 0.25, 0.02)), {}
+    low = supple.Box(size=sizes[0], center=(0, 0.05, 0)), {"mass": 4.0}
+    high = supple.Box(size=sizes[1], center=(0.03, 0.25, 0.02)), {}
     moved = numbers_of(scene_of(low, high, friction=friction), 45)
     assert moved[-1, 1, 1] == pytest.approx(0.15, abs=1e-5)
     np.testing.assert_allclose(moved[-1, :, 12:], 0, atol=1e-4)
@@ -137,8 +137,8 @@ def test_planks_lie_across_each_other(friction):
 def test_edges_of_boxes_that_meet_in_the_air_keep_their_momentum():
     """A box on its edge meets another, turned the other way: none passes, and momentum is exchanged."""
     size = (0.4, 0.4, 0.4)
-    low = supple.Box(size=size, centre=(0, 5, 0), axis=(0, 0, 1), angle=np.pi / 4), {"mass": 3.0}
-    high = supple.Box(size=size, centre=(0.02, 5.7, 0.03), axis=(1, 0, 0), angle=np.pi / 4)
+    low = supple.Box(size=size, center=(0, 5, 0), axis=(0, 0, 1), angle=np.pi / 4), {"mass": 3.0}
+    high = supple.Box(size=size, center=(0.02, 5.7, 0.03), axis=(1, 0, 0), angle=np.pi / 4)
     flying = high, {"velocity": (0, -3, 0), "mass": 1.0}
     moved = numbers_of(scene_of(low, flying, gravity=(0, 0, 0), dt=0.005), 60)
     linear = 3 * moved[:, 0, 12:15] + moved[:, 1, 12:15]
@@ -156,7 +156,7 @@ def test_collisions_keep_angular_momentum(kind, friction):
 
     def flying(side):
         center = (-0.3 * side, 0.5 - 0.025 * side, 0.01 * side)
-        ball, box = supple.Sphere(radius=0.1, centre=center), supple.Box(size=(0.2, 0.2, 0.2), centre=center)
+        ball, box = supple.Sphere(radius=0.1, center=center), supple.Box(size=(0.2, 0.2, 0.2), center=center)
         return (ball if kind == "ball" else box), {"velocity": (2 * side, 0, 0)}
 
     moved = numbers_of(
@@ -172,7 +172,7 @@ def test_collisions_keep_angular_momentum(kind, friction):
 
 def test_a_stack_of_equal_boxes_stands_still():
     """Corners on corners: neighbors in a stack must not push each other aside."""
-    boxes = [(supple.Box(size=(0.2, 0.2, 0.2), centre=(0, 0.1 + 0.2 * k, 0)), {}) for k in range(3)]
+    boxes = [(supple.Box(size=(0.2, 0.2, 0.2), center=(0, 0.1 + 0.2 * k, 0)), {}) for k in range(3)]
     moved = numbers_of(scene_of(*boxes, friction=0.5), 25)
     np.testing.assert_allclose(moved[-1, :, :3], [(0, 0.1, 0), (0, 0.3, 0), (0, 0.5, 0)], atol=1e-12)
     np.testing.assert_allclose(moved[:, :, 12:], 0, atol=1e-11)
@@ -182,7 +182,7 @@ def test_a_box_does_not_creep_down_a_slope_just_below_the_angle_of_friction():
     """26.55° of 26.565°. Half a second long it crept with 4e-5 m/s."""
     tilt = np.radians(26.55)
     gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
-    box = supple.Box(size=(0.1, 0.1, 0.1), centre=(0, 0.05, 0))
+    box = supple.Box(size=(0.1, 0.1, 0.1), center=(0, 0.05, 0))
     moved = numbers_of(scene_of((box, {}), friction=0.5, gravity=gravity), 20)[:, 0]
     np.testing.assert_allclose(moved[:, 12:], 0, atol=1e-9)
 
@@ -200,7 +200,7 @@ def test_a_rigid_body_in_a_pinned_block_is_told_of(shape):
     scene.pin(other.where(lambda X: X[:, 1] < 0.01))
     scene.add_obstacle(shape, mass=1.0, name="weight")
     for frame in supple.simulate(scene, dt=0.02, frames=12):
-        height = frame.state.remembered["rigid"][0, 1]
+        height = frame.state.history["rigid"][0, 1]
         told = any("pinned part of 'solid0'" in note for note in frame.report.notes)
         assert frame.report.ok == (height > 0.1)
         assert told == (height <= 0.1)

@@ -13,7 +13,7 @@ gravity = [0, -9.8, 0]
 
 [[solid]]
 name = "bar"
-mesh = { bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
+mesh = { block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 density = 100
 
@@ -24,7 +24,7 @@ where = { side = "x-" }
 name = "end"
 where = { side = "x+" }
 motion = [
-  { rotate = { axis = [1, 0, 0], centre = [1, 0.25, 0.25], angle = 0.5 } },
+  { rotate = { axis = [1, 0, 0], center = [1, 0.25, 0.25], angle = 0.5 } },
   { translate = { offset = [0.1, 0, 0] } },
 ]
 

@@ -51,7 +51,9 @@ def test_contact_between_bodies_balances_what_holds_them(tmp_path, method, frict
     path = tmp_path / "blocks.toml"
     path.write_text(BLOCKS.replace("METHOD", method).replace("FRICTION", f"{friction}"))
     options = {"vary": VARY, "scene": str(path), "store": {"quantities": STORED}}
-    store = solved(tmp_path, count=2, shard=2, solve={"tolerance": 1e-6, "distance": False}, **options)
+    store = solved(
+        tmp_path, count=2, shard=2, solve={"tolerance": 1e-6, "position_tolerance": False}, **options
+    )
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1]
     for sample in (0, 1):

@@ -33,11 +33,11 @@ def named_scene(folder, monkeypatch):
     for place in (meshes, elsewhere):
         place.mkdir(parents=True)
     monkeypatch.setenv("MY_MESHES", str(elsewhere))
-    save_mesh(supple.bar((2, 1, 1), (1, 0.5, 0.5)), meshes / "bar.node")
+    save_mesh(supple.block((2, 1, 1), (1, 0.5, 0.5)), meshes / "bar.node")
     write_box(meshes / "box.obj", top=-0.3)
     write_box(elsewhere / "box.obj", top=-0.9)
     write_box(elsewhere / "skin.obj", top=0.4)
-    bar = "{ bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }"
+    bar = "{ block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }"
     assert bar in SCENE
     obstacles = "\n".join(
         f"[[obstacle]]\nshape = {{ surface = {{ file = {file} }} }}"
@@ -122,7 +122,7 @@ def test_texts_that_are_no_paths_stay(tmp_path):
 
 
 @pytest.mark.parametrize("others", [-12.0, -1.0])
-def test_statistics_and_normalised_pairs_see_the_training_part_alone(tmp_path, others):
+def test_statistics_and_normalized_pairs_see_the_training_part_alone(tmp_path, others):
     """Whatever loads the other samples have."""
     spec = spec_of(tmp_path, count=24, shard=8, store={"quantities": ["positions", "von_mises"]})
     store = make_store(load_spec(spec), tmp_path / "set.zarr")

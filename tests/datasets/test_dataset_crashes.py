@@ -148,7 +148,7 @@ def test_errors_beside_solves_name_the_shard_or_say_that_nothing_can_be_solved(t
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
     shards = Shards(store)
     with monkeypatch.context() as patch:
-        patch.setattr("supple.datasets.run.shard.Neighbours", lambda count: [][count])
+        patch.setattr("supple.datasets.run.shard.Neighbors", lambda count: [][count])
         with pytest.raises(RuntimeError, match=r"set\.zarr: shard 0 cannot be solved: IndexError") as caught:
             shards.run(0)
     assert "shard 0 cannot be solved" in str(_sendable(caught.value))

@@ -5,12 +5,10 @@ import json
 import shutil
 import threading
 
-import numpy as np
 import pytest
-from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of, write_box
+from dataset_scenes import SCENE, sample_bytes, solved, spec_of, write_box
 from typer.testing import CliRunner
 
-import supple
 from supple.cli import app
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import make_store
@@ -19,10 +17,9 @@ from supple.datasets.run.shard import Shards
 from supple.datasets.run.summarize import finish, is_told
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
-from supple.datasets.store.checksums import CHECKSUMS, is_sound, sealed_text
+from supple.datasets.store.checksums import is_sound, sealed_text
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.merge import merge
-from supple.datasets.store.scene_files import sha256_of
 from supple.datasets.store.verify import discard, verify
 
 
@@ -277,64 +274,11 @@ def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, whol
         merge(fresh.path, [copy.path])
 
 
-def make_old(store, named=()):
-    """What earlier versions wrote: no checksums but of samples, and the folder of the scene."""
-    (store.path / CHECKSUMS).unlink()
-    (store.path / "report" / CHECKSUMS).unlink()
+@pytest.mark.parametrize(("schema", "advice"), [(2, "compute it again"), (4, "a later one than this")])
+def test_stores_of_other_versions_are_refused(tmp_path, schema, advice):
+    store = solved(tmp_path, count=2, shard=2)
     root = json.loads((store.path / "zarr.json").read_text())
-    del root["attributes"]["checksum"]
-    root["attributes"]["supple"] |= {"schema": 1, "folder": str(store.path.parent.resolve())}
-    root["attributes"]["supple"]["files"] = {path.name: sha256_of(path) for path in named}
+    root["attributes"]["supple"]["schema"] = schema
     (store.path / "zarr.json").write_text(json.dumps(root))
-    for shard in store.finished():
-        account = json.loads(store.account_file(shard).read_text())
-        parts = account.pop("sums_by_part")
-        account["sums"] = {name: {"count": 0} for name in parts}
-        del account["checksum"]
-        store.account_file(shard).write_text(json.dumps(account))
-    return Store(store.path)
-
-
-def test_stores_of_earlier_versions_are_read_resumed_merged_and_grown(tmp_path):
-    new = solved(tmp_path, count=5, shard=3)
-    stats = {name: values["mean"] for name, values in supple.data.open(new.path).stats.items()}
-    before = sample_bytes(new)
-    store = make_old(new)
-    data = supple.data.open(store.path)
-    for name, mean in stats.items():
-        np.testing.assert_allclose(data.stats[name]["mean"], mean, rtol=1e-13)
-    verdict = verify(store, again=1)
-    assert verdict.complete
-    assert "written by an earlier supple" in verdict.notes[0]
-    discard(store, [1])
-    go_on(store)
-    assert sample_bytes(store) == before
-    assert verify(Store(store.path), again=0).complete
-    discard(store, [1])
-    scene = (store.path / "scene.toml").read_text()
-    (store.path / "scene.toml").write_text(scene.replace("density = 100", "density = 200"))
-    with pytest.raises(DatasetError, match=r"scene\.toml, inputs/ or the spec .* are not those"):
-        Shards(Store(store.path))
-    (store.path / "scene.toml").write_text(scene)
-    fresh = make_store(load_spec(spec_of(tmp_path, count=5, shard=3)), tmp_path / "fresh.zarr")
-    assert merge(fresh.path, [store.path]).finished() == [0]
-    assert verify(Store(fresh.path), again=0).good
-    grown = make_store(load_spec(spec_of(tmp_path, count=6, shard=3)), store.path, grow=True)
-    assert grown.finished() == [0]
-    go_on(grown)
-    assert verify(Store(grown.path), again=0).complete
-
-
-def test_stores_of_earlier_versions_say_where_their_files_should_be(tmp_path):
-    write_box(tmp_path / "below.obj", top=-0.2)
-    obstacle = '[[obstacle]]\nshape = { surface = { file = "below.obj" } }\n\n[[force]]'
-    scene = tmp_path / "beside.toml"
-    scene.write_text(SCENE.replace("[[force]]", obstacle, 1))
-    new = solved(tmp_path, count=2, shard=2, vary=VARY[:1], scene=str(scene))
-    store = make_old(new, named=[tmp_path / "below.obj"])
-    shutil.rmtree(store.path / "files")
-    (store.path / "scene.toml").write_text(scene.read_text())
-    assert Shards(store).sampler.model.vertices == 12
-    (tmp_path / "below.obj").unlink()
-    with pytest.raises(DatasetError, match=r"below\.obj[\s\S]*earlier supple, which left the files"):
-        Shards(Store(store.path))
+    with pytest.raises(DatasetError, match=rf"was written by supple .* in layout {schema}, not 3; {advice}"):
+        Store(store.path)

@@ -19,7 +19,7 @@ name = "box"
 material = { stvk = { young = 2e5, poisson = 0.3 } }
 
 [solid.mesh]
-bar = { cells = [3, 3, 3], size = [1, 1, 1] }
+block = { cells = [3, 3, 3], size = [1, 1, 1] }
 without = [{ min = [0.34, 0.34, 0.34], max = [0.66, 0.66, 0.66] }]
 
 [[pin]]
@@ -46,12 +46,12 @@ thickness = 0.01
 
 [[solid]]
 name = "below"
-mesh = { bar = { cells = [2, 1, 2], size = [1, 0.5, 1] } }
+mesh = { block = { cells = [2, 1, 2], size = [1, 0.5, 1] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 
 [[solid]]
 name = "above"
-mesh = { bar = { cells = [1, 1, 1], size = [0.5, 0.5, 0.5], origin = [0.27, 0.51, 0.24] } }
+mesh = { block = { cells = [1, 1, 1], size = [0.5, 0.5, 0.5], origin = [0.27, 0.51, 0.24] } }
 material = { corotated = { young = 1e4, poisson = 0.3 } }
 
 [[pin]]
@@ -87,7 +87,7 @@ gravity = [0, -9.8, 0]
 name = "strip"
 mesh = { sheet = { cells = [3, 2], size = [0.3, 0.2], plane = "xz", origin = [0, 0, 0] } }
 membrane = { plane_stress_stvk = { young = 1e4, poisson = 0.3 } }
-bending = { creased = { stiffness = 1e-3, yield_angle = 0.3 } }
+bending = { creased = { rigidity = 1e-3, yield_angle = 0.3 } }
 density = 0.1
 
 [[pin]]
@@ -114,12 +114,12 @@ material = { corotated = { young = 2e4, poisson = 0.3 } }
 )
 MUSCLE = SCENE.replace(
     "corotated = { young = 1e4, poisson = 0.3 }",
-    "muscle = { young = 1e4, poisson = 0.3, activation = 0.5, strength = 1e4, fibre = [1, 0, 0] }",
+    "muscle = { young = 1e4, poisson = 0.3, activation = 0.5, strength = 1e4, fiber = [1, 0, 0] }",
 )
 TISSUE = SCENE.replace(
     "corotated = { young = 1e4, poisson = 0.3 }",
     'measured = { name = "muscle", poisson = 0.3, activation = 0, strength = 10000, '
-    'fibre = { between = ["x-", "x+"] } }',
+    'fiber = { between = ["x-", "x+"] } }',
 )
 SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "ecoflex_0010" }')
 GROWN = SCENE.replace(
@@ -169,10 +169,10 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
 
 def test_fields_of_meshes_vary(tmp_path):
     """Young's modulus of every tetrahedron, from a table and from a function."""
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.5))
-    supple.save_mesh(mesh.with_data({"stiffness": np.full(mesh.n_tets, 1e4)}), tmp_path / "bar.vtu")
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.5))
+    supple.meshes.save_mesh(mesh.with_data({"stiffness": np.full(mesh.n_tets, 1e4)}), tmp_path / "bar.vtu")
     file = tmp_path / "scene.toml"
-    text = SCENE.replace("bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] }", 'file = "bar.vtu"')
+    text = SCENE.replace("block = { cells = [2, 1, 1], size = [1, 0.5, 0.5] }", 'file = "bar.vtu"')
     file.write_text(text.replace("young = 1e4", 'young = { field = "stiffness" }'))
     values = np.random.default_rng(0).uniform(5e3, 5e4, (3, mesh.n_tets))
     vary = [{"path": "solid.bar.field.stiffness", "name": "E"}]
@@ -202,9 +202,9 @@ def test_what_a_measured_material_has(tmp_path):
         SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle" }')
     )
     source = Source.load(file)
-    (place,) = source.vary("across", ["solid.bar.material.measured.fibre.y"])
+    (place,) = source.vary("across", ["solid.bar.material.measured.fiber.y"])
     assert place.now == 0
-    assert source.conditions({"across": 1.0}).materials[0].fibre == pytest.approx((0.5**0.5, 0.5**0.5, 0))
+    assert source.conditions({"across": 1.0}).materials[0].fiber == pytest.approx((0.5**0.5, 0.5**0.5, 0))
     assert source.place("solid.bar.material.strength").now == 2.25e5
     with pytest.raises(ValueError, match="has no 'activaton'; did you mean 'activation'"):
         source.place("solid.bar.material.measured.activaton")
@@ -238,7 +238,7 @@ QUICK = {
             ("body_force[0].force", [[0, -500, 0], [10, 500, 20]]),
             ("traction[0].traction", [-300, 300]),
             ("pin.end.motion.rotate.angle", [-1, 1]),
-            ("pin.end.motion.rotate.centre.y", [0, 0.5]),
+            ("pin.end.motion.rotate.center.y", [0, 0.5]),
             ("pin.end.motion.translate.offset", [[0, 0, 0], [0.2, 0.1, 0.1]]),
             ("solid.bar.material.young", [5e3, 5e4]),
             ("solid.bar.material.poisson", [0.1, 0.45]),
@@ -259,8 +259,10 @@ QUICK = {
         [("solid.bar.material.measured.activation", [0, 1]), ("solid.bar.material.young", [5e3, 5e4])],
     ),
     "twisted and stretched": (
-        SCENE.replace("rotate = {", "twist = {").replace("translate = { offset", "scale = { factor"),
-        [("pin.end.motion.twist.angle", [0.1, 1]), ("pin.end.motion.scale.factor.y", [0.5, 1.5])],
+        SCENE.replace("rotate = {", "twist = {")
+        .replace("angle =", "rate =")
+        .replace("translate = { offset", "scale = { factor"),
+        [("pin.end.motion.twist.rate", [0.1, 1]), ("pin.end.motion.scale.factor.y", [0.5, 1.5])],
     ),
     "rollers": (
         SCENE.replace('side = "x-" }', 'side = "x-" }\naxes = "x"\nname = "wall"'),

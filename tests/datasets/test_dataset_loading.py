@@ -34,7 +34,7 @@ def test_arrays_are_what_is_asked_for(data):
         positions[20]
     with pytest.raises(KeyError, match="did you mean 'positions'"):
         data["postions"]
-    assert set(data.sample(4)) >= {"positions", "g", "young", "angle", "imbalance", "outcome"}
+    assert set(data.sample(4)) >= {"positions", "g", "young", "angle", "relative_residual", "outcome"}
     assert np.array_equal(pickle.loads(pickle.dumps(data))["positions"][5], positions[5])
     assert "20 of 20 samples" in repr(data)
 
@@ -47,7 +47,7 @@ def test_a_folder_that_is_no_data_set(tmp_path):
         supple.data.open(tmp_path)
 
 
-def test_pairs_are_normalised_inputs_and_outputs(data):
+def test_pairs_are_normalized_inputs_and_outputs(data):
     pairs = data.pairs("train")
     assert len(pairs) == len(data.split("train"))
     x, y = pairs[0]
@@ -60,7 +60,7 @@ def test_pairs_are_normalised_inputs_and_outputs(data):
     assert np.allclose(xs.mean(axis=0), 0, atol=1e-5)
     assert np.allclose(xs.std(axis=0), 1, atol=1e-5)
     assert abs(float(ys.mean())) < 1e-5
-    raw = data.pairs(normalise=False, inputs=["young"], output="positions")
+    raw = data.pairs(normalize=False, inputs=["young"], output="positions")
     assert raw[3][0] == np.float32(data.inputs["young"][3])
     assert np.array_equal(raw[3][1], data["positions"][3])
     both = data.pairs("train", output=["positions", "displacements"])
@@ -193,7 +193,7 @@ def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
     else:
         assert np.array_equal(found["outputs"], data["positions"][train])
         assert np.array_equal(
-            found["imbalance"], data.report["imbalance"][train if to == "lance" else data.ids]
+            found["relative_residual"], data.report["relative_residual"][train if to == "lance" else data.ids]
         )
 
 

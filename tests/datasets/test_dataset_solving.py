@@ -9,7 +9,7 @@ from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of
 import supple
 from supple.datasets.run.create import make_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.warm_start import Neighbours
+from supple.datasets.run.warm_start import Neighbors
 from supple.datasets.spec.dataset_spec import load_spec
 
 SIZE = 1.0
@@ -156,7 +156,7 @@ def test_what_is_stored_is_what_evaluate_says(tmp_path):
 
 def test_what_obstacles_do_is_stored(tmp_path):
     """A beam under the middle, which only its two lowest vertices there can touch."""
-    log = "start = [0.55, -0.451, -0.5], end = [0.55, -0.451, 1], radius = 0.45"
+    log = "point0 = [0.55, -0.451, -0.5], point1 = [0.55, -0.451, 1], radius = 0.45"
     beam = f"[[obstacle]]\nshape = {{ cylinder = {{ {log} }} }}\n"
     (tmp_path / "beam.toml").write_text(SCENE.replace("[[force]]", beam + "[[force]]"))
     changes = {"vary": VARY[:1], "store": {"quantities": ["positions", "contact"]}}
@@ -175,7 +175,7 @@ def test_what_obstacles_do_is_stored(tmp_path):
     assert not np.any(data["contact"][heavy][~below])
 
 
-@pytest.mark.parametrize("start", ["neighbour", "predicted"])
+@pytest.mark.parametrize("start", ["neighbor", "predicted"])
 def test_wherever_solves_begin_they_end_in_the_same_place(tmp_path, start):
     stores = [
         solved(tmp_path, f"{name}.zarr", count=24, shard=12, solve={"start": name, "check": 0.5})
@@ -209,8 +209,8 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     data = supple.data.open(store.path)
     assert not len(data.ids)
     assert np.isnan(data["positions"][:]).all()
-    assert set(data.outcomes) == {"budget_iterations"}
-    assert (data["imbalance"] > 1e-9).all()
+    assert set(data.outcomes) == {"max_iterations"}
+    assert (data["relative_residual"] > 1e-9).all()
     assert len(store.account(0)["failures"]) == 3
     assert "allowed iterations" in store.account(0)["failures"]["0"]
     assert not any(len(data.split(part)) for part in ("train", "valid", "test"))
@@ -227,23 +227,23 @@ def test_values_that_are_impossible_are_recorded_with_their_sentence(tmp_path):
 def test_a_prediction_is_exact_where_the_samples_are_linear():
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(30, 4)), rng.normal(size=30)
-    neighbours = Neighbours()
+    neighbors = Neighbors()
     for point in rng.random((20, 4)):
-        neighbours.add(point, (A @ point + b).reshape(10, 3))
+        neighbors.add(point, (A @ point + b).reshape(10, 3))
     point = rng.random(4)
-    assert np.allclose(neighbours.predicted(point), (A @ point + b).reshape(10, 3))
-    assert Neighbours().predicted(point) is None
-    assert Neighbours().nearest(point) is None
+    assert np.allclose(neighbors.predicted(point), (A @ point + b).reshape(10, 3))
+    assert Neighbors().predicted(point) is None
+    assert Neighbors().nearest(point) is None
 
 
 def test_a_prediction_goes_through_what_is_known():
     rng = np.random.default_rng(1)
-    neighbours, points = Neighbours(), rng.random((15, 2))
+    neighbors, points = Neighbors(), rng.random((15, 2))
     shapes = [np.sin(9 * point).sum() * rng.normal(size=(5, 3)) for point in points]
     for point, shape in zip(points, shapes, strict=True):
-        neighbours.add(point, shape)
+        neighbors.add(point, shape)
     for point, shape in zip(points, shapes, strict=True):
-        assert np.allclose(neighbours.predicted(point), shape, atol=1e-8)
+        assert np.allclose(neighbors.predicted(point), shape, atol=1e-8)
 
 
 def test_varied_quantities_may_have_several_places(tmp_path):
@@ -256,8 +256,8 @@ def test_varied_quantities_may_have_several_places(tmp_path):
 def test_distances_are_computed_unless_the_spec_says_that_they_need_not_be(tmp_path):
     """Both are in balance; only one knows how far off it is."""
     with_them = solved(tmp_path, "with.zarr", count=4)
-    without = solved(tmp_path, "without.zarr", count=4, solve={"distance": False})
+    without = solved(tmp_path, "without.zarr", count=4, solve={"position_tolerance": False})
     found = [supple.data.open(store.path).report for store in (with_them, without)]
-    assert (found[0]["distance"] <= 1e-4).all()
-    assert np.isnan(found[1]["distance"]).all()
-    assert all((reports["imbalance"] <= 1e-4).all() for reports in found)
+    assert (found[0]["position_error"] <= 1e-4).all()
+    assert np.isnan(found[1]["position_error"]).all()
+    assert all((reports["relative_residual"] <= 1e-4).all() for reports in found)

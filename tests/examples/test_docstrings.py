@@ -18,10 +18,17 @@ import supple
 from supple.meshes.skinning import VisibleSurface
 
 
+def public_things() -> dict[str, object]:
+    """What users find in `supple` and in its namespaces for scenes."""
+    found = {name: getattr(supple, name) for name in supple.__all__}
+    for space in (supple.io, supple.loads, supple.materials, supple.meshes, supple.motions, supple.shapes):
+        found |= {name: getattr(space, name) for name in space.__all__}
+    return found
+
+
 def documented() -> Iterator[str]:
     """The docstrings of all public names and of what they have."""
-    for name in supple.__all__:
-        thing = getattr(supple, name)
+    for thing in public_things().values():
         members = vars(thing).items() if inspect.isclass(thing) else ()
         public = [value for key, value in members if not key.startswith("_")]
         yield from filter(None, (inspect.getdoc(one) for one in (thing, *public)))
@@ -58,7 +65,7 @@ def test_example(code, tmp_path, monkeypatch):
     scene.pin(body.where(face(0, 0)))
     trimesh.creation.box().export(tmp_path / "armadillo.obj")
     monkeypatch.chdir(tmp_path)
-    known = {name: getattr(supple, name) for name in supple.__all__}
+    known = public_things()
     known |= {"supple": supple, "np": np, "VisibleSurface": VisibleSurface, "tets": body.mesh.tets}
     known |= {"scene": scene, "body": body, "where": body.where, "top": body.where(face(1, 1))}
     known |= {"result": supple.equilibrium(scene), "point_data": {}, "a": supple.Translate((1, 0, 0))}

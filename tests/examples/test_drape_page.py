@@ -22,11 +22,15 @@ def test_fabrics_typed_from_the_page_are_those_of_the_benchmark():
     assert fabrics.keys() == drape.FABRICS.keys()
     for name, fabric in drape.FABRICS.items():
         weft, warp, shear = map(float, fabrics[name]["weft, warp, shear [Pa]"].split(","))
-        typed = supple.WovenStVK(
-            weft=weft, warp=warp, shear=shear, poisson_weft=0.2, poisson_warp=0.2 * warp / weft
+        typed = supple.materials.WovenStVK(
+            young_weft=weft,
+            young_warp=warp,
+            shear_modulus=shear,
+            poisson_weft=0.2,
+            poisson_warp=0.2 * warp / weft,
         )
         membrane = fabric.membrane()
-        for modulus in ("along", "across", "coupling", "shear"):
+        for modulus in ("along", "across", "coupling", "shear_modulus"):
             np.testing.assert_allclose(getattr(typed, modulus), getattr(membrane, modulus), rtol=1e-3)
         assert float(fabrics[name]["thickness [mm]"]) == pytest.approx(1e3 * fabric.thickness)
         assert shear * fabric.thickness == pytest.approx(fabric.shear, rel=1e-3), "force per width [N/m]"

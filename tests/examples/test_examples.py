@@ -56,7 +56,7 @@ def custom_motion(folder: Path) -> None:
 
 
 def mesh_file(folder: Path) -> None:
-    supple.save_mesh(supple.ball(radius=0.1, resolution=3), folder / "ball.vtu")
+    supple.meshes.save_mesh(supple.ball(radius=0.1, resolution=3), folder / "ball.vtu")
     result = example("mesh_file").main(folder / "ball.vtu", folder / "deformed.vtu", young=2e4)
     assert result.report.ok
     deformed = supple.load_mesh(folder / "deformed.vtu")

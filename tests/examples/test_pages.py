@@ -68,7 +68,7 @@ def linear(folder: Path) -> None:
     scene = supple.Scene()
     body = scene.add_solid(supple.block(3), material("corotated"))
     scene.pin(body.where(face(0, 0)))
-    problem = make_problem(scene, True, supple.Compute())
+    problem = make_problem(scene, True, supple.Backend())
     known = {"Assembly": Assembly, "Multilevel": Multilevel, "pcg": pcg, "problem": problem}
     names = run(code_of("design/linear.md"), b=np.ones(Assembly(problem).size), **known)
     assert np.linalg.norm(names["H"] @ names["x"] - names["b"]) < 0.5 * np.linalg.norm(names["b"])
@@ -88,7 +88,7 @@ def cloth(folder: Path) -> None:
 
 def materials(folder: Path) -> None:
     names = run(code_of("materials.md"))
-    assert supple.build_model(names["scene"]).terms
+    assert supple.scene.build_model(names["scene"]).terms
     assert len(names["robot"].cables) == 2
 
 
@@ -100,7 +100,7 @@ def psi_only(folder: Path) -> None:
 
 def gradients(folder: Path) -> None:
     names = run(code_of("gradients.md"))
-    assert names["height"].of(names["bar"]).young > 0
+    assert names["height"].body(names["bar"]).young > 0
     assert names["swing"].parameters[names["arm"], "density"] != 0
 
 

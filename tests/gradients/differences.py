@@ -23,7 +23,7 @@ class Loss:
         return self.w + x
 
 
-def scalars_of(material: supple.Material) -> dict[str, float]:
+def scalars_of(material: supple.materials.Material) -> dict[str, float]:
     """The numbers that an equilibrium depends on, away from the ends of their ranges."""
     found = {}
     for p in material.parameters:
@@ -35,7 +35,7 @@ def scalars_of(material: supple.Material) -> dict[str, float]:
 
 def exact(scene: supple.Scene, start: np.ndarray | None = None, solver: str = "newton") -> np.ndarray:
     """The positions of an equilibrium, to rounding."""
-    result = supple.equilibrium(scene, solver=solver, start=start, tolerance=1e-6, distance=None)
+    result = supple.equilibrium(scene, solver=solver, initial=start, tolerance=1e-6, position_tolerance=None)
     return supple.gradient(result, np.zeros_like(result.positions)).positions
 
 
@@ -45,7 +45,7 @@ def check(
     relative: float = 1e-6,
     step: float = 1e-3,
     solver: str = "newton",
-) -> supple.Gradient:
+) -> supple.gradients.Gradient:
     """Every input alone and all together: along a direction in which each adds about as much to the slope, so
     that an error of one of them shows."""
     pairs = inputs_of(scene, given)
@@ -55,7 +55,7 @@ def check(
     loss = Loss(base.bodies[-1].vertices.stop)
     result = supple.equilibrium(base, solver=solver, tolerance=1e-4)
     found = supple.gradient(result, loss.gradient)
-    assert found.report.imbalance < 1e-9
+    assert found.report.relative_residual < 1e-9
     assert found.report.stable
     rng = np.random.default_rng(1)
     directions, slopes = [], []

@@ -15,14 +15,14 @@ from supple.materials import MATERIALS
 
 def pulled_bar(kind, cells=(2, 1, 1)):
     scene = supple.Scene(gravity=(0, -3, 1))
-    body = scene.add_solid(supple.bar(cells, size=(1, 0.5, 0.4)), kind, density=20)
+    body = scene.add_solid(supple.block(cells, size=(1, 0.5, 0.4)), kind, density=20)
     scene.pin(body.where(face(0, 0)), name="wall")
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.2, 0.2), angle=0.3)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.2, 0.2), angle=0.3)
     scene.pin(body.where(face(0, 1)), motion=turn + supple.Translate((0.05, 0, 0)), name="hand")
     return scene, body
 
 
-SOME = [*HAND_WRITTEN, "ogden", "holzapfel", "muscle", "plastic_stvk"]
+SOME = [*HAND_WRITTEN, "ogden", "holzapfel_gasser_ogden", "muscle", "plastic_stvk"]
 TRIED = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SOME
 """Those that are ψ alone have the same kernels, whose compilation takes minutes for all of them."""
 
@@ -53,17 +53,17 @@ def test_whatever_acts_on_a_solid():
 def test_forces_per_volume_change_with_the_rest_shape():
     """Against scenes that are made anew from other meshes, and with what PyTorch and JAX give back."""
     rng = np.random.default_rng(6)
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4))
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4))
     tip = mesh.points[mesh.tets].mean(axis=1)[:, 0] > 0.5
 
     def scene_of(points):
         scene = supple.Scene(gravity=(0, 0, 0))
         kind = material("neo_hookean")
-        regions = [supple.Region("tip", np.flatnonzero(tip), material("neo_hookean", young=2e3))]
+        regions = [supple.scene.Region("tip", np.flatnonzero(tip), material("neo_hookean", young=2e3))]
         body = scene.add_solid(supple.TetMesh(points, mesh.tets), kind, density=20, regions=regions)
         scene.pin(body.where(np.flatnonzero(mesh.points[:, 0] <= 0)))
         scene.add_body_force(body, (0, -40, 10))
-        half = supple.Ramp((0, 1), (0, 0.5))
+        half = supple.loads.Ramp((0, 1), (0, 0.5))
         scene.add_body_force(body.region("tip"), (30, 0, 20), half)
         return scene
 
@@ -89,9 +89,9 @@ def test_elements_have_their_own_parameters():
 def test_sums_over_elements_are_those_of_the_body():
     scene, body = pulled_bar(material("corotated"))
     result = supple.equilibrium(scene)
-    own = supple.gradient(result, Loss(len(body.points)).gradient).of(body)
-    assert own.young == pytest.approx(own.each("young").sum(), rel=1e-12)
-    assert own.each("young").shape == (body.mesh.n_cells,)
+    own = supple.gradient(result, Loss(len(body.points)).gradient).body(body)
+    assert own.young == pytest.approx(own.per_element("young").sum(), rel=1e-12)
+    assert own.per_element("young").shape == (body.mesh.n_cells,)
     E, nu = 1e3, 0.3  # the chain rule of Lamé's parameters
     by_young = own.mu / (2 * (1 + nu)) + own.lam * nu / ((1 + nu) * (1 - 2 * nu))
     assert own.young == pytest.approx(by_young, rel=1e-9)
@@ -100,26 +100,26 @@ def test_sums_over_elements_are_those_of_the_body():
     assert own.poisson == pytest.approx(by_poisson, rel=1e-9)
 
 
-def test_activation_and_fibres_of_muscles():
+def test_activation_and_fibers_of_muscles():
     kind = material("muscle", activation=0.3)
     scene, body = pulled_bar(kind)
     rng = np.random.default_rng(5)
     check(scene, {"activation": rng.uniform(0.1, 0.9, body.mesh.n_cells)})
-    check(scene, {"fibre": np.array([1.0, 0.2, 0.1])})
+    check(scene, {"fiber": np.array([1.0, 0.2, 0.1])})
     scene, body = pulled_bar(material("muscle", activation=0.0))
     result = supple.equilibrium(scene)
     loss = Loss(len(body.points)).gradient
-    at_zero = supple.gradient(result, loss).of(body).activation  # an end of its range
+    at_zero = supple.gradient(result, loss).body(body).activation  # an end of its range
     scene, near = pulled_bar(material("muscle", activation=1e-5))
-    beside = supple.gradient(supple.equilibrium(scene), loss).of(near).activation
+    beside = supple.gradient(supple.equilibrium(scene), loss).body(near).activation
     assert at_zero == pytest.approx(beside, rel=1e-3)
 
 
-class Soft(supple.Material):
+class Soft(supple.materials.Material):
     """A material of which only ψ is written."""
 
-    mu: supple.Pa
-    kappa: supple.Pa
+    mu: supple.materials.Pa
+    kappa: supple.materials.Pa
     power: float = 2.5
 
     def psi(self, I1, J):
@@ -158,19 +158,21 @@ def test_several_bodies_with_all_kinds_of_ties():
 
 
 def test_regions_of_a_body():
-    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4))
-    centres = mesh.points[mesh.tets].mean(axis=1)
+    mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4))
+    centers = mesh.points[mesh.tets].mean(axis=1)
 
     def scene_of(stiff=2e3, soft=1e3, density=20.0, heavy=30.0):
         scene = supple.Scene(gravity=(0, -3, 1))
-        tip = supple.Region("tip", centres[:, 0] > 0.5, material("corotated", young=stiff), density=heavy)
+        tip = supple.scene.Region(
+            "tip", centers[:, 0] > 0.5, material("corotated", young=stiff), density=heavy
+        )
         body = scene.add_solid(mesh, material("corotated", young=soft), density=density, regions=[tip])
         scene.pin(body.where(face(0, 0)))
         return scene
 
     scene, loss = scene_of(), Loss(12)
     found = supple.gradient(supple.equilibrium(scene), loss.gradient)
-    own = found.of(scene.bodies[0])
+    own = found.body(scene.bodies[0])
     for by, name, value in (
         (own.young, "soft", 1e3),
         (own.region("tip").young, "stiff", 2e3),
@@ -187,8 +189,8 @@ def test_cloth_under_pressure():
     mesh = supple.sheet(3, size=(1, 1), plane="xz")
     cloth = scene.add_cloth(
         mesh,
-        supple.PlaneStressStVK(young=1e4, poisson=0.3),
-        supple.HingeBending(stiffness=1e-2),
+        supple.materials.PlaneStressStVK(young=1e4, poisson=0.3),
+        supple.HingeBending(rigidity=1e-2),
         density=0.2,
         thickness=1e-3,
     )
@@ -232,7 +234,7 @@ def test_friction_of_sliding_vertices_is_refused(friction):
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.05, -0.1, 0.01)), name="hand")
     scene.add_obstacle(supple.Plane(normal=(0, 1, 0)), friction=friction)
     result = supple.equilibrium(scene, tolerance=1e-5)
-    with pytest.raises(supple.NoGradientError, match="vertices slid along 'obstacle0'"):
+    with pytest.raises(supple.gradients.NoGradientError, match="vertices slid along 'obstacle0'"):
         supple.gradient(result, Loss(18).gradient)
 
 
@@ -252,7 +254,7 @@ def test_ties_that_depend_on_the_rest_shape_refuse_its_gradient(kind):
         scene.add_springs(below.where(face(1, 0)), (0.5, -0.5, 0.5), stiffness=30)
     found = supple.gradient(supple.equilibrium(scene), np.ones((16, 3)))
     assert np.isfinite(found.gravity).all()
-    with pytest.raises(supple.NoGradientError, match="computed from the rest shape"):
+    with pytest.raises(supple.gradients.NoGradientError, match="computed from the rest shape"):
         found.rest  # noqa: B018
 
 
@@ -261,7 +263,7 @@ def test_numbers_that_motions_are_made_of():
     loss = Loss(12)
 
     def turn(values):
-        return supple.Rotate(axis=(1, 0, 0), centre=(1, 0.2, 0.2), angle=values[0]) + supple.Translate(
+        return supple.Rotate(axis=(1, 0, 0), center=(1, 0.2, 0.2), angle=values[0]) + supple.Translate(
             values[1:]
         )
 
@@ -283,12 +285,14 @@ def test_numbers_that_motions_are_made_of():
 def test_an_unconverged_result_is_polished():
     scene = twisted(material("neo_hookean"), cells=3, stretch=0.3)
     loss = Loss(64)
-    rough = supple.equilibrium(scene, supple.PBNG(), max_iterations=3, tolerance=1e-9, distance=None)
-    assert rough.report.imbalance > 1e-3
+    rough = supple.equilibrium(
+        scene, supple.PBNG(), max_iterations=3, tolerance=1e-9, position_tolerance=None
+    )
+    assert rough.report.relative_residual > 1e-3
     fine = supple.equilibrium(scene, solver="newton", tolerance=1e-10)
     a, b = supple.gradient(rough, loss.gradient), supple.gradient(fine, loss.gradient)
-    assert a.report.before == pytest.approx(rough.report.imbalance)
-    assert a.report.imbalance < 1e-9
+    assert a.report.before == pytest.approx(rough.report.relative_residual)
+    assert a.report.relative_residual < 1e-9
     assert a.report.moved > 1e-3
     np.testing.assert_allclose(a.pins["pin1"], b.pins["pin1"], atol=1e-7 * np.abs(b.pins["pin1"]).max())
     text = str(a.report)
@@ -310,14 +314,14 @@ def test_nothing_holds_the_body():
     result = supple.equilibrium(scene)
     with pytest.raises(NoGradientError, match="costs no energy"):
         supple.gradient(result, np.ones((27, 3)))
-    with pytest.raises(supple.NoGradientError, match="Pin the body"):
+    with pytest.raises(supple.gradients.NoGradientError, match="Pin the body"):
         supple.gradient(result, Loss(27).gradient)
 
 
 def column(load):
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
-        supple.bar((12, 1, 1), size=(1, 0.05, 0.05)), material("stvk", young=1e5, poisson=0.0)
+        supple.block((12, 1, 1), size=(1, 0.05, 0.05)), material("stvk", young=1e5, poisson=0.0)
     )
     scene.pin(body.where(face(0, 0)))
     scene.pin(body.where(face(0, 1)), motion=supple.Translate((-load, 0, 0)))
@@ -327,7 +331,9 @@ def column(load):
 def test_an_unstable_state_is_said_to_be_so():
     scene = column(0.1)
     straight = column(0.0).bodies[0].points * (0.9, 1, 1)
-    start = supple.equilibrium(scene, solver="newton", start=straight, tolerance=1e-8, distance=None)
+    start = supple.equilibrium(
+        scene, solver="newton", initial=straight, tolerance=1e-8, position_tolerance=None
+    )
     if np.abs(start.positions - straight).max() > 0.01:
         pytest.skip("the solve has left the straight state")
     found = supple.gradient(start, np.ones_like(straight))
@@ -349,7 +355,7 @@ def test_a_step_of_time():
     def step(x, v, density=2.0):
         one = cantilever(material("neo_hookean"), cells=2, density=density)
         one.quasistatic = False
-        options = {"dt": dt, "frames": 1, "start": x, "velocities": v, "tolerance": 1e-12}
+        options = {"dt": dt, "frames": 1, "initial": x, "velocities": v, "tolerance": 1e-12}
         return next(iter(supple.simulate(one, "newton", **options)))
 
     found = supple.gradient(step(x0, v0), loss.gradient)
@@ -360,9 +366,9 @@ def test_a_step_of_time():
         ends = [loss(step(x0 + s * h * x, v0 + s * h * v, 2 + s * h * density).positions) for s in (1, -1)]
         return (ends[0] - ends[1]) / (2 * h)
 
-    assert (found.start_positions * dx).sum() == pytest.approx(slope(dx, 0 * dv, 0, 1e-5), rel=1e-6)
-    assert (found.start_velocities * dv).sum() == pytest.approx(slope(0 * dx, dv, 0, 1e-4), rel=1e-6)
-    assert found.of(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
+    assert (found.initial_positions * dx).sum() == pytest.approx(slope(dx, 0 * dv, 0, 1e-5), rel=1e-6)
+    assert (found.initial_velocities * dv).sum() == pytest.approx(slope(0 * dx, dv, 0, 1e-4), rel=1e-6)
+    assert found.body(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
 
 
 def test_variations_have_their_own_gravity_and_materials():
@@ -374,8 +380,8 @@ def test_variations_have_their_own_gravity_and_materials():
     loss = Loss(27).gradient
     a, b = supple.gradient(result, loss), supple.gradient(supple.equilibrium(twin), loss)
     np.testing.assert_allclose(a.rest, b.rest, rtol=1e-6, atol=1e-9)
-    assert a.of(body).young == pytest.approx(b.of(twin.bodies[0]).young, rel=1e-7)
-    assert a.of(body).density == pytest.approx(b.of(twin.bodies[0]).density, rel=1e-7)
+    assert a.body(body).young == pytest.approx(b.body(twin.bodies[0]).young, rel=1e-7)
+    assert a.body(body).density == pytest.approx(b.body(twin.bodies[0]).density, rel=1e-7)
 
 
 def test_what_makes_no_sense_is_refused():
@@ -389,12 +395,12 @@ def test_what_makes_no_sense_is_refused():
         supple.gradient(result, np.full((8, 3), np.nan))
     found = supple.gradient(result, np.ones((8, 3)))
     with pytest.raises(AttributeError, match="no parameter 'yung'"):
-        found.of(body).yung  # noqa: B018
+        found.body(body).yung  # noqa: B018
     with pytest.raises(ValueError, match="takes a body"):
-        found.of("solid0")
+        found.body("solid0")
     with pytest.raises(ValueError, match="no step of time"):
-        found.start_velocities  # noqa: B018
-    assert "imbalance" in repr(found)
+        found.initial_velocities  # noqa: B018
+    assert "relative_residual" in repr(found)
 
 
 @pytest.mark.parametrize("integrator", ["bdf2", "trapezoidal"])
@@ -406,7 +412,7 @@ def test_the_start_of_a_step_of_second_order_is_refused(integrator):
     found = supple.gradient(frame, np.ones((8, 3)))
     assert np.isfinite(found.gravity).all()
     with pytest.raises(ValueError, match="backward Euler"):
-        found.start_velocities  # noqa: B018
+        found.initial_velocities  # noqa: B018
 
 
 def test_reports_are_plain():
@@ -423,17 +429,19 @@ def test_plastic_flow_of_earlier_load_steps_is_refused(steps):
 
     def solved(yield_stress):
         scene = supple.Scene(gravity=(0, 0, 0))
-        metal = supple.PlasticHencky(young=1e6, poisson=0.3, yield_stress=yield_stress, hardening=1e5)
+        metal = supple.materials.PlasticHencky(
+            young=1e6, poisson=0.3, yield_stress=yield_stress, hardening=1e5
+        )
         body = scene.add_solid(supple.block(2), metal, name="bar")
         scene.pin(body.where(lambda X: X[:, 0] <= 0))
         scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=supple.Translate((0.05, 0, 0)))
-        return supple.equilibrium(scene, tolerance=1e-10, distance=None, steps=steps), body
+        return supple.equilibrium(scene, tolerance=1e-10, position_tolerance=None, load_steps=steps), body
 
     if steps > 1:
-        with pytest.raises(supple.NoGradientError, match="'bar' flowed in earlier load steps"):
+        with pytest.raises(supple.gradients.NoGradientError, match="'bar' flowed in earlier load steps"):
             supple.gradient(solved(1e4)[0], scale)
         return
     result, body = solved(1e4)
-    found = np.sum(supple.gradient(result, scale).of(body).yield_stress)
+    found = np.sum(supple.gradient(result, scale).body(body).yield_stress)
     more, less = (np.sum(scale * solved(y)[0].positions) for y in (1.001e4, 0.999e4))
     assert found == pytest.approx((more - less) / 20, rel=1e-5)

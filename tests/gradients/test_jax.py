@@ -19,7 +19,7 @@ def doubles():
 
 def bar():
     scene = supple.Scene(gravity=(0, -3, 1))
-    body = scene.add_solid(supple.bar((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
+    body = scene.add_solid(supple.block((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
     scene.pin(body.where(face(0, 0)), name="wall")
     return scene, body
 
@@ -50,7 +50,7 @@ def test_grad_is_what_gradient_says():
     _, by = value(given)
     found = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
     np.testing.assert_allclose(by["gravity"], found.gravity, rtol=1e-7)
-    assert float(by["young"]) == pytest.approx(found.of(body).young, rel=1e-7)
+    assert float(by["young"]) == pytest.approx(found.body(body).young, rel=1e-7)
 
 
 def test_vmap():

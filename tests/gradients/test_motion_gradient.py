@@ -39,8 +39,8 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
     x[held], v[held], dx[held], dv[held] = X[held], 0, 0, 0
     weights, loss = losses(len(X))
     wanted = {body: ("young", "density")}
-    found = supple.motion_gradient(
-        scene, loss, wanted=wanted, checkpoints=checkpoints, start=x, velocities=v, tolerance=1e-12
+    found = supple.gradients.motion_gradient(
+        scene, loss, wanted=wanted, checkpoints=checkpoints, initial=x, velocities=v, tolerance=1e-12
     )
     assert len(found.frames) == FRAMES
     assert len(found.reports) == FRAMES * substeps
@@ -52,14 +52,14 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
             values = {"density": 2.0, "young": 1e3, "gravity": 10.0}
             given = {name: values[name] + s * changes.get(name, 0) for name in names}
             begin = {
-                "start": x + s * changes.get("x", 0 * dx),
+                "initial": x + s * changes.get("x", 0 * dx),
                 "velocities": v + s * changes.get("v", 0 * dv),
             }
             ends.append(total(swinging(**given, substeps=substeps), weights, **begin))
         return (ends[0] - ends[1]) / (2 * h)
 
-    assert (found.start_positions * dx).sum() == pytest.approx(slope(1e-5, x=dx), rel=1e-6)
-    assert (found.start_velocities * dv).sum() == pytest.approx(slope(1e-4, v=dv), rel=1e-6)
+    assert (found.initial_positions * dx).sum() == pytest.approx(slope(1e-5, x=dx), rel=1e-6)
+    assert (found.initial_velocities * dv).sum() == pytest.approx(slope(1e-4, v=dv), rel=1e-6)
     assert -found.gravity[1] == pytest.approx(slope(1e-3, gravity=1.0), rel=1e-6)
     assert found.parameters[body, "young"] == pytest.approx(slope(0.1, young=1.0), rel=1e-6)
     assert found.parameters[body, "density"] == pytest.approx(slope(1e-3, density=1.0), rel=1e-6)
@@ -68,5 +68,5 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
 def test_what_cannot_be_differentiated_is_refused():
     scene = swinging()
     scene.add_wind((1, 0, 0))
-    with pytest.raises(supple.NoGradientError, match="wind"):
-        supple.motion_gradient(scene, lambda k, x: x)
+    with pytest.raises(supple.gradients.NoGradientError, match="wind"):
+        supple.gradients.motion_gradient(scene, lambda k, x: x)

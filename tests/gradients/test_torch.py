@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 def bar():
     scene = supple.Scene(gravity=(0, -3, 1))
-    body = scene.add_solid(supple.bar((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
+    body = scene.add_solid(supple.block((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
     scene.pin(body.where(face(0, 0)), name="wall")
     return scene, body
 
@@ -58,7 +58,7 @@ def test_it_is_what_gradient_says():
     np.testing.assert_allclose(x.detach().numpy(), found.positions, atol=1e-10)
     np.testing.assert_allclose(gravity.grad.numpy(), found.gravity, rtol=1e-7)
     np.testing.assert_allclose(rest.grad.numpy(), found.rest, rtol=1e-6, atol=1e-9)
-    assert density.grad.item() == pytest.approx(found.of(body).density, rel=1e-7)
+    assert density.grad.item() == pytest.approx(found.body(body).density, rel=1e-7)
 
 
 @pytest.mark.parametrize("inputs", [("gravity", "young", "pins"), ("density", "rest", "gravity")])
@@ -115,19 +115,19 @@ def test_float32_tensors_and_tensors_without_gradients():
     assert gravity.grad is None
 
 
-def test_an_optimiser_finds_the_modulus():
+def test_an_optimizer_finds_the_modulus():
     scene, _ = bar()
     seen = torch.as_tensor(supple.equilibrium(scene, tolerance=1e-8).positions)
     log = torch.tensor(np.log(2e3), requires_grad=True)
-    optimiser = torch.optim.LBFGS([log], lr=1, line_search_fn="strong_wolfe", tolerance_grad=1e-12)
+    optimizer = torch.optim.LBFGS([log], lr=1, line_search_fn="strong_wolfe", tolerance_grad=1e-12)
 
     def misfit():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = 1e4 * ((supple.torch.equilibrium(scene, young=log.exp()) - seen) ** 2).sum()
         loss.backward()
         return loss
 
-    optimiser.step(misfit)
+    optimizer.step(misfit)
     assert log.exp().item() == pytest.approx(1e3, rel=1e-4)
 
 
@@ -141,5 +141,5 @@ def test_bad_input():
         supple.torch.equilibrium(scene, pins={"ceiling": tensor(body.points)})
     with pytest.raises(ValueError, match="young must be positive"):
         supple.torch.equilibrium(scene, young=tensor(-1.0))
-    with pytest.raises(supple.MeshError):
+    with pytest.raises(supple.meshes.MeshError):
         supple.torch.equilibrium(scene, rest=tensor(-body.points))

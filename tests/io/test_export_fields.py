@@ -22,7 +22,7 @@ def moved():
     cube, ball = scene.bodies
     scene.pin(cube.where(lambda X: X[:, 0] <= 0))
     scene.pin(ball.where(lambda X: X[:, 1] <= 0))
-    scene.gravity_ramp = supple.Ramp(times=(0, 2 * DT), fractions=(0, 1))
+    scene.gravity_ramp = supple.loads.Ramp(times=(0, 2 * DT), fractions=(0, 1))
     return scene, list(supple.simulate(scene, frames=2))
 
 
@@ -106,7 +106,9 @@ def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
     from supple.io.frames import write_vtu
 
     scene = supple.Scene()
-    cloth = scene.add_cloth(supple.sheet((2, 1), (2, 1)), supple.PlaneStressStVK(young=1e3, poisson=0.3))
+    cloth = scene.add_cloth(
+        supple.sheet((2, 1), (2, 1)), supple.materials.PlaneStressStVK(young=1e3, poisson=0.3)
+    )
     block = scene.add_solid(supple.block(1, origin=(0, 0, 3)), supple.Corotated(young=1e3, poisson=0.3))
     folded = np.concatenate([cloth.points, block.points])
     far = np.flatnonzero(cloth.points[:, 0] > 1.5)

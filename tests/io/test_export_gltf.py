@@ -31,8 +31,8 @@ def test_gltf_shows_the_last_shape_of_every_body_where_animations_are_unknown(re
     stretch = 1 + FRAMES / 10
     assert volumes[NAMES[0]] == pytest.approx(stretch, rel=1e-5)
     assert volumes["ball"] > 1.05 * stretch * BALL.mesh.volume  # the skin is finer and larger
-    colours = {tuple(mesh.visual.material.baseColorFactor) for mesh in scene.geometry.values()}
-    assert len(colours) == 2
+    colors = {tuple(mesh.visual.material.baseColorFactor) for mesh in scene.geometry.values()}
+    assert len(colors) == 2
 
 
 def test_gltf_is_animated_through_all_frames(results):
@@ -52,8 +52,8 @@ def test_gltf_is_animated_through_all_frames(results):
         assert len(cube) == 6 * 9  # sharp edges are doubled
         assert {tuple(p) for p in cube.round(4).tolist()} == {tuple(p) for p in corners.round(4).tolist()}
         np.testing.assert_allclose(np.abs(cube_normals).max(axis=1), 1, atol=1e-5)  # of flat sides
-        centre = corners.mean(axis=0)
-        assert (np.einsum("ij,ij->i", cube - centre, cube_normals) > 0.4).all()
+        center = corners.mean(axis=0)
+        assert (np.einsum("ij,ij->i", cube - center, cube_normals) > 0.4).all()
         ball, normals, triangles = file.shape(1, file.times()[frame])
         np.testing.assert_allclose(ball[triangles], skin_points(frame)[BALL.skin.triangles], atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, atol=1e-5)
@@ -101,7 +101,7 @@ def test_gltf_of_very_many_frames_has_some_of_them(tmp_path, monkeypatch, caplog
     few = {"MOST_TARGETS": 4, "MOST_BYTES": 4 * 24 * 300}[limit]
     monkeypatch.setattr(f"supple.io.formats.glb.{limit}", few)
     shapes = (positions(index) for index in range(1, 101))
-    file = GLTF(save_frames(SCENE, shapes, "glb", tmp_path, start=positions(0))["glb"])
+    file = GLTF(save_frames(SCENE, shapes, "glb", tmp_path, initial=positions(0))["glb"])
     file.check()
     times = file.times() / DT
     assert 3 <= len(times) <= 5

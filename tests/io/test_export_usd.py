@@ -26,8 +26,8 @@ def test_usd_opens_with_its_units_times_and_prims(results):
     triangles = np.reshape(surfaces[1].GetFaceVertexIndicesAttr().Get(), (-1, 3))
     assert (triangles == BALL.skin.triangles).all()
     assert set(surfaces[1].GetFaceVertexCountsAttr().Get()) == {3}
-    colours = {tuple(surface.GetDisplayColorAttr().Get()[0]) for surface in surfaces}
-    assert len(colours) == 2
+    colors = {tuple(surface.GetDisplayColorAttr().Get()[0]) for surface in surfaces}
+    assert len(colors) == 2
     assert not geometry.PrimvarsAPI(surfaces[0]).HasPrimvar("st")
     uv = geometry.PrimvarsAPI(surfaces[1]).GetPrimvar("st")
     assert uv.GetInterpolation() == "faceVarying"

@@ -77,13 +77,13 @@ def test_the_start_has_pins_where_their_motion_begins(tmp_path):
 
 
 def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path):
-    with np.load(save_frames(SCENE, [REST], "npz", tmp_path, start=positions(2))["npz"]) as found:
+    with np.load(save_frames(SCENE, [REST], "npz", tmp_path, initial=positions(2))["npz"]) as found:
         np.testing.assert_array_equal(found["positions"], [positions(2), REST])
     later = supple.Frame(REST, None, None, None, 7, 7 * DT)
     with np.load(save_frames(SCENE, [later], "npz", tmp_path)["npz"]) as found:
         assert found["index"].tolist() == [7]
     with pytest.raises(ResultsError, match="start must have"):
-        save_frames(SCENE, [REST], "npz", tmp_path, start=REST[1:])
+        save_frames(SCENE, [REST], "npz", tmp_path, initial=REST[1:])
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -5,7 +5,7 @@ import math
 from numba import njit
 from numba.extending import overload
 
-from supple.kernels import all_lanes, gather, lane_sum, load, scatter, select, store
+from supple.kernels import all_lanes, gather, lane_sum, load, scatter, store, where
 
 
 @njit
@@ -62,11 +62,11 @@ def functions(x, out):
 def compare(x, out):
     for row in range(len(x)):
         a, b = load(x, row, 0), load(x, row, 1)
-        store(out, row, 0, select(a < b, a, 7.0))
-        store(out, row, 1, select(a <= b, a, 7.0))
-        store(out, row, 2, select(a > b, a, 7.0))
-        store(out, row, 3, select(a >= b, a, 7.0))
-        store(out, row, 4, select((a <= b) & (a >= b), a, 7.0))
+        store(out, row, 0, where(a < b, a, 7.0))
+        store(out, row, 1, where(a <= b, a, 7.0))
+        store(out, row, 2, where(a > b, a, 7.0))
+        store(out, row, 3, where(a >= b, a, 7.0))
+        store(out, row, 4, where((a <= b) & (a >= b), a, 7.0))
 
 
 @njit
@@ -79,7 +79,7 @@ def reductions(x, row, limit):
 def lane_by_lane(x, out):
     for row in range(len(x)):
         a, b = load(x, row, 0), load(x, row, 1)
-        store(out, row, 0, select(a > b, math.sqrt(a * b + 1.0) / b, math.log(a + b)))
+        store(out, row, 0, where(a > b, math.sqrt(a * b + 1.0) / b, math.log(a + b)))
 
 
 @njit

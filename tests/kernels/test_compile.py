@@ -20,19 +20,19 @@ import json, logging, sys
 logging.basicConfig(level=logging.INFO, format="LOG %(message)s", stream=sys.stderr)
 import supple
 scene = supple.Scene()
-body = scene.add_solid(supple.block(1), supple.LinearElastic(young=1e3, poisson=0.3))
+body = scene.add_solid(supple.block(1), supple.materials.LinearElastic(young=1e3, poisson=0.3))
 scene.pin(body.where(lambda X: X[:, 0] <= 0))
 report = supple.equilibrium(scene, supple.PBNG(), tolerance=None, max_iterations=1).report
 print(json.dumps(report.compile_seconds))
 """
 
 
-COLOUR = """
+COLOR = """
 import json, numpy as np
 from supple.kernels import compilation
-from supple.ordering import colour_vertices
+from supple.ordering import color_vertices
 with compilation() as compiled:
-    colour_vertices([np.array([[0, 1, 2, 3]])], np.arange(4), 4)
+    color_vertices([np.array([[0, 1, 2, 3]])], np.arange(4), 4)
 print(json.dumps(compiled.seconds))
 """
 
@@ -82,9 +82,9 @@ def test_what_was_compiled_and_what_is_found_give_the_same_bits(tmp_path):
 
 OWN_MATERIAL = """
 import json, supple
-class Mine(supple.LinearElastic):
+class Mine(supple.materials.LinearElastic):
     __slots__ = ()
-""" + SOLVE.split("import supple\n")[1].replace("supple.LinearElastic", "Mine")
+""" + SOLVE.split("import supple\n")[1].replace("supple.materials.LinearElastic", "Mine")
 
 
 @needs_xdg
@@ -105,7 +105,7 @@ from supple.materials.material import psi
 
 FACTOR = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
 
-class Mine(supple.LinearElastic):
+class Mine(supple.materials.LinearElastic):
     __slots__ = ()
 
 @physics
@@ -238,14 +238,14 @@ def test_folders_of_other_sources_are_removed_when_nobody_has_used_them_for_a_mo
         (kernels / name / "inside").mkdir(parents=True)
         (kernels / name / "inside" / "kernel.nbc").write_text("")
         os.utime(kernels / name, times=(time.time() - days * 86400,) * 2)
-    assert printed_by(COLOUR, tmp_path)[0] > 0
+    assert printed_by(COLOR, tmp_path)[0] > 0
     left = {folder.name for folder in kernels.iterdir()}
     assert len(left) == 2
     assert "recent" in left
     assert "old" not in left
 
 
-NOTE = COLOUR.replace(
+NOTE = COLOR.replace(
     "with compilation",
     """
 import supple.kernels.compile.notices
@@ -329,7 +329,7 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path):
     nowhere = tmp_path / "file"
     nowhere.write_text("")
     for _ in range(2):  # nor found in another place that would not notice edits
-        seconds, _ = printed_by(COLOUR, nowhere)
+        seconds, _ = printed_by(COLOR, nowhere)
         assert seconds > 0
 
 
@@ -349,7 +349,7 @@ for path in sys.argv[2:]:
 def kept(tmp_path_factory):
     """A cache with a few kernels."""
     home = tmp_path_factory.mktemp("kept") / "cache"
-    assert printed_by(COLOUR, home)[0] > 0
+    assert printed_by(COLOR, home)[0] > 0
     return home
 
 
@@ -383,7 +383,7 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shar
         pytest.skip("only root can give files away")
     for path in targets:
         os.chown(path, 12345, 12345) if how == "owner" else path.chmod(path.stat().st_mode | 0o022)
-    seconds, log = printed_by(COLOUR, home)
+    seconds, log = printed_by(COLOR, home)
     if not targets:  # what the user has written is run, as all programs of the user are
         assert mark.exists()
         return
@@ -401,12 +401,12 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shar
         assert refused.returncode == 2
         assert "compiled kernels cannot be kept" in refused.stderr
     else:
-        assert printed_by(COLOUR, home) == (0, "")  # it was written again, as the user's own
+        assert printed_by(COLOR, home) == (0, "")  # it was written again, as the user's own
 
 
 @needs_xdg
 def test_a_generous_umask_opens_no_cache(tmp_path):
-    script = "import os; os.umask(0)\n" + COLOUR
+    script = "import os; os.umask(0)\n" + COLOR
     assert printed_by(script, tmp_path / "cache")[0] > 0
     assert printed_by(script, tmp_path / "cache") == (0, "")
 

@@ -9,7 +9,7 @@ from supple.kernels import do, each_item, kernel, leads, number, run, strides, t
 from supple.kernels.lanewise import run_lanewise
 from supple.kernels.parallel.thread_team import CHUNK
 from supple.kernels.parallel.tiles import TILE, each_row
-from supple.ordering import ListedColours, colour_bounds, each_colour
+from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]
 """Numbers of threads, and a device that does lane after lane."""
@@ -65,9 +65,9 @@ def mark_rows(team, first, last, work):
 
 
 class Order(NamedTuple):
-    """seen[batch]: how many batches of the colour before were done when it was."""
+    """seen[batch]: how many batches of the color before were done when it was."""
 
-    colour: Any
+    color: Any
     done: Any
     seen: Any
 
@@ -77,18 +77,18 @@ def _order(work, place):
     first, _ = strides(place)
     if first == 0:
         batch = number(place)
-        for other in range(len(work.colour)):
-            if work.colour[other] == work.colour[batch] - 1:
+        for other in range(len(work.color)):
+            if work.color[other] == work.color[batch] - 1:
                 work.seen[batch] += work.done[other]
         work.done[batch] += 1
 
 
 @kernel
-def count_colours(team, colours, work, sweeps, phases):
-    bounds = colour_bounds(colours, 0)
+def count_colors(team, colors, work, sweeps, phases):
+    bounds = color_bounds(colors, 0)
     phase = 0
     for _ in range(sweeps):
-        phase = each_colour(team, phase, colours, bounds, work)
+        phase = each_color(team, phase, colors, bounds, work)
     phases[0] = phase
 
 
@@ -138,17 +138,17 @@ def test_every_row_once(team, count, first):
 @pytest.mark.parametrize("team", TEAMS)
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("sizes", [[], [1], [0], [3, 0, 20], [40, 1, 17, 9]])
-def test_colours_follow_each_other(team, listed, sizes):
-    """In batches as they are and in those of a list, which has room for more colours; twice."""
+def test_colors_follow_each_other(team, listed, sizes):
+    """In batches as they are and in those of a list, which has room for more colors; twice."""
     start, n, sweeps = np.cumsum([0, *sizes]), sum(sizes), 2
     order = np.random.default_rng(0).permutation(n) if listed else np.arange(n)
-    colour = nothing(n)
-    colour[order] = np.repeat(np.arange(len(sizes)), sizes)
+    color = nothing(n)
+    color[order] = np.repeat(np.arange(len(sizes)), sizes)
     room = np.append(start, [-1, -1])
-    colours = ListedColours(len(sizes), room, order) if listed else start
+    colors = ListedColors(len(sizes), room, order) if listed else start
     done, seen, phases = nothing(n), nothing(n), nothing(1)
-    on(team, count_colours, sweeps * len(sizes), colours, Order(colour, done, seen), sweeps, phases)
+    on(team, count_colors, sweeps * len(sizes), colors, Order(color, done, seen), sweeps, phases)
     np.testing.assert_array_equal(done, sweeps)
-    before = np.array([0, *sizes])[colour] if n else nothing(0)
+    before = np.array([0, *sizes])[color] if n else nothing(0)
     np.testing.assert_array_equal(seen, before * (1 + 2))
     assert phases[0] == sweeps * len(sizes)

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from supple.kernels import generic, like, select
+from supple.kernels import generic, like, where
 
 
 class Square(NamedTuple):
@@ -78,11 +78,11 @@ def test_like_makes_a_tuple_of_the_same_class():
 
 
 @njit
-def compiled_select(condition, a, b):
-    return select(condition, a, b)
+def compiled_where(condition, a, b):
+    return where(condition, a, b)
 
 
-@pytest.mark.parametrize("choose", [select, compiled_select])
+@pytest.mark.parametrize("choose", [where, compiled_where])
 def test_select_on_scalars(choose):
     assert choose(True, 1.0, 2.0) == 1.0
     assert choose(np.nan > 0.0, 1.0, 2.0) == 2.0

@@ -79,7 +79,7 @@ def test_it_is_symmetric_and_positive_definite(name, precision):
 
 
 @ANY
-def test_conjugate_gradients_find_what_a_factorisation_finds(name):
+def test_conjugate_gradients_find_what_a_factorization_finds(name):
     assembly, b = system(MODELS[name](), noise=1e-3, inertia=1.0 if name == "loose" else None)
     H = assembly.hessian("projected")
     found = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)

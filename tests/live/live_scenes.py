@@ -30,7 +30,7 @@ where = { side = "x-" }
 [[pin]]
 where = { side = "x+" }
 motion = [
-  { rotate = { axis = [1, 0, 0], centre = [1, 0.5, 0.5], angle = 0.4 } },
+  { rotate = { axis = [1, 0, 0], center = [1, 0.5, 0.5], angle = 0.4 } },
   { keyframes = { times = [0, 2], offsets = [[0, 0, 0], [0.4, 0, 0]] } },
 ]
 """
@@ -52,14 +52,14 @@ LOOSE = SWING.split("[[pin]]")[0]
 """Nothing holds it, so there is no equilibrium."""
 
 
-def scene_file(folder: Path, text: str = BLOCK) -> supple.SceneFile:
+def scene_file(folder: Path, text: str = BLOCK) -> supple.scene.SceneFile:
     path = folder / "block.toml"
     path.write_text(text, encoding="utf-8")
     return supple.load_scene(path)
 
 
 class _Run:
-    check_every, patience, colours, rejected = 1, 10, 0, 0
+    check_every, patience, colors, rejected = 1, 10, 0, 0
     guarded = recovers = False
 
     def __init__(self, solver, problem):
@@ -120,4 +120,6 @@ def settle(live, updates=400):
         if live.rest():
             return live.tracks[0].positions
         live.update()
-    raise AssertionError(f"imbalance {live.tracks[0].balance.imbalance} after {updates} updates")
+    raise AssertionError(
+        f"relative residual {live.tracks[0].balance.relative_residual} after {updates} updates"
+    )

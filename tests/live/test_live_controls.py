@@ -118,7 +118,7 @@ def test_what_a_session_refuses_is_taken_back(session, gui, controls):
 
 def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, refusals):
     gui["E [Pa]"].set("2e4")
-    gui["Options"].set("omega=1.50 , links=false")
+    gui["Options"].set("omega=1.50 , tied_groups=false")
     gui["Time step [s]"].set("2.5e-2")
     gui["Acceleration"].set("sor")
     until(lambda: session._ordered)
@@ -126,9 +126,9 @@ def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, ref
     until(lambda: session.snapshot.obeyed == session._ordered)
     controls.follow(session.snapshot)
     shown = gui["E [Pa]"].value, gui["Options"].value, gui["Time step [s]"].value
-    assert shown == ("2e4", "omega=1.50 , links=false", "2.5e-2")
+    assert shown == ("2e4", "omega=1.50 , tied_groups=false", "2.5e-2")
     settings = session.snapshot.settings
-    assert settings.solvers[0] == supple.PBNG(acceleration=supple.SOR(omega=1.5), links=False)
+    assert settings.solvers[0] == supple.PBNG(acceleration=supple.solvers.SOR(omega=1.5), tied_groups=False)
     assert (settings.dt, settings.materials[0].young) == (0.025, pytest.approx(2e4))
     assert not refusals
 

@@ -1,4 +1,4 @@
-"""What the page makes of figures: plots, colours, words."""
+"""What the page makes of figures: plots, colors, words."""
 
 import io
 import json
@@ -45,12 +45,12 @@ def test_painted_surfaces_are_read_back_as_they_were_meant(snapshot):
     trimesh = pytest.importorskip("trimesh")
     surface = surface_of(snapshot.model)
     corners = surface.corners(snapshot.shapes[0].positions)
-    colours = np.random.default_rng(0).uniform(size=(len(corners), 3))
-    data = painted(surface, corners, colours)
+    colors = np.random.default_rng(0).uniform(size=(len(corners), 3))
+    data = painted(surface, corners, colors)
     read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
     np.testing.assert_allclose(read.vertices, corners, atol=1e-6)
     np.testing.assert_array_equal(read.faces, surface.triangles)
-    np.testing.assert_allclose(stored_colours(data) / 255, to_linear(colours), atol=0.003)
+    np.testing.assert_allclose(stored_colors(data) / 255, to_linear(colors), atol=0.003)
     assert read.volume == pytest.approx(1.0, abs=1e-5)
 
 
@@ -58,16 +58,16 @@ def test_categories_are_not_blended(snapshot):
     trimesh = pytest.importorskip("trimesh")
     surface = surface_of(snapshot.model)
     corners = surface.corners(snapshot.shapes[0].positions)
-    colours = np.eye(3)[np.arange(len(corners)) % 3]
-    data = painted(surface, corners, colours, separate=True)
+    colors = np.eye(3)[np.arange(len(corners)) % 3]
+    data = painted(surface, corners, colors, separate=True)
     read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
-    shown = stored_colours(data)[read.faces]
+    shown = stored_colors(data)[read.faces]
     assert (shown == shown[:, :1]).all()
     assert len(read.faces) == 6 * len(surface.triangles)
     assert read.volume == pytest.approx(1.0, abs=1e-5)
 
 
-def stored_colours(data):
+def stored_colors(data):
     """(c, 3) from the binary part of a GLB file: a header of 12 bytes, then two chunks with headers of 8."""
     length = int.from_bytes(data[12:16], "little")
     tree, binary = json.loads(data[20 : 20 + length]), data[20 + length + 8 :]
@@ -83,14 +83,14 @@ def test_linear_light_has_the_values_of_the_standard():
     )
 
 
-def test_the_colour_bar_only_grows_and_does_not_show_rounding():
+def test_the_color_bar_only_grows_and_does_not_show_rounding():
     scale = Scale(FIELDS["displacement"], smallest=0.01)
-    scale.colours(np.zeros(4))
+    scale.colors(np.zeros(4))
     assert scale.limits is None
-    scale.colours(np.array([0, 1e-17]))
+    scale.colors(np.array([0, 1e-17]))
     assert scale.limits == (0, 0.01)
-    scale.colours(np.array([0, 0.5]))
-    scale.colours(np.array([0, 0.2]))
+    scale.colors(np.array([0, 0.5]))
+    scale.colors(np.array([0, 0.2]))
     assert scale.limits == (0, 0.5)
     assert "0.5" in legend(scale)
 
@@ -112,8 +112,8 @@ def test_every_solver_and_acceleration_can_be_chosen_and_shown(method):
 
 def test_options_are_typed_as_words():
     assert options_text(make_solver("pbng", "anderson", "omega=1.2 window=5")) == "window=5"
-    solver = make_solver("pbng", "sor", "omega=1.2, links=false")
-    assert solver == supple.PBNG(acceleration=supple.SOR(omega=1.2), links=False)
+    solver = make_solver("pbng", "sor", "omega=1.2, tied_groups=false")
+    assert solver == supple.PBNG(acceleration=supple.solvers.SOR(omega=1.2), tied_groups=False)
     with pytest.raises(ValueError, match="has no option"):
         make_solver("pbng", "none", "omego=1.2")
 
@@ -134,15 +134,15 @@ def test_settings_without_meaning_are_refused(tmp_path, wrong):
         replace(settings, **wrong)
 
 
-def brightness(colour):
+def brightness(color):
     """Relative luminance, from 0 to 1 (WCAG 2)."""
-    return float(to_linear(np.array(rgb(colour)) / 255) @ [0.2126, 0.7152, 0.0722])
+    return float(to_linear(np.array(rgb(color)) / 255) @ [0.2126, 0.7152, 0.0722])
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_no_body_vanishes_in_front_of_the_background(name):
     """White on white, as a body without strain was."""
-    shades = sorted(map(brightness, FIELDS[name].colours))
+    shades = sorted(map(brightness, FIELDS[name].colors))
     light, dark = brightness(PAPER["light"]), brightness(PAPER["dark"])
     assert (shades[-1] + 0.05) / (light + 0.05) > 1.4 or name in ("ordering", "body")
     assert (shades[0] + 0.05) / (dark + 0.05) > 1.4

@@ -52,7 +52,7 @@ where = { side = "y-" }
 
 [[obstacle]]
 name = "ball"
-shape = { sphere = { radius = 0.3, centre = [0.5, 0.95, 0.5] } }
+shape = { sphere = { radius = 0.3, center = [0.5, 0.95, 0.5] } }
 mass = 20
 """
 

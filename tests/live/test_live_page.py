@@ -47,7 +47,7 @@ def live(tmp_path_factory):
     folder = tmp_path_factory.mktemp("live")
     session = Session(scene_file(folder))
     page = Page(session, LOCAL, free_port(LOCAL, 8300), folder)
-    page.colour_by("plain")
+    page.color_by("plain")
     session.start()
     yield session, f"http://{LOCAL}:{page.server.get_port()}/{page.query}", folder
     page.close()
@@ -81,7 +81,7 @@ def pixels(tab):
 
 
 def covered(tab):
-    """The part of the view whose colour is clearly bluer than the neutral background: the body."""
+    """The part of the view whose color is clearly bluer than the neutral background: the body."""
     image = pixels(tab)
     return float(np.mean(image[..., 2] - image[..., 0] > 20))
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from fibres import Fibres
+from fibers import Fibers
 from live_scenes import scene_file
 from test_live_controls import Gui
 
@@ -17,9 +17,9 @@ from supple.materials import MATERIALS
 
 @pytest.fixture(autouse=True)
 def registered():
-    supple.register_material("fibres", Fibres)
+    supple.materials.register_material("fibers", Fibers)
     yield
-    del MATERIALS["fibres"]
+    del MATERIALS["fibers"]
 
 
 @pytest.fixture
@@ -34,33 +34,33 @@ def test_controls_are_those_that_the_material_declares(file):
     labels = {p.label for kind in MATERIALS.values() for p in kind.parameters}
     assert labels <= set(gui.controls)
     assert {label for label in labels if gui[label].visible} == {"E [Pa]", "ν"}
-    gui["Material"].value = "fibres"
+    gui["Material"].value = "fibers"
     settings = folder.read(settings)
-    assert settings.materials == (Fibres.example(),)
+    assert settings.materials == (Fibers.example(),)
     folder.show(settings)
-    assert {label for label in labels if gui[label].visible} == {p.label for p in Fibres.parameters}
+    assert {label for label in labels if gui[label].visible} == {p.label for p in Fibers.parameters}
     assert folder.read(settings) is settings
-    gui["fibre"].value = "0, 2 0"
+    gui["fiber"].value = "0, 2 0"
     gui["α_f"].value = 0.25
     gui["μ_m [Pa]"].value = "2e3"
     settings = folder.read(settings)
-    assert settings.materials == (Fibres.example(fibre=(0, 1, 0), activation=0.25, shear=2e3),)
+    assert settings.materials == (Fibers.example(fiber=(0, 1, 0), activation=0.25, shear=2e3),)
     for wrong, sentence in (
         ("0, 1", "is 3 numbers"),
         ("0, 0, 0", "must not be zero"),
         ("up", "must be a number"),
     ):
-        gui["fibre"].value = wrong
+        gui["fiber"].value = wrong
         with pytest.raises(ValueError, match=sentence):
             folder.read(settings)
 
 
 def test_such_a_material_is_saved_as_a_scene_file_has_it(file, tmp_path):
     simulation = Simulation(file)
-    made = Fibres.example(fibre=(0, 3, 4), activation=0.25)
+    made = Fibers.example(fiber=(0, 3, 4), activation=0.25)
     simulation.change(replace(simulation.settings, materials=(made,)))
     saved = scene_table(simulation, tmp_path)["solid"][0]["material"]
-    assert saved == {"fibres": {**made.given(), "fibre": [0.0, 0.6, 0.8]}}
+    assert saved == {"fibers": {**made.given(), "fiber": [0.0, 0.6, 0.8]}}
     assert as_given(made) == made.given()
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.cli.job import Job
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.live.pins import Placement
 from supple.live.save import save_pictures, save_scene
 from supple.live.session import Session
@@ -83,7 +83,7 @@ def test_settings_are_saved(live, tmp_path):
     live.change(
         replace(
             live.settings,
-            solvers=(supple.PBNG(acceleration=supple.SOR(omega=1.3), links=False),),
+            solvers=(supple.PBNG(acceleration=supple.solvers.SOR(omega=1.3), tied_groups=False),),
             materials=(supple.StVK(young=2e4, poisson=0.2),),
             dt=0.01,
             tolerance=1e-6,
@@ -105,7 +105,7 @@ def test_nothing_is_overwritten(live, tmp_path):
 
 
 def test_mesh_files_are_found_from_another_folder(tmp_path):
-    supple.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
+    supple.meshes.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
     text = BLOCK.replace("{ block = { cells = [4, 4, 4] } }", '{ file = "cube.vtu" }')
     live, elsewhere = Simulation(scene_file(tmp_path, text)), tmp_path / "saved"
     elsewhere.mkdir()
@@ -165,9 +165,9 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     live.prepare()
     live.update()
     saved, solver = supple.load_scene(save_scene(live, tmp_path)), supple.PBNG()
-    job = Job(saved, solver, Stop(max_iterations=3), 1, supple.Compute(), False)
+    job = Job(saved, solver, StopCriteria(max_iterations=3), 1, supple.Backend(), False)
     (run,) = job.solve(None, None)
-    start = {"start": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
+    start = {"initial": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
     (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)
     np.testing.assert_array_equal(run.positions, frame.positions)
 
@@ -179,7 +179,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
 def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, value, kept):
     meshes = tmp_path / "meshes"
     meshes.mkdir()
-    supple.save_mesh(supple.block(2), meshes / "b.mesh")
+    supple.meshes.save_mesh(supple.block(2), meshes / "b.mesh")
     monkeypatch.setenv("MM", value.format(folder=tmp_path))
     for home in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(home, str(meshes))

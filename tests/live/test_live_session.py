@@ -48,7 +48,7 @@ def test_it_plays_until_all_forces_balance_and_pauses_when_told(begin):
     session.play()
     resting = until(session, lambda s: s.status == "In balance.")
     assert resting.playing
-    assert resting.shapes[0].imbalance <= session.snapshot.settings.tolerance
+    assert resting.shapes[0].relative_residual <= session.snapshot.settings.tolerance
     session.pause()
     assert not until(session, lambda s: s.status == "Paused.").playing
 

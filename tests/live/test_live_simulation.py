@@ -278,7 +278,10 @@ def test_a_stiffness_beyond_the_precision_is_refused_by_its_name(tmp_path, preci
 
 
 def test_infinite_forces_are_blamed_on_a_barrier_only_where_there_is_one(tmp_path):
-    for material, cause in ((supple.Corotated, "too large for float32"), (supple.LogNeoHookean, "barrier")):
+    for material, cause in (
+        (supple.Corotated, "too large for float32"),
+        (supple.materials.LogNeoHookean, "barrier"),
+    ):
         live = simulation(tmp_path, materials=(material(young=1e14, poisson=0.3),))
         live.tracks[0].positions[live.model.free] *= -1e20
         with pytest.raises(DivergedError, match=rf"forces became infinite, .*{cause}"):

@@ -28,7 +28,7 @@ name = "waist"
 where = { vertices = [0] }
 
 [[obstacle]]
-shape = { sphere = { radius = 0.25, centre = [0.4, -0.3, 0.4] } }
+shape = { sphere = { radius = 0.25, center = [0.4, -0.3, 0.4] } }
 friction = 0.3
 
 [[wind]]
@@ -100,11 +100,11 @@ def test_what_has_flowed_stays_so_where_a_hand_grabs(tmp_path):
     live = simulation(tmp_path, SCENES["plastic"], precision="float64")
     for _ in range(8):
         live.update()
-    (flowed,) = live.tracks[0]._problem.remembered.take()
+    (flowed,) = live.tracks[0]._problem.history.take()
     assert any(np.abs(values - values[0]).max() > 1e-4 for values in flowed.values())
     live.stale = True
     live.prepare()
-    (again,) = live.tracks[0]._problem.remembered.take()
+    (again,) = live.tracks[0]._problem.history.take()
     for name, values in flowed.items():
         np.testing.assert_array_equal(again[name], values)
     stiff = supple.NeoHookean(young=1e4, poisson=0.3)

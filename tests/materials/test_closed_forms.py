@@ -27,20 +27,24 @@ def isochoric(slopes):
         bar = s / J ** (1 / 3)
         I1, I2 = np.sum(bar**2), np.sum(bar**-2.0)
         a, b = slopes(kind, I1, I2)
-        return (2 * a * (bar**2 - I1 / 3) - 2 * b * (bar**-2.0 - I2 / 3) + kind.bulk * J * (J - 1)) / s
+        return (
+            2 * a * (bar**2 - I1 / 3) - 2 * b * (bar**-2.0 - I2 / 3) + kind.bulk_modulus * J * (J - 1)
+        ) / s
 
     return principal
 
 
 def arruda_boyce(kind, I1, I2):
     series = (1 / 2, 1 / 20, 11 / 1050, 19 / 7000, 519 / 673750)
-    return kind.shear * sum((k + 1) * c * I1**k / kind.locking ** (2 * k) for k, c in enumerate(series)), 0
+    return kind.shear_modulus * sum(
+        (k + 1) * c * I1**k / kind.locking ** (2 * k) for k, c in enumerate(series)
+    ), 0
 
 
 def ogden(kind, s):
     J = np.prod(s)
     bar = s / J ** (1 / 3)
-    total = np.full(3, kind.bulk * J * (J - 1))
+    total = np.full(3, kind.bulk_modulus * J * (J - 1))
     for mu, alpha in ((kind.mu1, kind.alpha1), (kind.mu2, kind.alpha2), (kind.mu3, kind.alpha3)):
         total += mu * (bar**alpha - np.mean(bar**alpha))
     return total / s
@@ -50,7 +54,7 @@ def corotated(kind, s):
     return 2 * MU * (s - 1) + LAM * (np.prod(s) - 1) * np.prod(s) / s
 
 
-def fibres_along_x(kind, s):
+def fibers_along_x(kind, s):
     """Muscle pulls along x: σ/λₒ (fₚ' + α fₐ')."""
     x = s[0] / kind.optimal
     passive = 0.05 * (math.exp(6.6 * (x - 1)) - 1) if x > 1 else 0
@@ -75,14 +79,16 @@ def transverse(kind, s):
 
 
 def holzapfel(kind, s):
-    """Fibres in the plane of x and y, with direction cosines squared c and 1 - c."""
+    """Fibers in the plane of x and y, with direction cosines squared c and 1 - c."""
     J = np.prod(s)
     squares = (s / J ** (1 / 3)) ** 2
     weights = np.array([0.64, 0.36, 0.0])
     E = max(weights @ squares - 1, 0)
-    pull = 2 * 2 * kind.stiffness * E * math.exp(kind.stiffening * E * E)  # two families
-    deviator = kind.shear * (squares - squares.mean()) + pull * (weights * squares - weights @ squares / 3)
-    return (deviator + kind.bulk * J * (J - 1)) / s
+    pull = 2 * 2 * kind.fiber_modulus * E * math.exp(kind.fiber_exponent * E * E)  # two families
+    deviator = kind.shear_modulus * (squares - squares.mean()) + pull * (
+        weights * squares - weights @ squares / 3
+    )
+    return (deviator + kind.bulk_modulus * J * (J - 1)) / s
 
 
 def yielding(kind, s):
@@ -108,16 +114,20 @@ PRINCIPAL = {
     "yeoh": isochoric(
         lambda kind, I1, I2: (kind.c10 + 2 * kind.c20 * (I1 - 3) + 3 * kind.c30 * (I1 - 3) ** 2, 0)
     ),
-    "gent": isochoric(lambda kind, I1, I2: (0.5 * kind.shear * kind.limit / (kind.limit - I1 + 3), 0)),
+    "gent": isochoric(
+        lambda kind, I1, I2: (0.5 * kind.shear_modulus * kind.limit / (kind.limit - I1 + 3), 0)
+    ),
     "arruda_boyce": isochoric(arruda_boyce),
-    "fung": isochoric(lambda kind, I1, I2: (0.5 * kind.shear * math.exp(kind.stiffening * (I1 - 3)), 0)),
+    "fung": isochoric(
+        lambda kind, I1, I2: (0.5 * kind.shear_modulus * math.exp(kind.stiffening * (I1 - 3)), 0)
+    ),
     "ogden": ogden,
     "hencky": lambda kind, s: (2 * MU * np.log(s) + LAM * np.sum(np.log(s))) / s,
     "plastic_hencky": yielding,
     "transverse_stvk": transverse,
     "orthotropic_stvk": orthotropic,
-    "holzapfel": holzapfel,
-    "muscle": fibres_along_x,
+    "holzapfel_gasser_ogden": holzapfel,
+    "muscle": fibers_along_x,
 }
 
 STRETCHES = {

@@ -5,7 +5,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from fibres import Fibres
+from fibers import Fibers
 from problems import cantilever, face, flat, matrix
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
@@ -17,16 +17,16 @@ from supple.linear.assembly.hessian import Assembly
 from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
 from supple.problem import Problem
 from supple.scene import load_scene, scene_schema
-from supple.solve.loop import Stop, solve
+from supple.solve.loop import StopCriteria, solve
 
 MESH = supple.block((3, 2, 2), size=(1.5, 1, 1))
 
 
 @pytest.fixture(autouse=True)
 def registered():
-    supple.register_material("fibres", Fibres)
+    supple.materials.register_material("fibers", Fibers)
     yield
-    del MATERIALS["fibres"]
+    del MATERIALS["fibers"]
 
 
 def random_directions(seed=0, count=MESH.n_tets):
@@ -37,7 +37,7 @@ def random_directions(seed=0, count=MESH.n_tets):
 def varied(seed=0):
     """All kinds of values: uniform and by element."""
     activation = np.random.default_rng(seed).uniform(0, 0.5, MESH.n_tets)
-    return Fibres(shear=1e3, stiffness=2e3, fibre=random_directions(seed), activation=activation)
+    return Fibers(shear=1e3, stiffness=2e3, fiber=random_directions(seed), activation=activation)
 
 
 def scene_of(material, mesh=MESH):
@@ -51,7 +51,7 @@ F = np.eye(3) + 0.3 * np.random.default_rng(1).normal(size=(3, 3))
 
 
 def test_its_derivatives():
-    kind = Fibres(shear=1e3, stiffness=2e3, fibre=(1, 2, -1), activation=0.3)
+    kind = Fibers(shear=1e3, stiffness=2e3, fiber=(1, 2, -1), activation=0.3)
     D, eps = np.random.default_rng(2).normal(size=(3, 3)), 1e-6
 
     def at(function, G, *more):
@@ -69,7 +69,7 @@ def test_its_derivatives():
 
 @pytest.mark.parametrize("kind", ["uniform", "by element"])
 def test_newton_and_pbng_find_the_same(kind):
-    material = varied() if kind == "by element" else Fibres.example(activation=0.3, fibre=(1, 1, 0))
+    material = varied() if kind == "by element" else Fibers.example(activation=0.3, fiber=(1, 1, 0))
     newton = supple.equilibrium(scene_of(material), supple.Newton(), tolerance=1e-9)
     pbng = supple.equilibrium(scene_of(material), tolerance=1e-8)
     assert newton.report.ok
@@ -82,7 +82,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     """Net forces with parameters by element against sums over elements, each with a uniform material."""
     material = varied()
     scene = scene_of(material)
-    problem = Problem(supple.build_model(scene), "float64")
+    problem = Problem(supple.scene.build_model(scene), "float64")
     x = MESH.points @ F.T
     problem.positions = x
     problem.balance()
@@ -90,8 +90,8 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     term = problem.model.terms[0]
     expected = problem.model.force.copy()
     for e, tet in enumerate(MESH.tets):
-        alone = Fibres(
-            shear=1e3, stiffness=2e3, fibre=material.fibre[e], activation=float(material.activation[e])
+        alone = Fibers(
+            shear=1e3, stiffness=2e3, fiber=material.fiber[e], activation=float(material.activation[e])
         )
         P = matrix(stress(alone, flat(F)))
         np.add.at(expected, tet, -term.volume[e] * term.gradients[e] @ P.T)
@@ -99,16 +99,16 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     np.testing.assert_allclose(found[free], expected[free], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-def test_turning_the_body_with_its_fibres_turns_the_result():
-    mesh = MESH.with_data(cell_data={"fibre": random_directions(), "a": varied().activation})
+def test_turning_the_body_with_its_fibers_turns_the_result():
+    mesh = MESH.with_data(cell_data={"fiber": random_directions(), "a": varied().activation})
     axis, angle = (1, 2, 3), 0.7
     turned = mesh.rotated(axis, angle)
     R = Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
-    given = {"shear": 1e3, "stiffness": 2e3, "fibre": "fibre", "activation": "a"}
+    given = {"shear": 1e3, "stiffness": 2e3, "fiber": "fiber", "activation": "a"}
     x = []
     for m in (mesh, turned):
         scene = supple.Scene(gravity=(0, 0, 0))
-        body = scene.add_solid(m, Fibres.on(m, **given))
+        body = scene.add_solid(m, Fibers.on(m, **given))
         scene.pin(body.where(MESH.points[:, 0] == 0))
         x.append(supple.equilibrium(scene, supple.Newton(), tolerance=1e-10).positions)
     assert np.abs(x[0] - MESH.points).max() > 0.05
@@ -116,15 +116,15 @@ def test_turning_the_body_with_its_fibres_turns_the_result():
 
 
 SCENE = """
-title = "Fibres"
+title = "Fibers"
 gravity = [0, -5, 0]
 [[solid]]
 mesh = { file = "muscle.vtu" }
 density = 2
-[solid.material.fibres]
+[solid.material.fibers]
 shear = 1e3
 stiffness = 2e3
-fibre = { field = "fibre" }
+fiber = { field = "fiber" }
 activation = { field = "a" }
 [[pin]]
 where = { side = "x-" }
@@ -135,8 +135,8 @@ tolerance = 1e-6
 
 @pytest.fixture
 def file(tmp_path):
-    mesh = MESH.with_data(cell_data={"fibre": 3 * random_directions(), "a": varied().activation})
-    supple.save_mesh(mesh, tmp_path / "muscle.vtu")
+    mesh = MESH.with_data(cell_data={"fiber": 3 * random_directions(), "a": varied().activation})
+    supple.meshes.save_mesh(mesh, tmp_path / "muscle.vtu")
     path = tmp_path / "muscle.toml"
     path.write_text(SCENE, encoding="utf-8")
     return path
@@ -147,8 +147,8 @@ def test_a_scene_file(file):
 
     loaded = load_scene(file)
     (body,) = loaded.scene.bodies
-    np.testing.assert_allclose(body.material.fibre, random_directions(), atol=1e-15)
-    assert body.material == Fibres.on(body.mesh, shear=1e3, stiffness=2e3, fibre="fibre", activation="a")
+    np.testing.assert_allclose(body.material.fiber, random_directions(), atol=1e-15)
+    assert body.material == Fibers.on(body.mesh, shear=1e3, stiffness=2e3, fiber="fiber", activation="a")
     result = supple.equilibrium(loaded, tolerance=1e-8)
     expected = supple.equilibrium(scene_of(varied()), tolerance=1e-8)
     np.testing.assert_allclose(result.positions, expected.positions, atol=1e-5)
@@ -158,39 +158,39 @@ def test_a_scene_file(file):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('{ field = "a" }', "1.0", r"fibres.activation: got 1.0; it should be less than 1. how much shorter"),
-        ('{ field = "a" }', '{ field = "b" }', r"material: the mesh has no data named 'b'; it has a, fibre"),
+        ('{ field = "a" }', "1.0", r"fibers.activation: got 1.0; it should be less than 1. how much shorter"),
+        ('{ field = "a" }', '{ field = "b" }', r"material: the mesh has no data named 'b'; it has a, fiber"),
         ('{ field = "a" }', "{ feld = 1 }", r"activation.feld: unknown key"),
-        ('{ field = "fibre" }', "[0, 0, 0]", r"material: fibre is a direction and must not be zero"),
-        ('{ field = "fibre" }', "[0, 1]", r"fibres.fibre: got \[0, 1\]; it should have 3 items"),
-        ('{ field = "fibre" }', '{ field = "a" }', r"fibre must have shape \(3,\) .* or \(m, 3\)"),
-        ("stiffness = 2e3", "", r"fibres: must have shear and stiffness and fibre; it has"),
-        ("shear = 1e3", "young = 1e3", r"fibres.young: unknown key"),
+        ('{ field = "fiber" }', "[0, 0, 0]", r"material: fiber is a direction and must not be zero"),
+        ('{ field = "fiber" }', "[0, 1]", r"fibers.fiber: got \[0, 1\]; it should have 3 items"),
+        ('{ field = "fiber" }', '{ field = "a" }', r"fiber must have shape \(3,\) .* or \(m, 3\)"),
+        ("stiffness = 2e3", "", r"fibers: must have shear and stiffness and fiber; it has"),
+        ("shear = 1e3", "young = 1e3", r"fibers.young: unknown key"),
     ],
 )
 def test_mistakes_in_a_scene_file_are_sentences(file, old, new, sentence):
     file.write_text(SCENE.replace(old, new), encoding="utf-8")
-    with pytest.raises(supple.SceneFileError, match=sentence):
+    with pytest.raises(supple.scene.SceneFileError, match=sentence):
         load_scene(file)
 
 
 def test_inspect_and_list(file):
     runner = CliRunner()
     found = json.loads(runner.invoke(app, ["inspect", str(file), "--json"]).stdout)["bodies"][0]
-    assert found["material"] == "fibres"
-    assert found["fields"] == ["a", "fibre"]
+    assert found["material"] == "fibers"
+    assert found["fields"] == ["a", "fiber"]
     assert found["parameters"]["shear"] == {"label": "μ_m [Pa]", "values": [1e3, 1e3]}
     low, high = found["parameters"]["activation"]["values"]
     assert 0 <= low < high < 0.5
-    assert found["parameters"]["fibre"]["values"] is None
+    assert found["parameters"]["fiber"]["values"] is None
     text = runner.invoke(app, ["inspect", str(file)]).stdout
     assert "by element" in text
     listed = json.loads(runner.invoke(app, ["list", "materials", "--json"]).stdout)["materials"]
-    parameters = {p["name"]: p for p in next(m for m in listed if m["name"] == "fibres")["parameters"]}
-    assert list(parameters) == [p.name for p in Fibres.parameters]
-    assert parameters["fibre"]["type"] == "direction"
+    parameters = {p["name"]: p for p in next(m for m in listed if m["name"] == "fibers")["parameters"]}
+    assert list(parameters) == [p.name for p in Fibers.parameters]
+    assert parameters["fiber"]["type"] == "direction"
     assert parameters["bulk"]["default"] == 4e3
-    assert "direction of the fibres" in runner.invoke(app, ["list", "materials"]).stdout
+    assert "direction of the fibers" in runner.invoke(app, ["list", "materials"]).stdout
 
 
 def test_variations():
@@ -204,7 +204,7 @@ def test_variations():
         for result, material in zip(found, [*others, varied()], strict=True):
             expected = supple.equilibrium(scene_of(material), supple.Newton(), tolerance=1e-9)
             np.testing.assert_allclose(result.positions, expected.positions, atol=1e-5)
-    wrong = supple.Variation(materials={body: Fibres.example(fibre=random_directions(count=7))})
+    wrong = supple.Variation(materials={body: Fibers.example(fiber=random_directions(count=7))})
     with pytest.raises(supple.SceneError, match="has shape"):
         list(supple.equilibria(scene, [wrong]))
 
@@ -215,11 +215,11 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
 
     def material(activation):
         values = activation if uniform else np.full(MESH.n_tets, activation)
-        return Fibres.example(fibre=random_directions(), activation=values)
+        return Fibers.example(fiber=random_directions(), activation=values)
 
-    problem = Problem(supple.build_model(scene_of(material(0.0))), "float64")
+    problem = Problem(supple.scene.build_model(scene_of(material(0.0))), "float64")
     problem.begin_step(np.inf)
-    arrays = [rows.material.fibre for rows in problem.layout.terms]
+    arrays = [rows.material.fiber for rows in problem.layout.terms]
     expected = {
         activation: supple.equilibrium(scene_of(material(activation)), supple.Newton(), tolerance=1e-10)
         for activation in (0.2, 0.4)
@@ -227,7 +227,7 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
 
     def check(solver, activation):
         problem.positions = problem.model.rest
-        assert solve(problem, solver, Stop(tolerance=1e-9)).ok
+        assert solve(problem, solver, StopCriteria(tolerance=1e-9)).ok
         np.testing.assert_allclose(problem.positions, expected[activation].positions, atol=1e-6)
 
     problem.set_parameters(0, material(0.4))
@@ -238,27 +238,27 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
             problem.set_parameters(0, material(activation))
             for solver in (supple.PBNG(), supple.Newton()):
                 check(solver, activation)
-            assert all(rows.material.fibre is a for rows, a in zip(problem.layout.terms, arrays, strict=True))
+            assert all(rows.material.fiber is a for rows, a in zip(problem.layout.terms, arrays, strict=True))
     assert compiled.seconds == 0
     with pytest.raises(ValueError, match="which of them differ"):
-        problem.set_parameters(0, Fibres.example())
+        problem.set_parameters(0, Fibers.example())
 
 
 @pytest.mark.parametrize("solver", ["xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
 def test_methods_that_need_more_of_a_material_say_so(solver):
-    with pytest.raises(ValueError, match=rf"^{solver} .* Fibres .* pbng"):
+    with pytest.raises(ValueError, match=rf"^{solver} .* Fibers .* pbng"):
         supple.equilibrium(scene_of(varied()), solver, max_iterations=1)
 
 
-def test_a_membrane_whose_fibres_are_across_is_refused():
+def test_a_membrane_whose_fibers_are_across_is_refused():
     from supple.terms import TriangleElasticity
 
-    with pytest.raises(ValueError, match="fibre of Fibres must lie in the sheet"):
-        TriangleElasticity.from_mesh(MESH.points, MESH.surface, Fibres.example(), 0.01)
+    with pytest.raises(ValueError, match="fiber of Fibers must lie in the sheet"):
+        TriangleElasticity.from_mesh(MESH.points, MESH.surface, Fibers.example(), 0.01)
 
 
 def test_the_hessian_is_the_derivative_of_the_forces():
-    problem = Problem(supple.build_model(scene_of(varied())), "float64")
+    problem = Problem(supple.scene.build_model(scene_of(varied())), "float64")
     x = MESH.points @ F.T
     step, eps = np.random.default_rng(0).normal(size=x.shape) * problem.model.free[:, None], 1e-6
     nets = []
@@ -273,7 +273,7 @@ def test_the_hessian_is_the_derivative_of_the_forces():
     np.testing.assert_allclose((H @ step[free].ravel()).reshape(-1, 3), slope[free], rtol=1e-5, atol=1e-2)
 
 
-def test_results_and_frames_have_the_fibres_as_they_are_now(file, tmp_path):
+def test_results_and_frames_have_the_fibers_as_they_are_now(file, tmp_path):
     """The directions in the files of a run, and in what is exported from it, are F a, of unit length."""
     import pyvista
 
@@ -291,28 +291,28 @@ def test_results_and_frames_have_the_fibres_as_they_are_now(file, tmp_path):
             gradient = np.linalg.solve(rest[tet[1:]] - rest[tet[0]], x[tet[1:]] - x[tet[0]]).T
             expected = gradient @ random_directions()[e]
             expected *= 3 / np.linalg.norm(expected)
-            np.testing.assert_allclose(grid.cell_data["fibre"][e], expected, atol=1e-6)
+            np.testing.assert_allclose(grid.cell_data["fiber"][e], expected, atol=1e-6)
         np.testing.assert_allclose(grid.cell_data["a"], varied().activation)
 
 
 def test_a_name_is_taken_once_and_only_by_materials():
     with pytest.raises(ValueError, match="there is already a material 'corotated', Corotated"):
-        supple.register_material("corotated", Fibres)
+        supple.materials.register_material("corotated", Fibers)
     with pytest.raises(TypeError, match=r"subclass of supple\.Material"):
-        supple.register_material("mine", tuple)
+        supple.materials.register_material("mine", tuple)
     with pytest.raises(ValueError, match="a plain word"):
-        supple.register_material("a b", Fibres)
+        supple.materials.register_material("a b", Fibers)
 
 
 def test_bodies_of_it_side_by_side_keep_their_own_parameters():
-    one, other = Fibres.example(activation=0.3), Fibres.example(fibre=(0, 1, 0))
+    one, other = Fibers.example(activation=0.3), Fibers.example(fiber=(0, 1, 0))
     scene = cantilever(one)
     body = scene.add_solid(supple.block(3, origin=(3, 0, 0)), other, density=2)
     scene.pin(body.where(face(0, 3)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     merged = model.terms[0].material
     assert merged.shear == 1e3
-    assert merged.fibre.shape == (len(model.tets), 3)
+    assert merged.fiber.shape == (len(model.tets), 3)
     together = supple.equilibrium(scene, tolerance=1e-8).positions
     alone = cantilever(other)
     expected = supple.equilibrium(alone, tolerance=1e-8).positions

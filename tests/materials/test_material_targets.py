@@ -137,7 +137,10 @@ def cuda_environment():
 def test_cuda_threads_agree_with_compiled_scalars():
     """Eight deformations of each material, in one process since the simulator must be chosen at its start."""
     environment = cuda_environment()
-    given = {name: inputs(name)[0][12:20].tolist() for name in (*HAND_WRITTEN, "gent", "ogden", "holzapfel")}
+    given = {
+        name: inputs(name)[0][12:20].tolist()
+        for name in (*HAND_WRITTEN, "gent", "ogden", "holzapfel_gasser_ogden")
+    }
     run = subprocess.run(
         [sys.executable, "-c", CUDA],
         input=json.dumps(given),

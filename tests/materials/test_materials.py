@@ -176,7 +176,7 @@ def test_hessian_bound_is_not_far_above_at_rest(name):
 
 @ANY
 def test_the_stiffest_is_about_the_largest_eigenvalue(name):
-    """Fibres included: B-PXPBD is stable because of it."""
+    """Fibers included: B-PXPBD is stable because of it."""
     kind = material(name, activation=1.0)
     least = {True: 1 - 1e-9, False: 0.7}
     for F in (np.eye(3), *deformations(8, seed=3)):
@@ -249,7 +249,7 @@ def test_energy_is_positive_away_from_rest(name):
 
 @pytest.mark.parametrize("name", BY_YOUNG_AND_POISSON)
 @pytest.mark.parametrize(("young", "poisson"), [(1e3, 0.3), (2e5, 0.0), (1.0, 0.49), (1e9, -0.4)])
-def test_linearisation_at_rest_is_linear_elasticity(name, young, poisson):
+def test_linearization_at_rest_is_linear_elasticity(name, young, poisson):
     """Hooke's law in its E, ν form: E ε = (1 + ν) σ - ν tr(σ) I, and rotations are free."""
     C = tangent(material(name, young, poisson), np.eye(3))
     for D in deformations(5, seed=6):

@@ -128,7 +128,10 @@ def test_a_weave_has_two_moduli_and_two_ratios():
     a = np.array(BIAS.direction)
     b = np.array([-a[1], a[0], 0])
     frame, e = np.array([a, b, [0, 0, 1]]).T, 1e-6
-    for k, modulus, ratio in ((0, BIAS.weft, BIAS.poisson_weft), (1, BIAS.warp, BIAS.poisson_warp)):
+    for k, modulus, ratio in (
+        (0, BIAS.young_weft, BIAS.poisson_weft),
+        (1, BIAS.young_warp, BIAS.poisson_warp),
+    ):
         strain = np.full(2, -ratio * e)
         strain[k] = e
         F = frame @ np.diag([*(1 + strain), 1]) @ frame.T
@@ -136,15 +139,15 @@ def test_a_weave_has_two_moduli_and_two_ratios():
         assert sigma[k, k] == pytest.approx(modulus * e, rel=1e-4)
         assert abs(sigma[1 - k, 1 - k]) < 1e-4 * modulus * e
     sheared = np.eye(3) + e * np.outer(a, b)
-    assert a @ P(BIAS, sheared) @ b == pytest.approx(BIAS.shear * e, rel=1e-4)
+    assert a @ P(BIAS, sheared) @ b == pytest.approx(BIAS.shear_modulus * e, rel=1e-4)
 
 
 def test_an_even_weave_is_isotropic():
     plain = material("plane_stress_stvk")
-    even = supple.WovenStVK(
-        weft=YOUNG,
-        warp=YOUNG,
-        shear=plain.mu,
+    even = supple.materials.WovenStVK(
+        young_weft=YOUNG,
+        young_warp=YOUNG,
+        shear_modulus=plain.mu,
         poisson_weft=POISSON,
         poisson_warp=POISSON,
         direction=(1, 3, 0),
@@ -164,7 +167,7 @@ def test_parameters_survive(name):
 
 def test_ratios_that_contradict_each_other_are_refused():
     with pytest.raises(ValueError, match=r"poisson_warp must be .* = 0.05, .*got 0.2"):
-        BIAS.example(weft=4e5, warp=1e5, poisson_weft=0.2, poisson_warp=0.2)
+        BIAS.example(young_weft=4e5, young_warp=1e5, poisson_weft=0.2, poisson_warp=0.2)
     with pytest.raises(ValueError, match="less than 1"):
         BIAS.example(poisson_weft=1.2, poisson_warp=1.2)
 

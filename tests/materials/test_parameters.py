@@ -6,8 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from supple import Material, Parameter
-from supple.materials import MATERIALS
+from supple.materials import MATERIALS, Material, Parameter
 
 TOGETHER = ("ogden", "transverse_stvk", "orthotropic_stvk")
 """Materials whose parameters have to suit each other, so that none goes to its own bounds alone."""

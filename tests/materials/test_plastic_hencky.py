@@ -12,7 +12,7 @@ MU = 1e3 / 2.6
 
 
 def metal(**changes):
-    return supple.PlasticHencky(
+    return supple.materials.PlasticHencky(
         **({"young": 1e3, "poisson": 0.3, "yield_stress": 40.0, "hardening": 200.0} | changes)
     )
 
@@ -23,8 +23,8 @@ def driven(kind, path, precision="float64"):
     problem, found = Problem(model, precision), []
     for a in path:
         problem.positions = model.rest * [np.exp(a), np.exp(-a), 1]
-        problem.remembered.evolve(0.1)
-        history = problem.state.remembered
+        problem.history.evolve(0.1)
+        history = problem.state.history
         elastic = np.exp(a) * history["unflowed"][0, 0]
         found.append((2 * MU * np.log(elastic), history["equivalent_plastic_strain"][0]))
         volume = np.linalg.det(history["unflowed"].reshape(-1, 3, 3))
@@ -60,7 +60,7 @@ def test_below_the_yield_stress_it_is_hencky():
         model = build_model(cantilever(kind, cells=1))
         problem = Problem(model, "float64")
         problem.positions = model.rest + 0.1 * np.random.default_rng(2).uniform(-1, 1, model.rest.shape)
-        problem.remembered.evolve(0.1)
+        problem.history.evolve(0.1)
         problem.balance()
         forces.append(problem.states.vectors(problem.states.net)[0].astype(float))
     np.testing.assert_allclose(*forces, atol=1e-9 * np.abs(forces[0]).max())
@@ -71,8 +71,8 @@ def test_forces_are_those_of_the_energy_where_it_flows_again():
     model = build_model(cantilever(metal(), cells=1))
     problem = Problem(model, "float64")
     problem.positions = model.rest + 0.2 * random.uniform(-1, 1, model.rest.shape)
-    problem.remembered.evolve(0.1)
-    assert problem.state.remembered["equivalent_plastic_strain"].max() > 0.01
+    problem.history.evolve(0.1)
+    assert problem.state.history["equivalent_plastic_strain"].max() > 0.01
     problem.positions = problem.positions + 0.05 * random.uniform(-1, 1, model.rest.shape)
     x, way = problem.positions, random.standard_normal(model.rest.shape) * model.free[:, None]
     problem.balance()
@@ -86,7 +86,7 @@ def test_forces_are_those_of_the_energy_where_it_flows_again():
 
 @pytest.mark.parametrize("kind", ["plastic_stvk", "plastic_hencky"])
 def test_plastic_strains_are_a_field_of_files(kind, tmp_path):
-    plastic = metal() if kind == "plastic_hencky" else supple.PlasticStVK(
+    plastic = metal() if kind == "plastic_hencky" else supple.materials.PlasticStVK(
         young=1e3, poisson=0.3, yield_strain=0.01, creep=50.0
     )  # fmt: skip
     scene = cantilever(plastic, cells=2, gravity=40)
@@ -98,7 +98,7 @@ def test_plastic_strains_are_a_field_of_files(kind, tmp_path):
         supple.equilibrium(cantilever(material("stvk"), cells=1), "newton").evaluate().plastic_strain
     ).all()
     again = supple.simulate(
-        scene, "newton", dt=0.1, frames=4, first_frame=4, start=frames[2].state, tolerance=1e-3
+        scene, "newton", dt=0.1, frames=4, first_frame=4, initial=frames[2].state, tolerance=1e-3
     )
     np.testing.assert_array_equal(next(iter(again)).evaluate().plastic_strain, last)
 
@@ -106,14 +106,14 @@ def test_plastic_strains_are_a_field_of_files(kind, tmp_path):
 def test_pbd_flows_as_the_paper_has_it():
     """PBCM's own solver and material: a bar that is twisted and let go keeps a part of the twist."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.02, frames=10)
-    kind = supple.PlasticStVK(young=1e4, poisson=0.3, yield_strain=0.02, creep=20.0)
+    kind = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=0.02, creep=20.0)
     bar = scene.add_solid(supple.block((4, 1, 1), size=(4, 1, 1)), kind, density=10)
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     end = bar.where(lambda X: X[:, 0] >= 4)
-    scene.pin(end, supple.Rotate(axis=(1, 0, 0), centre=(4, 0.5, 0.5), angle=1.0, duration=0.1))
+    scene.pin(end, supple.Rotate(axis=(1, 0, 0), center=(4, 0.5, 0.5), angle=1.0, duration=0.1))
     *_, last = supple.simulate(scene, supple.PBD(iterations=20))
     assert np.isfinite(last.positions).all()
-    assert np.linalg.norm(last.state.remembered["plastic_strain"], axis=1).max() > 0.02
+    assert np.linalg.norm(last.state.history["plastic_strain"], axis=1).max() > 0.02
 
 
 E, NU, Y = 1e6, 0.3, 1e4
@@ -122,7 +122,7 @@ E, NU, Y = 1e6, 0.3, 1e4
 def pulled(hardening, motion=None, **about):
     """A block in uniaxial stress along x, pulled by a motion of its end face, or not."""
     scene = supple.Scene(gravity=(0, 0, 0), **about)
-    kind = supple.PlasticHencky(young=E, poisson=NU, yield_stress=Y, hardening=hardening)
+    kind = supple.materials.PlasticHencky(young=E, poisson=NU, yield_stress=Y, hardening=hardening)
     body = scene.add_solid(supple.block(1), kind)
     for axis, name in enumerate("xyz"):
         scene.pin(body.where(face(axis, 0)), axes=name)
@@ -168,11 +168,11 @@ def test_an_equilibrium_flows_also_under_forces_and_keeps_what_has_flowed():
     end = body.where(face(0, 1))
     tau, strain = 12e3, 12e3 / E + 0.02
     scene.add_traction(end, (tau * np.exp(-strain), 0, 0))
-    loaded = [supple.equilibrium(scene, tolerance=1e-9, steps=steps) for steps in (1, 3)]
+    loaded = [supple.equilibrium(scene, tolerance=1e-9, load_steps=steps) for steps in (1, 3)]
     for result in loaded:
         assert result.positions[end.vertices, 0] == pytest.approx(np.exp(strain), rel=1e-7)
         assert result.evaluate().plastic_strain == pytest.approx(0.02, rel=1e-6)
-    relaxed = supple.equilibrium(pulled(E / 10)[0], start=loaded[0].state, tolerance=1e-9)
+    relaxed = supple.equilibrium(pulled(E / 10)[0], initial=loaded[0].state, tolerance=1e-9)
     assert relaxed.positions[end.vertices, 0] == pytest.approx(np.exp(0.02), rel=1e-6)
 
 
@@ -184,7 +184,7 @@ def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
 
     def turning(n):
         scene = supple.Scene(gravity=(0, 0, 0), dt=2 / n, frames=n)
-        kind = supple.PlasticHencky(young=E, poisson=NU, yield_stress=Y)
+        kind = supple.materials.PlasticHencky(young=E, poisson=NU, yield_stress=Y)
         body = scene.add_solid(supple.block(2), kind)
         scene.pin(body.where(lambda X: (np.abs(X - 0.5) > 0.4).any(axis=1)), motion=path)
         return list(supple.simulate(scene, "newton", tolerance=1e-9))[-1].evaluate().cauchy[0]

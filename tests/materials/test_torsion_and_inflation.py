@@ -16,7 +16,7 @@ from bodies_in_closed_form import (
 import supple
 from supple.materials import stress
 
-KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk=1e7)
+KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk_modulus=1e7)
 
 
 def cauchy(F):
@@ -112,7 +112,7 @@ def wall_moved(resolution):
     """By how much the wall of a hollow ball moves outwards under pressure, and by how much it should [m]:
     u(a) = p a/E ((1 - 2ν) a³ + (1 + ν) b³/2)/(b³ - a³)."""
     ball = supple.ball(radius=1.0, resolution=resolution)
-    shell = supple.select_tets(ball, np.linalg.norm(ball.points[ball.tets].mean(axis=1), axis=1) > 0.5)
+    shell = ball.extract_cells(np.linalg.norm(ball.points[ball.tets].mean(axis=1), axis=1) > 0.5)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(shell, supple.StVK(young=1e5, poisson=0.3), density=1.0)
     for axis in range(3):

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from supple.meshes import TetMesh, ball, bar, block, torus
+from supple.meshes import TetMesh, ball, block, torus
 
 SHAPES = {
     "block": lambda: block((3, 4, 5), size=(1, 2, 0.5), origin=(-1, 0, 3)),
     "one cell": lambda: block(1),
-    "bar": bar,
+    "bar": lambda: block((40, 10, 10), size=(4, 1, 1)),
     "ball": lambda: ball(0.7, resolution=5),
     "coarse ball": lambda: ball(resolution=1),
     "torus": lambda: torus(2, 0.5, resolution=3),

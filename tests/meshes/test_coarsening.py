@@ -12,9 +12,13 @@ SHEETS = {
         kind: supple.sheet(24, (1.0, 1.0), pattern=kind)
         for kind in ("alternating", "parallel", "equilateral")
     },
-    "disc": supple.disc(0.5, 12),
+    "disc": supple.meshes.disc(0.5, 12),
 }
-CURVED = {"tube": supple.tube(0.2, 1.0, 32), "sphere": supple.sphere(0.5, 8), "pillow": supple.pillow(16)}
+CURVED = {
+    "tube": supple.meshes.tube(0.2, 1.0, 32),
+    "sphere": supple.meshes.sphere(0.5, 8),
+    "pillow": supple.meshes.pillow(16),
+}
 EVERY = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.meshes import MeshError, block, load_mesh, merge_meshes, save_mesh, select_tets
+from supple.meshes import MeshError, block, load_mesh, merge, save_mesh
 from supple.meshes.files.load_save import deformation_gradients, deformed_data
 
 PLAIN = block((2, 1, 1))
@@ -27,7 +27,7 @@ def tensors(count):
 @pytest.fixture
 def mesh():
     n, m = PLAIN.n_vertices, PLAIN.n_tets
-    cells = {"fibre": unit_vectors(m), "region": np.arange(m) % 3, "a": np.linspace(0, 1, m), "T": tensors(m)}
+    cells = {"fiber": unit_vectors(m), "region": np.arange(m) % 3, "a": np.linspace(0, 1, m), "T": tensors(m)}
     return PLAIN.with_data(
         cell_data=cells, point_data={"normal": unit_vectors(n, 2), "heat": np.arange(n) / n}
     )
@@ -55,8 +55,8 @@ def test_regions_of_medit_files_are_read_and_kept(tmp_path):
     meshio.medit.write(str(tmp_path / "a.mesh"), content)
     mesh = load_mesh(tmp_path / "a.mesh")
     np.testing.assert_array_equal(mesh.cell_data["medit:ref"], regions)
-    with pytest.warns(UserWarning, match=r"b\.mesh: a Medit file does not hold 'fibre' of the mesh; a \.vtu"):
-        save_mesh(mesh.with_data(cell_data={"fibre": unit_vectors(mesh.n_tets)}), tmp_path / "b.mesh")
+    with pytest.warns(UserWarning, match=r"b\.mesh: a Medit file does not hold 'fiber' of the mesh; a \.vtu"):
+        save_mesh(mesh.with_data(cell_data={"fiber": unit_vectors(mesh.n_tets)}), tmp_path / "b.mesh")
     np.testing.assert_array_equal(load_mesh(tmp_path / "b.mesh").cell_data["medit:ref"], regions)
 
 
@@ -71,12 +71,12 @@ def test_data_of_other_cells_are_left_out(tmp_path):
 
 
 def test_vectors_and_tensors_turn_with_the_mesh(mesh):
-    turned = mesh.rotated((1, 2, 3), 0.7, centre=(5, 0, 0))
+    turned = mesh.rotated((1, 2, 3), 0.7, center=(5, 0, 0))
     R = Rotation.from_rotvec(0.7 * np.array([1, 2, 3]) / np.sqrt(14)).as_matrix()
-    expected = {**mesh.cell_data, "fibre": mesh.cell_data["fibre"] @ R.T, "T": R @ mesh.cell_data["T"] @ R.T}
+    expected = {**mesh.cell_data, "fiber": mesh.cell_data["fiber"] @ R.T, "T": R @ mesh.cell_data["T"] @ R.T}
     assert_same(turned.cell_data, expected, atol=1e-12)
     np.testing.assert_allclose(turned.point_data["normal"], mesh.point_data["normal"] @ R.T, atol=1e-12)
-    back = turned.rotated((1, 2, 3), -0.7, centre=(5, 0, 0))
+    back = turned.rotated((1, 2, 3), -0.7, center=(5, 0, 0))
     assert_same(back.cell_data, mesh.cell_data, atol=1e-12)
 
 
@@ -86,7 +86,7 @@ def test_translation_and_scaling_keep_data(mesh):
     assert_same(moved.point_data, mesh.point_data, atol=1e-12)
 
 
-def test_a_fibre_stays_along_the_line_that_it_was_drawn_on(mesh):
+def test_a_fiber_stays_along_the_line_that_it_was_drawn_on(mesh):
     """Under any affine map the direction between two material points is that of the mapped points."""
     A = np.array([[2.0, 0.3, 0], [0, 0.5, 0.1], [0.2, 0, 1]])
     edge = PLAIN.points[PLAIN.tets[:, 1]] - PLAIN.points[PLAIN.tets[:, 0]]
@@ -104,38 +104,38 @@ def test_a_fibre_stays_along_the_line_that_it_was_drawn_on(mesh):
 def test_a_reflection_reflects(mesh):
     mirror = np.diag([-1.0, 1, 1])
     reflected = mesh.transformed(mirror)
-    np.testing.assert_allclose(reflected.cell_data["fibre"], mesh.cell_data["fibre"] @ mirror, atol=1e-15)
+    np.testing.assert_allclose(reflected.cell_data["fiber"], mesh.cell_data["fiber"] @ mirror, atol=1e-15)
     np.testing.assert_array_equal(reflected.cell_data["region"], mesh.cell_data["region"])
 
 
 def test_selected_tets_keep_their_data(mesh):
     for chosen in (mesh.cell_data["region"] == 1, np.flatnonzero(mesh.cell_data["region"] == 1)):
-        part = select_tets(mesh, chosen)
+        part = mesh.extract_cells(chosen)
         assert set(part.cell_data["region"]) == {1}
         np.testing.assert_array_equal(
-            part.cell_data["fibre"], mesh.cell_data["fibre"][mesh.cell_data["region"] == 1]
+            part.cell_data["fiber"], mesh.cell_data["fiber"][mesh.cell_data["region"] == 1]
         )
         place = [int(np.flatnonzero((mesh.points == p).all(axis=1))[0]) for p in part.points]
         np.testing.assert_array_equal(part.point_data["heat"], mesh.point_data["heat"][place])
     for wrong in ([], [mesh.n_tets], [-1], [0.5], np.zeros(3, bool)):
         with pytest.raises(MeshError, match="tets must be True or False for each"):
-            select_tets(mesh, wrong)
+            mesh.extract_cells(wrong)
 
 
 def test_merged_meshes_keep_their_data(mesh):
     other = block(1, origin=(9, 0, 0)).with_data(cell_data={"region": np.full(5, 8)})
-    both = merge_meshes([mesh, other])
+    both = merge([mesh, other])
     assert both.n_components == 2
     np.testing.assert_array_equal(both.cell_data["region"], [*mesh.cell_data["region"], *[8] * 5])
-    np.testing.assert_array_equal(both.cell_data["fibre"][: mesh.n_tets], mesh.cell_data["fibre"])
-    assert np.isnan(both.cell_data["fibre"][mesh.n_tets :]).all()
-    again = select_tets(both, np.arange(mesh.n_tets))
+    np.testing.assert_array_equal(both.cell_data["fiber"][: mesh.n_tets], mesh.cell_data["fiber"])
+    assert np.isnan(both.cell_data["fiber"][mesh.n_tets :]).all()
+    again = both.extract_cells(np.arange(mesh.n_tets))
     assert_same(again.cell_data, mesh.cell_data)
     assert_same(again.point_data, mesh.point_data)
     with pytest.raises(MeshError, match="data 'region' have rows of shapes"):
-        merge_meshes([mesh, other.with_data(cell_data={"region": np.ones((5, 2))})])
+        merge([mesh, other.with_data(cell_data={"region": np.ones((5, 2))})])
     with pytest.raises(TypeError, match="at least one TetMesh"):
-        merge_meshes([])
+        merge([])
 
 
 def test_vertices_that_are_dropped_take_their_data_with_them():
@@ -148,7 +148,7 @@ def test_a_field_is_of_cells_or_the_mean_of_vertices(mesh):
     assert mesh.field("a") is mesh.cell_data["a"]
     heat = mesh.with_data(point_data={"x": mesh.points[:, 0]}).field("x")
     np.testing.assert_allclose(heat, mesh.points[mesh.tets].mean(axis=1)[:, 0])
-    with pytest.raises(MeshError, match="no data named 'b'; it has T, a, fibre, heat, normal, region"):
+    with pytest.raises(MeshError, match="no data named 'b'; it has T, a, fiber, heat, normal, region"):
         mesh.field("b")
 
 

@@ -7,7 +7,7 @@ from supple.meshes.tetmesh import boundary
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_neighbours_conform(name):
+def test_neighbors_conform(name):
     mesh = SHAPES[name]()
     counts = face_counts(mesh)
     assert set(counts.tolist()) <= {1, 2}

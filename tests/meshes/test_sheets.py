@@ -20,7 +20,7 @@ MADE = {
 
 @pytest.mark.parametrize("kind", SHEETS)
 def test_generated_surfaces_are_sound(kind):
-    mesh = getattr(supple, kind)(**MADE[kind])
+    mesh = getattr(supple.meshes, kind)(**MADE[kind])
     assert list(problems(mesh)) == []
     assert mesh.n_components == 1
     vertices, triangles = SHEETS[kind](**MADE[kind])
@@ -49,19 +49,19 @@ def test_equilateral_sheets_are_so_inside():
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_tubes_and_spheres_have_their_size_and_outside(pattern):
-    tube = supple.tube(0.5, 2.0, (64, 20), pattern)
+    tube = supple.meshes.tube(0.5, 2.0, (64, 20), pattern)
     assert tube.area == pytest.approx(2 * np.pi, rel=2e-3)
     middle = tube.points[tube.triangles].mean(axis=1) * [0, 1, 1]
     assert (np.einsum("ij,ij->i", middle, tube.area_vectors) > 0).all()
     edges = Edges(tube.triangles)
     assert (edges.counts == 1).sum() == 2 * 64
-    ball = supple.sphere(0.5, 12)
+    ball = supple.meshes.sphere(0.5, 12)
     assert ball.enclosed_volume == pytest.approx(np.pi / 6, rel=0.01)
     ball.refuse_open()
 
 
 def test_tubes_unroll_isometrically():
-    tube = supple.tube(0.5, 1.0, (48, 12))
+    tube = supple.meshes.tube(0.5, 1.0, (48, 12))
     corners = rest_corners(tube, "uv")
     side = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
     now = tube.points[tube.triangles]
@@ -90,7 +90,7 @@ def test_what_cannot_be_cloth_is_said_in_a_sentence(name):
 
 def all_wrong(uv=None):
     """A surface with each kind of mistake: a degenerate triangle, one that uses a vertex twice, a vertex
-    without triangles, an edge of three triangles and neighbours that face opposite ways."""
+    without triangles, an edge of three triangles and neighbors that face opposite ways."""
     points = [*POINTS, [2, 0, 0], [9, 9, 9]]
     triangles = [[0, 1, 2], [0, 3, 2], [0, 2, 4], [3, 3, 4], [1, 0, 5], [3, 2, 4]]
     return supple.TriMesh(points, triangles, uv)
@@ -104,7 +104,7 @@ def test_all_that_is_wrong_is_said_at_once(uv):
     with pytest.raises(supple.SceneError) as error:
         supple.Scene().add_cloth(
             mesh,
-            supple.LinearElastic(young=1e5, poisson=0.3),
+            supple.materials.LinearElastic(young=1e5, poisson=0.3),
             bending=3,
             density=-1,
             thickness=np.nan,
@@ -116,7 +116,7 @@ def test_all_that_is_wrong_is_said_at_once(uv):
         "1 of 6 triangles are degenerate: 4.",
         "1 of 7 vertices belong to no triangle: 6.",
         "3 triangles meet at the edge of vertices 2 and 0",
-        "neighbours of opposite orientation",
+        "neighbors of opposite orientation",
         "small rotations only",
         "Density [kg/m²] of cloth must be greater than 0, got -1.",
         "Thickness [m] of cloth must be finite",
@@ -152,18 +152,18 @@ def test_closest_points_of_surfaces():
 
 
 def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):
-    mesh = supple.sheet(3).with_data({"fibre": np.tile([1.0, 0, 0], (18, 1))}, {"heat": np.arange(16.0)})
+    mesh = supple.sheet(3).with_data({"fiber": np.tile([1.0, 0, 0], (18, 1))}, {"heat": np.arange(16.0)})
     turned = mesh.rotated((0, 0, 1), np.pi / 2)
-    np.testing.assert_allclose(turned.cell_data["fibre"], np.tile([0, 1.0, 0], (18, 1)), atol=1e-12)
+    np.testing.assert_allclose(turned.cell_data["fiber"], np.tile([0, 1.0, 0], (18, 1)), atol=1e-12)
     np.testing.assert_allclose(mesh.field("heat"), np.arange(16.0)[mesh.triangles].mean(axis=1))
-    supple.save_mesh(mesh, tmp_path / "sheet.vtu")
-    back = supple.load_surface(tmp_path / "sheet.vtu")
+    supple.meshes.save_mesh(mesh, tmp_path / "sheet.vtu")
+    back = supple.meshes.load_surface(tmp_path / "sheet.vtu")
     np.testing.assert_array_equal(back.triangles, mesh.triangles)
-    np.testing.assert_array_equal(back.cell_data["fibre"], mesh.cell_data["fibre"])
+    np.testing.assert_array_equal(back.cell_data["fiber"], mesh.cell_data["fiber"])
     np.testing.assert_array_equal(back.point_data["heat"], mesh.point_data["heat"])
-    supple.save_mesh(supple.block(1), tmp_path / "block.vtu")
-    with pytest.raises(supple.MeshError, match="no triangles"):
-        supple.load_surface(tmp_path / "block.vtu")
+    supple.meshes.save_mesh(supple.block(1), tmp_path / "block.vtu")
+    with pytest.raises(supple.meshes.MeshError, match="no triangles"):
+        supple.meshes.load_surface(tmp_path / "block.vtu")
 
 
 def twisted_band(half_turns, joined=True, around=12, across=2):
@@ -200,7 +200,9 @@ def test_bands_of_one_side_are_told_from_those_of_two(half_turns):
 def test_a_moebius_strip_is_cut_and_sewn():
     mesh = twisted_band(1, joined=False)
     scene = supple.Scene()
-    band = scene.add_cloth(mesh, supple.PlaneStressStVK(young=1e6, poisson=0.3), supple.HingeBending(1e-4))
+    band = scene.add_cloth(
+        mesh, supple.materials.PlaneStressStVK(young=1e6, poisson=0.3), supple.HingeBending(1e-4)
+    )
     first, last = band.where([0, 1, 2]), band.where([36, 37, 38])
     scene.attach(first, last, stiffness=1e5, within=1e-6)
     scene.pin(band.where([18, 19, 20]))

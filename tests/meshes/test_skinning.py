@@ -149,7 +149,7 @@ def scene():
 
 def test_the_surface_of_a_scene_has_skins_where_there_are_some(scene):
     positions = np.concatenate([bent(body.points) for body in scene.bodies])
-    points, triangles, body = supple.surface_of(scene, positions)
+    points, triangles, body = supple.visible_surface(scene, positions)
     block, ball = scene.bodies
     assert (np.bincount(body) == [len(block.mesh.surface), ball.skin.surface.n_triangles]).all()
     np.testing.assert_array_equal(points[triangles[body == 0]], positions[block.vertices][block.mesh.surface])
@@ -160,9 +160,9 @@ def test_the_surface_of_a_scene_has_skins_where_there_are_some(scene):
 
 
 def test_models_have_the_surface_of_their_scene(scene):
-    model = supple.build_model(scene, quasistatic=False)
+    model = supple.scene.build_model(scene, quasistatic=False)
     for one, other in zip(
-        supple.surface_of(scene, model.rest), supple.surface_of(model, model.rest), strict=True
+        supple.visible_surface(scene, model.rest), supple.visible_surface(model, model.rest), strict=True
     ):
         np.testing.assert_array_equal(one, other)
 

@@ -103,7 +103,7 @@ def test_moves_keep_shape():
     assert mesh.translated((1, 2, 3)).points == pytest.approx(mesh.points + np.array([1, 2, 3]))
     assert mesh.scaled(2).volume == pytest.approx(8 * mesh.volume)
     assert mesh.scaled((1, 2, 3)).size == pytest.approx([1, 4, 9])
-    turned = mesh.rotated((0, 0, 5), np.pi / 2, centre=(1, 0, 0))
+    turned = mesh.rotated((0, 0, 5), np.pi / 2, center=(1, 0, 0))
     x, y, z = mesh.points.T
     assert turned.points == pytest.approx(np.stack([1 - y, x - 1, z], axis=1))
     assert turned.volume == pytest.approx(mesh.volume)

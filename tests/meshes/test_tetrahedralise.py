@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from data import data
 
-from supple.meshes import MeshError, TriMesh, ball, block, load_mesh, load_surface, tetrahedralise
+from supple.meshes import MeshError, TriMesh, ball, block, load_mesh, load_surface, tetrahedralize
 from supple.meshes.generators import tetrahedralize as filling
 from supple.meshes.measures import squared_edges
 
-pytest.importorskip("pytetwild", reason="needs pytetwild: pip install 'supple[tetrahedralise]'")
+pytest.importorskip("pytetwild", reason="needs pytetwild: pip install 'supple[tetrahedralize]'")
 
 
 def sphere(resolution=6):
@@ -41,7 +41,7 @@ def coarse(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filling, "cache_folder", lambda: folder)
         said = []
-        return tetrahedralise(sphere(), 0.5, said.append), folder, said
+        return tetrahedralize(sphere(), 0.5, said.append), folder, said
 
 
 def test_the_inside_is_filled_with_good_tetrahedra_of_the_wanted_size(coarse):
@@ -57,19 +57,19 @@ def test_the_inside_is_filled_with_good_tetrahedra_of_the_wanted_size(coarse):
 def test_progress_is_told(coarse):
     _, _, said = coarse
     assert said[0].startswith("simplifying 720 triangles to 46")
-    assert said[1].startswith("tetrahedralising 46")
+    assert said[1].startswith("tetrahedralizing 46")
     assert any("pass 0: " in sentence for sentence in said)
 
 
 def test_the_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
     mesh, folder, _ = coarse
     monkeypatch.setattr(filling, "cache_folder", lambda: folder)
-    again = tetrahedralise(sphere(), 0.5)
+    again = tetrahedralize(sphere(), 0.5)
     np.testing.assert_array_equal(again.points, mesh.points)
     np.testing.assert_array_equal(again.tets, mesh.tets)
     for surface, length in ((sphere(), 0.51), (sphere().translated((0, 0, 1e-9)), 0.5)):
         with pytest.raises(AssertionError, match="from the cache"):
-            tetrahedralise(surface, length)
+            tetrahedralize(surface, length)
 
 
 def test_a_damaged_cache_is_replaced(coarse, monkeypatch, cache):
@@ -78,7 +78,7 @@ def test_a_damaged_cache_is_replaced(coarse, monkeypatch, cache):
     cache.mkdir()
     (cache / file.name).write_bytes(file.read_bytes()[:100])
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
-    assert tetrahedralise(sphere(), 0.5).n_tets == mesh.n_tets
+    assert tetrahedralize(sphere(), 0.5).n_tets == mesh.n_tets
     assert [path.name for path in cache.iterdir()] == [file.name]
     with np.load(cache / file.name) as saved:
         np.testing.assert_array_equal(saved["tets"], mesh.tets)
@@ -90,7 +90,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(coarse, monkeypatch, tmp_
     monkeypatch.setattr(filling, "cache_folder", lambda: tmp_path / "file" / "cache")
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
     with caplog.at_level(logging.WARNING):
-        assert tetrahedralise(sphere(), 0.5).n_tets == mesh.n_tets
+        assert tetrahedralize(sphere(), 0.5).n_tets == mesh.n_tets
     assert "could not be kept" in caplog.text
 
 
@@ -104,8 +104,8 @@ def test_fine_surfaces_are_made_coarser_first_and_inside_out_ones_are_turned(mon
 
     monkeypatch.setattr(filling, "_fill", fill)
     fine = sphere(20)
-    tetrahedralise(TriMesh(fine.points, fine.triangles[:, ::-1]), 0.5)
-    tetrahedralise(sphere(4), 0.5)
+    tetrahedralize(TriMesh(fine.points, fine.triangles[:, ::-1]), 0.5)
+    tetrahedralize(sphere(4), 0.5)
     coarsened, kept = seen
     assert coarsened.n_triangles < 0.1 * fine.n_triangles
     assert coarsened.enclosed_volume == pytest.approx(fine.enclosed_volume, rel=0.05)
@@ -116,7 +116,7 @@ def test_volumes_that_do_not_match_are_warned_about(monkeypatch, cache, caplog):
     mesh = block(2)
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
     with caplog.at_level(logging.WARNING):
-        tetrahedralise(sphere(), 0.5)
+        tetrahedralize(sphere(), 0.5)
     assert "fill 24 % of the volume" in caplog.text
 
 
@@ -137,16 +137,16 @@ def test_volumes_that_do_not_match_are_warned_about(monkeypatch, cache, caplog):
 )
 def test_surfaces_that_cannot_be_filled(surface, length, sentence, cache, no_filling):
     with pytest.raises(MeshError, match=sentence):
-        tetrahedralise(surface, length)
+        tetrahedralize(surface, length)
 
 
 def test_many_tetrahedra_are_warned_about(monkeypatch, cache, caplog):
     mesh = ball(1.0, 2)
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
     with caplog.at_level(logging.WARNING):
-        tetrahedralise(sphere(), 0.05)
+        tetrahedralize(sphere(), 0.05)
         assert not caplog.text
-        tetrahedralise(sphere(), 0.03)
+        tetrahedralize(sphere(), 0.03)
     assert "gives about 1.3 million tetrahedra" in caplog.text
     assert "0.07 m would give about 100,000" in caplog.text
 
@@ -157,7 +157,7 @@ def test_a_crash_is_a_sentence(monkeypatch, cache, tmp_path):
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     with pytest.raises(MeshError, match=r"fTetWild ended with: out of luck \(signal 6\)"):
-        tetrahedralise(sphere(), 0.5)
+        tetrahedralize(sphere(), 0.5)
 
 
 def test_an_interruption_ends_the_process(monkeypatch, cache, tmp_path):
@@ -171,15 +171,15 @@ def test_an_interruption_ends_the_process(monkeypatch, cache, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tetrahedralise(sphere(), 0.5, interrupt)
+        tetrahedralize(sphere(), 0.5, interrupt)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_missing_packages_are_named(monkeypatch, cache):
     monkeypatch.setattr(filling, "find_spec", lambda name: None)
-    with pytest.raises(MeshError, match=r"pip install 'supple\[tetrahedralise\]'"):
-        tetrahedralise(sphere(), 0.5)
+    with pytest.raises(MeshError, match=r"pip install 'supple\[tetrahedralize\]'"):
+        tetrahedralize(sphere(), 0.5)
 
 
 def test_files_are_named_in_mistakes_and_progress(monkeypatch, cache, tmp_path):

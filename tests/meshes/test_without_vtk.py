@@ -32,7 +32,7 @@ print(supple.equilibrium(scene).report.ending)
     "ties of cloth": """
 flag = scene.add_cloth(
     supple.sheet(4, (1, 1), plane="zx", origin=(0, 2.01, 0)),
-    supple.PlaneStressStVK(young=1e5, poisson=0.3), thickness=1e-3,
+    supple.materials.PlaneStressStVK(young=1e5, poisson=0.3), thickness=1e-3,
 )
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 scene.attach(flag, high, stiffness=100.0, keep_offset=True)
@@ -41,19 +41,19 @@ print(supple.equilibrium(scene).report.ending)
     "obstacles": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 down = supple.Translate((0, -0.1, 0))
-scene.add_obstacle(supple.Sphere(radius=0.3, centre=(0.6, 2.31, 0.6)), motion=down)
+scene.add_obstacle(supple.Sphere(radius=0.3, center=(0.6, 2.31, 0.6)), motion=down)
 result = supple.equilibrium(scene)
 print(result.report.ending if result.report.contact.contacts else "untouched")
 """,
     "surfaces as obstacles": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
-ball = supple.SurfaceShape(supple.sphere(0.3, 6, (0.6, 2.31, 0.6)))
+ball = supple.SurfaceShape(supple.meshes.sphere(0.3, 6, (0.6, 2.31, 0.6)))
 scene.add_obstacle(ball, motion=supple.Translate((0, -0.1, 0)))
 result = supple.equilibrium(scene)
 print(result.report.ending if result.report.contact.contacts else "untouched")
 """,
     "embedding": """
-skin = supple.embed(supple.sphere(0.4, 6, (0.5, 0.5, 0.5)), low.mesh)
+skin = supple.embed(supple.meshes.sphere(0.4, 6, (0.5, 0.5, 0.5)), low.mesh)
 print("converged", np.abs(skin.deform(low.mesh.points) - skin.surface.points).max() < 1e-12)
 """,
 }

@@ -53,7 +53,7 @@ def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solve
     }
     whole = list(supple.simulate(scene, solver, **options))
     middle = pickle.loads(pickle.dumps(whole[1].state))
-    parts = list(supple.simulate(scene, solver, start=middle, first_frame=3, **options))
+    parts = list(supple.simulate(scene, solver, initial=middle, first_frame=3, **options))
     assert [frame.index for frame in parts] == [3, 4, 5]
     assert middle.displacements.dtype == precision
     assert all(same(found, expected) for found, expected in zip(parts, whole[2:], strict=True))
@@ -66,7 +66,7 @@ def test_substeps_that_nobody_looks_at_go_on_bitwise_too(precision):
     options = {"dt": 0.02, "frames": 4, "substeps": 5, "quasistatic": False, "precision": precision}
     solver = XPBD(iterations=3)
     whole = list(supple.simulate(scene, solver, **options))
-    parts = list(supple.simulate(scene, solver, start=whole[0].state, first_frame=2, **options))
+    parts = list(supple.simulate(scene, solver, initial=whole[0].state, first_frame=2, **options))
     assert all(same(found, expected) for found, expected in zip(parts, whole[1:], strict=True))
 
 
@@ -74,14 +74,14 @@ def test_weak_constraints_go_on_bitwise_too():
     scene = tied_blocks(material("corotated"), material("corotated"))
     options = {"dt": 0.02, "frames": 3, "quasistatic": False, "max_iterations": 15}
     whole = list(supple.simulate(scene, PBNGS["anderson"], **options))
-    (last,) = supple.simulate(scene, PBNGS["anderson"], start=whole[1].state, first_frame=3, **options)
+    (last,) = supple.simulate(scene, PBNGS["anderson"], initial=whole[1].state, first_frame=3, **options)
     assert same(last, whole[2])
 
 
 def test_an_equilibrium_is_a_state_to_start_from():
     scene = cantilever(material("corotated"))
     found = supple.equilibrium(scene, precision="float32", tolerance=1e-3)
-    again = supple.equilibrium(scene, precision="float32", tolerance=1e-3, start=found.state)
+    again = supple.equilibrium(scene, precision="float32", tolerance=1e-3, initial=found.state)
     assert again.report.iterations == 0
     assert np.array_equal(again.positions, found.positions)
 
@@ -107,13 +107,13 @@ def test_what_happens_to_a_frame_does_not_change_the_motion():
 )
 def test_what_is_no_state_of_the_scene_is_refused(state, sentence):
     with pytest.raises(ValueError, match=sentence):
-        next(supple.simulate(cantilever(material("corotated")), start=state, tolerance=1e-4))
+        next(supple.simulate(cantilever(material("corotated")), initial=state, tolerance=1e-4))
 
 
 def test_a_state_has_its_own_velocities():
     scene, still = cantilever(material("corotated")), np.zeros((64, 3))
     with pytest.raises(ValueError, match="give either a state as start, or velocities"):
-        supple.simulate(scene, start=State(still, still), velocities=still, tolerance=1e-4)
+        supple.simulate(scene, initial=State(still, still), velocities=still, tolerance=1e-4)
 
 
 def test_velocities_beyond_float32_do_not_end_a_motion():

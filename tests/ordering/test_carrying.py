@@ -74,11 +74,11 @@ def test_where_a_tie_is_pinned_or_matching():
     assert follows.sum() == len(model.terms[-1].vertices)
 
 
-def test_groups_of_a_colour_share_no_stencil():
+def test_groups_of_a_color_share_no_stencil():
     model = build_model(hung())
     links = batch_links(model.terms, model.free, np.dtype("float64"))
-    for colour in range(links.colours):
-        part = slice(links.colour_start[colour], links.colour_start[colour + 1])
+    for color in range(links.colors):
+        part = slice(links.color_start[color], links.color_start[color + 1])
         table = links.members[part].transpose(0, 2, 1).reshape(-1, links.members.shape[1])
         table = table[table[:, 0] < model.vertices]
         owner = np.full(model.vertices + 1, -1)

@@ -1,4 +1,4 @@
-"""Colours and batches while stencils come and go: valid, and the same whatever there was before."""
+"""Colors and batches while stencils come and go: valid, and the same whatever there was before."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from problems import cantilever, material, tied_blocks
 
 from supple.kernels import HOST
 from supple.kernels.lanewise import run_lanewise
-from supple.ordering import ChangingBatches, batch_vertices, colour_vertices, row_arrays
-from supple.ordering.dynamic_batches import lasting_colours, recolour
+from supple.ordering import ChangingBatches, batch_vertices, color_vertices, row_arrays
+from supple.ordering.dynamic_batches import lasting_colors, recolor
 from supple.scene import build_model
 from supple.terms import Springs
 
@@ -42,83 +42,83 @@ class Lanes:
         pass
 
 
-def colours_with(before, new):
+def colors_with(before, new):
     """(n,) of all vertices."""
-    colour = before.colour.copy()
-    vertices, found = recolour(before, new)
-    assert (colour[vertices] != found).all()
-    colour[vertices] = found
-    return colour
+    color = before.color.copy()
+    vertices, found = recolor(before, new)
+    assert (color[vertices] != found).all()
+    color[vertices] = found
+    return color
 
 
 def one_after_the_other(before, known, new):
-    """In the order of the hashed numbers, a vertex keeps its colour or takes the least that is free."""
-    colour, tables = before.colour.copy(), (*known, *new)
-    near = {v: set() for v in range(len(colour))}
+    """In the order of the hashed numbers, a vertex keeps its color or takes the least that is free."""
+    color, tables = before.color.copy(), (*known, *new)
+    near = {v: set() for v in range(len(color))}
     for stencil in (set(s.tolist()) - {-1} for table in tables for s in table):
         for v in stencil:
             near[v] |= stencil - {v}
-    touched = {v for table in new for v in table.ravel().tolist() if colour[v] >= 0}
+    touched = {v for table in new for v in table.ravel().tolist() if color[v] >= 0}
     for v in sorted(touched, key=lambda v: v * 2654435761 % 2**32):
-        taken = {int(colour[w]) for w in near[v]}
-        if int(colour[v]) in taken:
-            colour[v] = min(set(range(len(taken) + 1)) - taken)
-    return colour
+        taken = {int(color[w]) for w in near[v]}
+        if int(color[v]) in taken:
+            color[v] = min(set(range(len(taken) + 1)) - taken)
+    return color
 
 
 def lasting(model):
     known = [term.vertices for term in model.terms]
-    return lasting_colours(colour_vertices(known, np.flatnonzero(model.free), model.vertices), known)
+    return lasting_colors(color_vertices(known, np.flatnonzero(model.free), model.vertices), known)
 
 
 @EVERY
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_colours_stay_valid_while_stencils_come_and_go(name, data):
+def test_colors_stay_valid_while_stencils_come_and_go(name, data):
     """Of springs, contacts of four vertices, and obstacles against one, in any sequence."""
     model = MODELS[name]
     before = lasting(model)
     for _ in range(3):
         new = [data.draw(stencils(model.vertices, corners)) for corners in (1, 2, 4)]
-        colour = colours_with(before, new)
+        color = colors_with(before, new)
         known = [term.vertices for term in model.terms]
-        np.testing.assert_array_equal(colour, one_after_the_other(before, known, new))
-        np.testing.assert_array_equal(colour >= 0, model.free)
+        np.testing.assert_array_equal(color, one_after_the_other(before, known, new))
+        np.testing.assert_array_equal(color >= 0, model.free)
         for stencil in [s for table in (*new, *(t.vertices for t in model.terms)) for s in table]:
-            colours = colour[np.unique(stencil)]
-            colours = colours[colours >= 0]
-            assert len(set(colours.tolist())) == len(colours)
+            colors = color[np.unique(stencil)]
+            colors = colors[colors >= 0]
+            assert len(set(colors.tolist())) == len(colors)
         untouched = np.setdiff1d(np.arange(model.vertices), np.concatenate([s.ravel() for s in new]))
-        np.testing.assert_array_equal(colour[untouched], before.colour[untouched])
+        np.testing.assert_array_equal(color[untouched], before.color[untouched])
         shuffled = [table[::-1] for table in new]
-        np.testing.assert_array_equal(colours_with(before, shuffled), colour)
+        np.testing.assert_array_equal(colors_with(before, shuffled), color)
 
 
-def test_a_vertex_keeps_its_colour_or_takes_the_least_that_is_free():
-    """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes colour 2, the other stays."""
+def test_a_vertex_keeps_its_color_or_takes_the_least_that_is_free():
+    """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes color 2, the other stays."""
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
-    before = lasting_colours(colour_vertices([path], np.arange(5), 5), [path])
-    np.testing.assert_array_equal(colours_with(before, [np.array([[0, 1]])]), before.colour)
-    colour = colours_with(before, [np.array([[0, 4]])])
-    assert sorted(colour[[0, 4]].tolist()) == [0, 2]
-    np.testing.assert_array_equal(colour[1:4], [1, 0, 1])
+    before = lasting_colors(color_vertices([path], np.arange(5), 5), [path])
+    np.testing.assert_array_equal(colors_with(before, [np.array([[0, 1]])]), before.color)
+    color = colors_with(before, [np.array([[0, 4]])])
+    assert sorted(color[[0, 4]].tolist()) == [0, 2]
+    np.testing.assert_array_equal(color[1:4], [1, 0, 1])
 
 
-def test_what_does_not_move_needs_no_colour():
+def test_what_does_not_move_needs_no_color():
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
-    before = lasting_colours(colour_vertices([path], np.arange(3), 5), [path])
+    before = lasting_colors(color_vertices([path], np.arange(3), 5), [path])
     new = [np.array([[0, 4], [2, 4]])]
-    np.testing.assert_array_equal(colours_with(before, new), [0, 1, 0, -1, -1])
+    np.testing.assert_array_equal(colors_with(before, new), [0, 1, 0, -1, -1])
 
 
-def test_any_number_of_colours():
-    """All of 150 vertices share a stencil with each other, and need 150 colours."""
+def test_any_number_of_colors():
+    """All of 150 vertices share a stencil with each other, and need 150 colors."""
     pairs = np.array([(a, b) for a in range(150) for b in range(a)], np.int32)
-    before = lasting_colours(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
-    colour = colours_with(before, [pairs])
-    np.testing.assert_array_equal(np.sort(colour), np.arange(150))
-    np.testing.assert_array_equal(colour, one_after_the_other(before, [], [pairs]))
-    np.testing.assert_array_equal(colours_with(before, [pairs[:1]])[2:], np.zeros(148))
+    before = lasting_colors(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
+    color = colors_with(before, [pairs])
+    np.testing.assert_array_equal(np.sort(color), np.arange(150))
+    np.testing.assert_array_equal(color, one_after_the_other(before, [], [pairs]))
+    np.testing.assert_array_equal(colors_with(before, [pairs[:1]])[2:], np.zeros(148))
 
 
 def visits_of(own, width, rows, n):
@@ -165,7 +165,7 @@ def test_vertices_take_their_visits_along(name, at_once, runner):
             np.testing.assert_array_equal(array, values)
 
 
-def test_colours_list_every_batch_that_has_vertices_once():
+def test_colors_list_every_batch_that_has_vertices_once():
     model = MODELS["cantilever"]
     n, random = model.vertices, np.random.default_rng(1)
     layout = ChangingBatches(
@@ -173,7 +173,7 @@ def test_colours_list_every_batch_that_has_vertices_once():
     )
     pairs = random.permutation(n)[:40].reshape(-1, 2)
     layout.take((*model.terms, springs(model, pairs, capacity=20)))
-    count, start, order = layout.colours
+    count, start, order = layout.colors
     listed = order[: start[count]]
     used = np.flatnonzero((layout.own < n).any(axis=(1, 2)))
     assert len(set(listed.tolist())) == len(listed)
@@ -191,8 +191,8 @@ def test_what_does_not_fit_changes_nothing():
     layout = ChangingBatches(
         (*model.terms, springs(model, [], capacity=1)), model.free, np.dtype("float64"), 8
     )
-    own, order = layout.own.copy(), layout.colours.order.copy()
+    own, order = layout.own.copy(), layout.colors.order.copy()
     clique = np.array([(a, b) for a in range(60) for b in range(a)])
     assert layout.take((*model.terms, springs(model, clique, capacity=1))) is None
     np.testing.assert_array_equal(layout.own, own)
-    np.testing.assert_array_equal(layout.colours.order, order)
+    np.testing.assert_array_equal(layout.colors.order, order)

@@ -1,4 +1,4 @@
-"""Colours and clusters of elements: what may be done at once, that nothing is lost, how few there are."""
+"""Colors and clusters of elements: what may be done at once, that nothing is lost, how few there are."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,13 @@ from problems import PRECISIONS, material, tied_blocks
 import supple
 from supple.kernels import lanes_of
 from supple.ordering import (
-    batch_coloured_elements,
+    batch_colored_elements,
     cluster_elements,
-    colour_elements,
-    colour_vertices,
+    color_elements,
+    color_vertices,
 )
 from supple.ordering.clustering import element_graph, smallest_degree_last
-from supple.ordering.element_batches import colour_groups, element_groups
+from supple.ordering.element_batches import color_groups, element_groups
 from supple.scene import build_model
 from supple.terms import TetElasticity
 
@@ -36,28 +36,28 @@ def shape(name: str) -> tuple[np.ndarray, int]:
 SHAPES = pytest.mark.parametrize("name", ["block", "ball", "octopus-low.mesh", "bunny.mesh"])
 
 
-def shared_vertices(groups: np.ndarray, colour: np.ndarray, tets: np.ndarray) -> int:
-    """How often a vertex appears in more than one group of a colour."""
+def shared_vertices(groups: np.ndarray, color: np.ndarray, tets: np.ndarray) -> int:
+    """How often a vertex appears in more than one group of a color."""
     group, place = np.nonzero(groups >= 0)
     corners = tets[groups[group, place]]
     touched = np.unique(np.column_stack([np.repeat(group, corners.shape[1]), corners.ravel()]), axis=0)
-    pairs = np.column_stack([colour[touched[:, 0]], touched[:, 1]])
+    pairs = np.column_stack([color[touched[:, 0]], touched[:, 1]])
     return len(pairs) - len(np.unique(pairs, axis=0))
 
 
 @SHAPES
-def test_elements_of_a_colour_share_no_vertex(name):
+def test_elements_of_a_color_share_no_vertex(name):
     tets, n = shape(name)
-    colour = colour_elements(tets, n)
-    assert shared_vertices(np.arange(len(tets))[:, None], colour, tets) == 0
-    assert set(colour.tolist()) == set(range(colour.max() + 1))
+    color = color_elements(tets, n)
+    assert shared_vertices(np.arange(len(tets))[:, None], color, tets) == 0
+    assert set(color.tolist()) == set(range(color.max() + 1))
 
 
-def test_there_are_as_many_colours_as_it_takes():
+def test_there_are_as_many_colors_as_it_takes():
     """Two hundred pairs that share a vertex, and some that do not."""
     star = np.column_stack([np.zeros(200, int), np.arange(1, 201)])
-    colour = colour_elements(np.concatenate([star, [[1, 2], [3, 4]]]), 201)
-    np.testing.assert_array_equal(colour, [*range(200), 2, 0])
+    color = color_elements(np.concatenate([star, [[1, 2], [3, 4]]]), 201)
+    np.testing.assert_array_equal(color, [*range(200), 2, 0])
 
 
 @SHAPES
@@ -75,7 +75,7 @@ def test_clusters_are_disjoint_cover_all_and_keep_their_size(name, size):
 
 @SHAPES
 def test_the_elements_of_a_cluster_hang_together(name):
-    """Each is a neighbour of the first one [BNH Algorithm 4]."""
+    """Each is a neighbor of the first one [BNH Algorithm 4]."""
     tets, n = shape(name)
     for cluster in cluster_elements(tets, n, K)[:200]:
         first, *others = (set(tets[e].tolist()) for e in cluster if e >= 0)
@@ -83,42 +83,42 @@ def test_the_elements_of_a_cluster_hang_together(name):
 
 
 @SHAPES
-def test_clusters_of_a_colour_share_no_vertex(name):
+def test_clusters_of_a_color_share_no_vertex(name):
     tets, n = shape(name)
     groups = element_groups(tets, n, K)
-    assert shared_vertices(groups, colour_groups(groups, tets, n), tets) == 0
+    assert shared_vertices(groups, color_groups(groups, tets, n), tets) == 0
 
 
 @pytest.mark.parametrize("name", ["block", "octopus-low.mesh", "bunny.mesh"])
-def test_clusters_need_a_quarter_to_half_of_the_colours(name):
+def test_clusters_need_a_quarter_to_half_of_the_colors(name):
     """BNH Table 2: 17/40 for a beam, 21/52 for a bunny, 22/78 for an octopus, 24 to 43 % in all."""
     tets, n = shape(name)
-    plain = colour_elements(tets, n).max() + 1
+    plain = color_elements(tets, n).max() + 1
     groups = element_groups(tets, n, K)
-    clustered = colour_groups(groups, tets, n).max() + 1
+    clustered = color_groups(groups, tets, n).max() + 1
     assert 0.25 <= clustered / plain <= 0.45
 
 
-def test_colours_of_the_block_of_32768_vertices():
-    """PBNG Table 1: 5 colours of nodes, 39 of constraints; clusters need at most 45 % of these."""
+def test_colors_of_the_block_of_32768_vertices():
+    """PBNG Table 1: 5 colors of nodes, 39 of constraints; clusters need at most 45 % of these."""
     tets, n = stencils(supple.block(31))
     assert (n, len(tets)) == (32_768, 148_955)
-    assert colour_vertices([tets], np.arange(n), n).max() + 1 == 5
-    plain = colour_elements(tets, n).max() + 1
+    assert color_vertices([tets], np.arange(n), n).max() + 1 == 5
+    plain = color_elements(tets, n).max() + 1
     assert 37 <= plain <= 40
     groups = element_groups(tets, n, K)
-    assert colour_groups(groups, tets, n).max() + 1 <= 0.45 * plain
+    assert color_groups(groups, tets, n).max() + 1 <= 0.45 * plain
 
 
 @pytest.mark.parametrize("cells", [(3, 4, 5), (10, 10, 10)])
-def test_cells_of_a_block_need_eight_colours(cells):
+def test_cells_of_a_block_need_eight_colors(cells):
     """Each interior vertex is in eight cells [BNH section 4.1]."""
     tets, n = stencils(supple.block(cells))
     groups = element_groups(tets, n, 1, cells=True)
-    colour = colour_groups(groups, tets, n)
+    color = color_groups(groups, tets, n)
     np.testing.assert_array_equal(np.sort(groups.ravel()), np.arange(len(tets)))
-    assert shared_vertices(groups, colour, tets) == 0
-    assert colour.max() + 1 == 8
+    assert shared_vertices(groups, color, tets) == 0
+    assert color.max() + 1 == 8
 
 
 def test_cells_of_what_is_no_block_are_refused():
@@ -129,32 +129,32 @@ def test_cells_of_what_is_no_block_are_refused():
 
 @SHAPES
 @pytest.mark.parametrize("size", [1, K])
-def test_elements_in_the_order_of_their_vertices_are_coloured_soundly(name, size):
-    """BNH section 6.2; on meshes of blocks it costs some colours, elsewhere hardly any."""
+def test_elements_in_the_order_of_their_vertices_are_colored_soundly(name, size):
+    """BNH section 6.2; on meshes of blocks it costs some colors, elsewhere hardly any."""
     tets, n = shape(name)
     groups = element_groups(tets, n, size, smallest_last=True)
     np.testing.assert_array_equal(np.sort(groups[groups >= 0]), np.arange(len(tets)))
-    colour = colour_groups(groups, tets, n)
-    assert shared_vertices(groups, colour, tets) == 0
+    color = color_groups(groups, tets, n)
+    assert shared_vertices(groups, color, tets) == 0
     plain = element_groups(tets, n, size)
-    assert colour.max() <= 1.4 * colour_groups(plain, tets, n).max()
+    assert color.max() <= 1.4 * color_groups(plain, tets, n).max()
 
 
-def test_each_element_takes_the_least_colour_it_can():
-    """Greedy in the order given [PBNG section 10]: along a chain of edges, two colours."""
+def test_each_element_takes_the_least_color_it_can():
+    """Greedy in the order given [PBNG section 10]: along a chain of edges, two colors."""
     chain = np.column_stack([np.arange(9), np.arange(1, 10)])
-    np.testing.assert_array_equal(colour_elements(chain, 10), np.arange(9) % 2)
+    np.testing.assert_array_equal(color_elements(chain, 10), np.arange(9) % 2)
     order = np.array([0, 3, 1, 2])
-    colour = colour_groups(order[:, None], chain[:4], 5)
-    np.testing.assert_array_equal(colour, [0, 0, 1, 2])
+    color = color_groups(order[:, None], chain[:4], 5)
+    np.testing.assert_array_equal(color, [0, 0, 1, 2])
 
 
-def test_neighbours_come_closest_first():
+def test_neighbors_come_closest_first():
     """The distance is 1 - |shared|/|all| [BNH eq. 15]: first across a face, then an edge, then a corner."""
     tets, n = stencils(supple.block(3))
-    start, neighbour, shared = element_graph(tets, n)
+    start, neighbor, shared = element_graph(tets, n)
     for e in range(len(tets)):
-        near, count = neighbour[start[e] : start[e + 1]], shared[start[e] : start[e + 1]]
+        near, count = neighbor[start[e] : start[e + 1]], shared[start[e] : start[e + 1]]
         assert np.all(np.diff(count) <= 0)
         expected = [len(set(tets[e].tolist()) & set(tets[o].tolist())) for o in near]
         assert count.tolist() == expected
@@ -162,15 +162,15 @@ def test_neighbours_come_closest_first():
         assert sorted([*near.tolist(), e]) == touching.tolist()
 
 
-def test_the_first_cluster_starts_where_neighbours_are_fewest_and_closest():
-    """BNH eq. 16: the least sum of distances to unclaimed neighbours; on a chain, one of its ends."""
+def test_the_first_cluster_starts_where_neighbors_are_fewest_and_closest():
+    """BNH eq. 16: the least sum of distances to unclaimed neighbors; on a chain, one of its ends."""
     chain = np.column_stack([np.arange(9), np.arange(1, 10)])
     first = cluster_elements(chain, 10, 2)[0]
     assert first.tolist() in ([0, 1], [8, 7])
 
 
 def test_leftovers_form_smaller_clusters():
-    """A chain of seven edges: clusters of three reach one neighbour on each side, the rest shrinks."""
+    """A chain of seven edges: clusters of three reach one neighbor on each side, the rest shrinks."""
     chain = np.column_stack([np.arange(7), np.arange(1, 8)])
     sizes = (cluster_elements(chain, 8, 3) >= 0).sum(axis=1)
     assert sizes.sum() == 7
@@ -180,15 +180,15 @@ def test_leftovers_form_smaller_clusters():
 
 def test_smallest_degree_last():
     """Every node has the least degree among itself and those before it [Matula and Beck 1983]."""
-    start, neighbour, _ = element_graph(*stencils(supple.ball(1.0, 3)))
-    order = smallest_degree_last(start, neighbour)
+    start, neighbor, _ = element_graph(*stencils(supple.ball(1.0, 3)))
+    order = smallest_degree_last(start, neighbor)
     assert sorted(order.tolist()) == list(range(len(start) - 1))
     remaining = np.ones(len(order), bool)
     degree = np.diff(start).copy()
     for node in order[::-1]:
         assert degree[node] == degree[remaining].min()
         remaining[node] = False
-        degree[neighbour[start[node] : start[node + 1]]] -= 1
+        degree[neighbor[start[node] : start[node + 1]]] -= 1
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -197,7 +197,7 @@ def test_batches_hold_every_element_once_and_lanes_are_independent(size, precisi
     mesh = supple.ball(1.0, 3)
     term = TetElasticity.from_mesh(mesh.points, mesh.tets, material("corotated"))
     n, lanes = len(mesh.points), lanes_of(precision)
-    batches = batch_coloured_elements(term, n, np.dtype(precision), size)
+    batches = batch_colored_elements(term, n, np.dtype(precision), size)
     assert batches.lanes == lanes
     np.testing.assert_array_equal(np.sort(batches.element[batches.element >= 0]), np.arange(len(mesh.tets)))
     corners = np.concatenate([batches.own, batches.rows.others], axis=1)
@@ -208,9 +208,9 @@ def test_batches_hold_every_element_once_and_lanes_are_independent(size, precisi
     np.testing.assert_array_equal(
         np.sort(placed, axis=1), np.sort(np.asarray(mesh.tets)[batches.element[~empty]], axis=1)
     )
-    for c in range(batches.colours):
+    for c in range(batches.colors):
         used: list[int] = []
-        for b in range(batches.colour_start[c], batches.colour_start[c + 1]):
+        for b in range(batches.color_start[c], batches.color_start[c + 1]):
             rows = corners[batches.start[b] : batches.start[b + 1]]
             for lane in range(lanes):
                 used += np.unique(rows[:, :, lane][rows[:, :, lane] < n]).tolist()
@@ -219,10 +219,10 @@ def test_batches_hold_every_element_once_and_lanes_are_independent(size, precisi
 
 @pytest.mark.parametrize("size", [1, K])
 def test_weak_constraints_are_ordered_as_well(size):
-    """Constraints that share a vertex, such as interpolated ones, get different colours or one cluster."""
+    """Constraints that share a vertex, such as interpolated ones, get different colors or one cluster."""
     model = build_model(tied_blocks(material("corotated"), material("corotated")))
     term = model.terms[-1]
-    batches = batch_coloured_elements(term, model.vertices, np.dtype("float64"), size)
+    batches = batch_colored_elements(term, model.vertices, np.dtype("float64"), size)
     np.testing.assert_array_equal(
         np.sort(batches.element[batches.element >= 0]), np.arange(len(term.vertices))
     )
@@ -232,7 +232,7 @@ def test_weights_are_gathered_corner_by_corner():
     mesh = supple.block(2)
     term = TetElasticity.from_mesh(mesh.points, mesh.tets, material("corotated"))
     n = len(mesh.points)
-    batches = batch_coloured_elements(term, n, np.dtype("float64"))
+    batches = batch_colored_elements(term, n, np.dtype("float64"))
     W = batches.gather_corners(np.append(np.arange(n) + 1.0, 0.0), np.dtype("float64"))
     assert np.all(W.transpose(0, 2, 1)[batches.element < 0] == 0)
     np.testing.assert_array_equal(W[:, 0], np.where(batches.own[:, 0] < n, batches.own[:, 0] + 1, 0))

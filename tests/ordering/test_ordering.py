@@ -1,4 +1,4 @@
-"""Colours and batches: what may move at once, and that nothing is left out or done twice."""
+"""Colors and batches: what may move at once, and that nothing is left out or done twice."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from problems import PRECISIONS, cantilever, material, tied_blocks
 
 import supple
 from supple.kernels import lanes_of
-from supple.ordering import batch_elements, batch_links, batch_vertices, colour_vertices, incidence
+from supple.ordering import batch_elements, batch_links, batch_vertices, color_vertices, incidence
 from supple.ordering.batches import best_width
 from supple.scene import build_model
 
@@ -30,39 +30,39 @@ EVERY = pytest.mark.parametrize("name", MODELS)
 
 
 @EVERY
-def test_vertices_of_a_colour_share_no_stencil(name):
+def test_vertices_of_a_color_share_no_stencil(name):
     model = MODELS[name]
-    colour = colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
     for term in model.terms:
         for stencil in term.vertices:
-            colours = colour[np.unique(stencil)]
-            colours = colours[colours >= 0]
-            assert len(set(colours.tolist())) == len(colours)
+            colors = color[np.unique(stencil)]
+            colors = colors[colors >= 0]
+            assert len(set(colors.tolist())) == len(colors)
 
 
 @EVERY
-def test_free_vertices_have_a_colour_and_pinned_ones_have_none(name):
+def test_free_vertices_have_a_color_and_pinned_ones_have_none(name):
     model = MODELS[name]
-    colour = colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
-    np.testing.assert_array_equal(colour >= 0, model.free)
-    assert set(colour[model.free].tolist()) == set(range(colour.max() + 1))
+    color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    np.testing.assert_array_equal(color >= 0, model.free)
+    assert set(color[model.free].tolist()) == set(range(color.max() + 1))
 
 
-def test_each_vertex_takes_the_least_colour_it_can():
-    """Greedy in the order given [PBNG section 10]: on a path of edges visited from one end, two colours."""
+def test_each_vertex_takes_the_least_color_it_can():
+    """Greedy in the order given [PBNG section 10]: on a path of edges visited from one end, two colors."""
     path = np.column_stack([np.arange(9), np.arange(1, 10)])
-    colour = colour_vertices([path], np.arange(10), 10)
-    np.testing.assert_array_equal(colour, np.arange(10) % 2)
-    colour = colour_vertices([path], np.array([0, 3, 1, 2, *range(4, 10)]), 10)
-    np.testing.assert_array_equal(colour[:4], [0, 1, 2, 0])
+    color = color_vertices([path], np.arange(10), 10)
+    np.testing.assert_array_equal(color, np.arange(10) % 2)
+    color = color_vertices([path], np.array([0, 3, 1, 2, *range(4, 10)]), 10)
+    np.testing.assert_array_equal(color[:4], [0, 1, 2, 0])
 
 
-def test_the_block_of_the_paper_has_five_colours():
-    """PBNG Table 1: 32,768 vertices, 148,955 tets, 5 colours."""
+def test_the_block_of_the_paper_has_five_colors():
+    """PBNG Table 1: 32,768 vertices, 148,955 tets, 5 colors."""
     mesh = supple.block((31, 31, 31))
     assert (len(mesh.points), len(mesh.tets)) == (32_768, 148_955)
-    colour = colour_vertices([mesh.tets], np.arange(len(mesh.points)), len(mesh.points))
-    assert colour.max() + 1 == 5
+    color = color_vertices([mesh.tets], np.arange(len(mesh.points)), len(mesh.points))
+    assert color.max() + 1 == 5
 
 
 def test_incidence_lists_every_slot_once():
@@ -85,14 +85,14 @@ def test_batches_hold_each_free_vertex_once(name, precision):
 
 
 @EVERY
-def test_batches_do_not_mix_colours(name):
+def test_batches_do_not_mix_colors(name):
     model = MODELS[name]
     batches = batch_vertices(model.terms, model.free, np.dtype("float64"))
-    colour = colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
-    assert batches.colours == colour.max() + 1
-    for c in range(batches.colours):
-        own = batches.own[batches.colour_start[c] : batches.colour_start[c + 1]]
-        assert set(colour[own[own < model.vertices]].tolist()) == {c}
+    color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    assert batches.colors == color.max() + 1
+    for c in range(batches.colors):
+        own = batches.own[batches.color_start[c] : batches.color_start[c + 1]]
+        assert set(color[own[own < model.vertices]].tolist()) == {c}
 
 
 def tet_visits(own_of_row, rows, padding):
@@ -176,12 +176,12 @@ def test_elements_appear_once_in_order(name):
     np.testing.assert_array_equal(np.sort(others, axis=1), np.sort(term.vertices[:, 1:], axis=1))
 
 
-def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_colour():
+def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_color():
     model = MODELS["tied"]
     links = batch_links(model.terms, model.free, np.dtype("float64"))
     groups = {
-        c: links.members[links.colour_start[c] : links.colour_start[c + 1]].transpose(0, 2, 1).reshape(-1, 2)
-        for c in range(links.colours)
+        c: links.members[links.color_start[c] : links.color_start[c + 1]].transpose(0, 2, 1).reshape(-1, 2)
+        for c in range(links.colors)
     }
     pairs = {tuple(sorted(g)) for group in groups.values() for g in group.tolist() if g[0] < model.vertices}
     assert pairs == {tuple(sorted(stencil)) for stencil in model.terms[-1].vertices.tolist()}

@@ -8,14 +8,14 @@ from problems import PRECISIONS, cantilever, face, material, tied_blocks, twiste
 from test_state import same
 
 import supple
-from supple import PlasticStVK, State
+from supple import State
 from supple.io.bodies import joined
 from supple.io.frames import SavedFrame, read_frame, write_frame
-from supple.materials import by_element
+from supple.materials import PlasticStVK, by_element
 from supple.problem import Problem
 from supple.scene import build_model
 
-SOLVERS = ["pbng", "descent", "newton", "gpbd", "bpxpbd"]
+SOLVERS = ["pbng", "hybrid", "newton", "gpbd", "bpxpbd"]
 
 
 def plastic(**changes):
@@ -44,9 +44,9 @@ def test_an_element_that_is_sheared_to_and_fro_flows_as_the_paper_says(most, pre
         F = np.eye(3)
         F[0, 1], F[2, 2] = 0.4 * np.sin(4 * t), 1 + 0.1 * t
         problem.positions = model.rest @ F.T
-        problem.remembered.evolve(0.02)
+        problem.history.evolve(0.02)
         expected = flow(F, expected, 0.02, 0.02, 8.0, most)
-    (name, found), *others = problem.state.remembered.items()
+    (name, found), *others = problem.state.history.items()
     assert name == "plastic_strain"
     assert not others
     rows = np.tile(expected.ravel()[[0, 4, 8, 1, 2, 5]], (len(found), 1))
@@ -101,17 +101,17 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
         "dt": 0.2, "frames": 5, "quasistatic": quasistatic, "max_iterations": 5, "precision": precision,
     }  # fmt: skip
     whole = list(supple.simulate(scene, name, **options))
-    strains = [frame.state.remembered["plastic_strain"] for frame in whole]
+    strains = [frame.state.history["plastic_strain"] for frame in whole]
     assert not strains[0].any()
     assert np.abs(strains[2] - strains[1]).max() > 1e-3
     frame = whole[1]
     saved = SavedFrame(frame.positions, frame.velocities, frame.index, frame.time, frame.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     for start in (pickle.loads(pickle.dumps(frame.state)), read_frame(tmp_path, 2).state):
-        parts = list(supple.simulate(scene, name, start=start, first_frame=3, **options))
+        parts = list(supple.simulate(scene, name, initial=start, first_frame=3, **options))
         for found, expected in zip(parts, whole[2:], strict=True):
             assert same(found, expected)
-            of_both = (each.state.remembered["plastic_strain"] for each in (found, expected))
+            of_both = (each.state.history["plastic_strain"] for each in (found, expected))
             np.testing.assert_array_equal(*of_both)
 
 
@@ -127,13 +127,13 @@ def test_what_has_flowed_stays_when_the_load_is_gone():
         bar = scene.add_solid(supple.block((6, 2, 2), size=(3, 1, 1)), plastic(**changes), density=1.0)
         scene.pin(bar.where(face(0, 0)))
         bent = scene.bodies[0].where(face(0, 3))
-        scene.pin(bent, supple.Rotate(axis=(1, 0, 0), centre=(3, 0.5, 0.5), angle=1.5, duration=0.2))
+        scene.pin(bent, supple.Rotate(axis=(1, 0, 0), center=(3, 0.5, 0.5), angle=1.5, duration=0.2))
         last = list(supple.simulate(scene, tolerance=1e-3))[-1]
         free = supple.Scene(gravity=(0, 0, 0))
         again = free.add_solid(bar.mesh, plastic(**changes), density=1.0)
         free.pin(again.where(face(0, 0)))
-        state = State(last.state.displacements, 0 * last.state.velocities, last.state.remembered)
-        rest = supple.equilibrium(free, start=state, tolerance=1e-5)
+        state = State(last.state.displacements, 0 * last.state.velocities, last.state.history)
+        rest = supple.equilibrium(free, initial=state, tolerance=1e-5)
         left[name] = np.abs(rest.positions - bar.mesh.points).max()
     assert left["elastic"] < 1e-4
     assert left["faster"] > left["a"] > left["later"] > 0.01
@@ -146,7 +146,7 @@ def test_copies_of_a_stepper_have_histories_of_their_own():
     options = {"dt": 0.1, "max_iterations": 10}
     forces = np.zeros((2, len(scene.bodies[0].points), 3))
     forces[1, :, 0] = 0.5
-    together = supple.Stepper(scene, copies=2, **options)
+    together = supple.Stepper(scene, batch_size=2, **options)
     for _ in range(4):
         frames = together.step(forces=forces)
     for k in range(2):
@@ -154,7 +154,7 @@ def test_copies_of_a_stepper_have_histories_of_their_own():
         for _ in range(4):
             frame = alone.step(forces=forces[k])
         np.testing.assert_array_equal(frames[k].positions, frame.positions)
-        strains = [one.state.remembered["plastic_strain"] for one in (frames[k], frame)]
+        strains = [one.state.history["plastic_strain"] for one in (frames[k], frame)]
         np.testing.assert_array_equal(*strains)
         assert strains[0].any()
 
@@ -165,7 +165,7 @@ def test_other_values_of_a_parameter_leave_the_history_as_it_is():
     strains = np.random.default_rng(0).standard_normal((model.terms[0].vertices.shape[0], 6))
     problem.state = State(0 * model.rest, 0 * model.rest, {"plastic_strain": strains})
     problem.set_parameters(0, by_element(plastic(young=5e3), len(strains)))
-    np.testing.assert_array_equal(problem.state.remembered["plastic_strain"], strains)
+    np.testing.assert_array_equal(problem.state.history["plastic_strain"], strains)
     assert problem.model.terms[0].material.young == pytest.approx(5e3)
 
 
@@ -181,4 +181,4 @@ def test_a_history_of_something_else_is_refused(history, sentence):
     scene = cantilever(plastic(), cells=2)
     rest = scene.bodies[0].mesh.points
     with pytest.raises(ValueError, match=sentence):
-        supple.equilibrium(scene, start=State(0 * rest, 0 * rest, history))
+        supple.equilibrium(scene, initial=State(0 * rest, 0 * rest, history))

@@ -69,17 +69,17 @@ def folder(tmp_path_factory):
 
 def test_a_picture_is_a_file_or_an_image(swing, tmp_path):
     scene, frames = swing
-    path = supple.picture(
+    path = supple.render(
         frames[-1], tmp_path / "frame.png", size=SMALL, camera="front", theme="dark", title="A"
     )
     assert path == tmp_path / "frame.png"
     stored = np.asarray(Image.open(path).convert("RGB"))
-    image = supple.picture(frames[-1], size=SMALL, camera=(0, 4), theme="dark", title="A")
+    image = supple.render(frames[-1], size=SMALL, camera=(0, 4), theme="dark", title="A")
     assert image.shape == (240, 320, 3)
     np.testing.assert_array_equal(stored, image)
-    light = supple.picture(frames[-1].positions, size=SMALL, model=scene, camera=(0, 4))
+    light = supple.render(frames[-1].positions, size=SMALL, model=scene, camera=(0, 4))
     assert light.mean() > image.mean() + 50
-    rest = supple.picture(scene, size=SMALL, field="body")
+    rest = supple.render(scene, size=SMALL, field="body")
     assert np.ptp(rest) > 50
 
 
@@ -87,7 +87,7 @@ def test_pictures_of_the_residual_know_inertia_and_loads(swing):
     """A frame that was solved to rounding shows nothing but rounding, though it moves and is loaded."""
     scene = cantilever(material("corotated"), cells=2)
     scene.quasistatic, scene.dt, scene.substeps = False, 0.02, 2
-    scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.Ramp((0, 0.1), (0, 1)))
+    scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.loads.Ramp((0, 0.1), (0, 1)))
     (frame,) = supple.simulate(scene, supple.Newton(), frames=1, tolerance=1e-12)
     r = FIELDS["residual"].values(frame.model, frame.positions, frame.step)
     assert np.nanmax(r) < 1e-9
@@ -100,12 +100,12 @@ def test_pictures_of_the_residual_know_inertia_and_loads(swing):
 
 def test_a_field_of_ones_own(swing):
     height = Field("y [m]", ("#ffffff", "#000000"), lambda model, positions, step: positions[:, 1])
-    assert supple.picture(swing[1][0], size=SMALL, field=height).shape == (240, 320, 3)
+    assert supple.render(swing[1][0], size=SMALL, field=height).shape == (240, 320, 3)
 
 
 def test_a_film_of_frames_as_they_come(swing, tmp_path):
     frames, told = swing[1], []
-    path = supple.film(
+    path = supple.animate(
         iter(frames),
         tmp_path / "swing.gif",
         size=SMALL,
@@ -114,12 +114,12 @@ def test_a_film_of_frames_as_they_come(swing, tmp_path):
     with Image.open(path) as film:
         assert film.n_frames == 3
     assert told[-1] == (3, 3)
-    turned = supple.film(frames[:1] * 2, tmp_path / "turned.webp", size=SMALL, turning=True, fps=10)
+    turned = supple.animate(frames[:1] * 2, tmp_path / "turned.webp", size=SMALL, turning=True, fps=10)
     assert turned.stat().st_size > 1000
 
 
 def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
-    run = supple.open_run(folder)
+    run = supple.load_run(folder)
     assert len(run.frames) == 3
     scene = supple.load_scene(folder / "scene.toml").scene
     for saved, frame in zip(run.frames, supple.simulate(scene, supple.Newton(), tolerance=1e-4), strict=True):
@@ -129,16 +129,16 @@ def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
         np.testing.assert_allclose(saved.step.anchor, frame.step.anchor, atol=1e-12)
         np.testing.assert_allclose(saved.step.force, frame.step.force, atol=1e-12)
     assert [frame.index for frame in run.frames[1:]] == [2, 3]
-    as_the_file_says = supple.picture(run, size=SMALL)
-    given = supple.picture(
+    as_the_file_says = supple.render(run, size=SMALL)
+    given = supple.render(
         run, size=SMALL, field="volume_ratio", camera=(10, 5), title="Swing", subtitle=run.caption(3)
     )
     np.testing.assert_array_equal(as_the_file_says, given)
-    assert supple.film(run, tmp_path / "run.mp4", size=SMALL).stat().st_size > 1000
+    assert supple.animate(run, tmp_path / "run.mp4", size=SMALL).stat().st_size > 1000
 
 
 def test_a_saved_run_is_one_line(folder):
-    shown = str(supple.open_run(folder))
+    shown = str(supple.load_run(folder))
     assert shown.startswith(f"<SavedRun {str(folder)!r}: 3 of 3 frames, newton, <Scene: dynamic, ")
     assert "\n" not in shown
     assert len(shown) < 200 + len(str(folder))
@@ -146,60 +146,60 @@ def test_a_saved_run_is_one_line(folder):
 
 def test_a_saved_frame_is_gone_on_from_exactly(folder):
     """Bitwise, as from a frame that was never saved: its state is read with it."""
-    run, how = supple.open_run(folder), {"solver": supple.Newton(), "tolerance": 1e-4}
+    run, how = supple.load_run(folder), {"solver": supple.Newton(), "tolerance": 1e-4}
     scene = run.file.scene
-    *_, last = supple.simulate(scene, start=run.frames[1].state, first_frame=3, **how)
+    *_, last = supple.simulate(scene, initial=run.frames[1].state, first_frame=3, **how)
     np.testing.assert_array_equal(last.positions, run.frames[2].positions)
     np.testing.assert_array_equal(last.velocities, run.frames[2].velocities)
 
 
 def test_a_page_of_a_run(folder, tmp_path):
-    path = supple.report_page(folder, tmp_path / "page.html")
+    path = supple.write_report(folder, tmp_path / "page.html")
     assert "<title>Swing" in path.read_text(encoding="utf-8")
-    assert supple.report_page(supple.open_run(folder)) == folder / "report.html"
+    assert supple.write_report(supple.load_run(folder)) == folder / "report.html"
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda f, p: supple.picture(None), "a picture is one of a result, a frame, a run, a scene"),
-        (lambda f, p: supple.picture(f[0], field="colour"), "field must be one of displacement"),
-        (lambda f, p: supple.picture(f[0], field=0), "field must be one of displacement"),
-        (lambda f, p: supple.picture(f[0], camera="above"), "camera must be one of corner"),
-        (lambda f, p: supple.picture(f[0], camera=3), "camera must be one of corner"),
-        (lambda f, p: supple.picture(f[0], field=["body"]), "field must be one of displacement"),
-        (lambda f, p: supple.picture(f[0], theme="blue"), "theme"),
-        (lambda f, p: supple.picture(f[0], theme=["dark"]), "theme must be light or dark"),
-        (lambda f, p: supple.picture(f[0], size=(10, 10)), "a size is dots across and up, such as"),
-        (lambda f, p: supple.picture(f[0], size="big"), "a size is dots across and up"),
-        (lambda f, p: supple.picture(f[0], p / "a.jpg"), "a picture is a file that ends with .png"),
-        (lambda f, p: supple.picture(f[0], p / "no" / "a.png"), "there is no folder"),
-        (lambda f, p: supple.picture(f[0].positions[1:], model=f[0].model), "positions must have shape"),
-        (lambda f, p: supple.picture("hello", model=f[0].model), "positions must have shape .* got 'hello'"),
-        (lambda f, p: supple.picture(f[0].positions * np.nan, model=f[0].model), "positions has NaN"),
-        (lambda f, p: supple.picture(f[0].positions, model=5), "a scene is needed.* got 5"),
-        (lambda f, p: supple.picture(f[0], 5), "the path of a picture is needed as text .* got 5"),
-        (lambda f, p: supple.picture(None, p / "a.jpg"), "a picture is a file that ends with .png"),
-        (lambda f, p: supple.picture(f[0], camera=(np.nan, 3)), "a camera's azimuth must be a finite number"),
-        (lambda f, p: supple.picture(f[0], camera=(3, np.nan)), "a camera's elevation must lie between"),
-        (lambda f, p: supple.picture(f[0], size=0), "a size is dots across and up"),
-        (lambda f, p: supple.picture(f[0], title=5), "title must be text, got 5"),
-        (lambda f, p: supple.picture(f[0], subtitle=5), "subtitle must be text, got 5"),
-        (lambda f, p: supple.film(5, p / "a.mp4"), "a film needs at least one frame.* got 5"),
-        (lambda f, p: supple.film(f, 5), "the path of a film is needed as text .* got 5"),
-        (lambda f, p: supple.film(f, p / "a.mp4", size=0), "a size is dots across and up"),
-        (lambda f, p: supple.film(f, p / "a.mp4", fps="x"), "fps must lie between 0.1 and 240, got 'x'"),
-        (lambda f, p: supple.film(f, p / "a.mp4", watch=5), "watch must be a function to call, got 5"),
-        (lambda f, p: supple.film(f, p / "a.mp4", turning=5), "turning must be True or False, got 5"),
-        (lambda f, p: supple.open_run(5), "a results folder is needed as text .* got 5"),
-        (lambda f, p: supple.report_page(None), "a results folder is needed as text .* got None"),
-        (lambda f, p: supple.report_page(p, 5), "the path of a page is needed as text .* got 5"),
-        (lambda f, p: supple.film([], p / "a.mp4"), "a film needs at least one frame"),
-        (lambda f, p: supple.film([1, 2], p / "a.mp4"), "a film needs at least one frame"),
-        (lambda f, p: supple.film(f, p / "a.avi"), "a film is a file that ends with .mp4 or .gif"),
-        (lambda f, p: supple.film(f, p / "a.mp4", fps=0), "fps must lie between"),
-        (lambda f, p: supple.open_run(p / "nowhere"), "there is no results folder"),
-        (lambda f, p: supple.report_page(p), "has no report.json"),
+        (lambda f, p: supple.render(None), "a picture is one of a result, a frame, a run, a scene"),
+        (lambda f, p: supple.render(f[0], field="color"), "field must be one of displacement"),
+        (lambda f, p: supple.render(f[0], field=0), "field must be one of displacement"),
+        (lambda f, p: supple.render(f[0], camera="above"), "camera must be one of corner"),
+        (lambda f, p: supple.render(f[0], camera=3), "camera must be one of corner"),
+        (lambda f, p: supple.render(f[0], field=["body"]), "field must be one of displacement"),
+        (lambda f, p: supple.render(f[0], theme="blue"), "theme"),
+        (lambda f, p: supple.render(f[0], theme=["dark"]), "theme must be light or dark"),
+        (lambda f, p: supple.render(f[0], size=(10, 10)), "a size is dots across and up, such as"),
+        (lambda f, p: supple.render(f[0], size="big"), "a size is dots across and up"),
+        (lambda f, p: supple.render(f[0], p / "a.jpg"), "a picture is a file that ends with .png"),
+        (lambda f, p: supple.render(f[0], p / "no" / "a.png"), "there is no folder"),
+        (lambda f, p: supple.render(f[0].positions[1:], model=f[0].model), "positions must have shape"),
+        (lambda f, p: supple.render("hello", model=f[0].model), "positions must have shape .* got 'hello'"),
+        (lambda f, p: supple.render(f[0].positions * np.nan, model=f[0].model), "positions has NaN"),
+        (lambda f, p: supple.render(f[0].positions, model=5), "a scene is needed.* got 5"),
+        (lambda f, p: supple.render(f[0], 5), "the path of a picture is needed as text .* got 5"),
+        (lambda f, p: supple.render(None, p / "a.jpg"), "a picture is a file that ends with .png"),
+        (lambda f, p: supple.render(f[0], camera=(np.nan, 3)), "a camera's azimuth must be a finite number"),
+        (lambda f, p: supple.render(f[0], camera=(3, np.nan)), "a camera's elevation must lie between"),
+        (lambda f, p: supple.render(f[0], size=0), "a size is dots across and up"),
+        (lambda f, p: supple.render(f[0], title=5), "title must be text, got 5"),
+        (lambda f, p: supple.render(f[0], subtitle=5), "subtitle must be text, got 5"),
+        (lambda f, p: supple.animate(5, p / "a.mp4"), "a film needs at least one frame.* got 5"),
+        (lambda f, p: supple.animate(f, 5), "the path of a film is needed as text .* got 5"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", size=0), "a size is dots across and up"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", fps="x"), "fps must lie between 0.1 and 240, got 'x'"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", watch=5), "watch must be a function to call, got 5"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", turning=5), "turning must be True or False, got 5"),
+        (lambda f, p: supple.load_run(5), "a results folder is needed as text .* got 5"),
+        (lambda f, p: supple.write_report(None), "a results folder is needed as text .* got None"),
+        (lambda f, p: supple.write_report(p, 5), "the path of a page is needed as text .* got 5"),
+        (lambda f, p: supple.animate([], p / "a.mp4"), "a film needs at least one frame"),
+        (lambda f, p: supple.animate([1, 2], p / "a.mp4"), "a film needs at least one frame"),
+        (lambda f, p: supple.animate(f, p / "a.avi"), "a film is a file that ends with .mp4 or .gif"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", fps=0), "fps must lie between"),
+        (lambda f, p: supple.load_run(p / "nowhere"), "there is no results folder"),
+        (lambda f, p: supple.write_report(p), "has no report.json"),
     ],
 )
 def test_what_cannot_be_shown_is_said(swing, tmp_path, wrong, sentence):
@@ -211,7 +211,7 @@ def test_what_cannot_be_shown_is_said(swing, tmp_path, wrong, sentence):
 def test_a_folder_in_the_way_of_a_film_is_said_before_it_is_drawn(swing, tmp_path):
     (tmp_path / "a.mp4").mkdir()
     with pytest.raises(ValueError, match=r"a\.mp4 is a folder; name a file for a film"):
-        supple.film(swing[1], tmp_path / "a.mp4")
+        supple.animate(swing[1], tmp_path / "a.mp4")
 
 
 def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):
@@ -226,7 +226,7 @@ def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):
     ]
     ended = CliRunner().invoke(app, arguments)
     assert ended.exit_code == 2
-    assert "cannot be coloured by residual" in ended.stderr
+    assert "cannot be colored by residual" in ended.stderr
     assert not (tmp_path / "out").exists()
 
 

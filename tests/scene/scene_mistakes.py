@@ -100,7 +100,7 @@ MISTAKES = {
         "pin[0].solid: is missing. Name one of 'cube', 'other'",
     ),
     "empty selection": (
-        pinned(**{'side = "x-"': "sphere = { centre = [5, 5, 5], radius = 1 }"}),
+        pinned(**{'side = "x-"': "sphere = { center = [5, 5, 5], radius = 1 }"}),
         "pin[0].where: The selection on body 'cube' is empty; the body spans x from 0 to 1",
     ),
     "wrong side": (pinned(**{"x-": "left"}), "pin[0].where.side: got 'left'; it should be 'x-', 'x+'"),
@@ -109,7 +109,7 @@ MISTAKES = {
         "pin[0].where: Body 'cube' has vertices 0 to 26",
     ),
     "wrong motion": (
-        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], centre = [0, 0, 0], angle = 1 } }]",
+        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], center = [0, 0, 0], angle = 1 } }]",
         "pin[0].motion[0]: axis of Rotate must not be the zero vector",
     ),
     "motion is no list": (
@@ -138,7 +138,7 @@ MISTAKES = {
     ),
     "viscosity of nothing": (
         PINNED.replace("[[pin]]", "[[solid.viscosity]]\nrayleigh = {}\n\n[[pin]]"),
-        "solid[0].viscosity[0]: Rayleigh needs a stiffness [s] or a mass [1/s]",
+        "solid[0].viscosity[0]: Rayleigh needs a stiffness_factor [s] or a mass_factor [1/s]",
     ),
     "negative thickness in pictures": (
         PINNED + "[view]\nthickness = -1",
@@ -150,8 +150,8 @@ MISTAKES = {
         "[45, 30]; got 'below'",
     ),
     "option of another contact": (
-        PINNED + '[contact]\nmethod = "weak"\npush_apart = true',
-        "contact: push_apart is for contact by a \"barrier\", and this is 'weak'",
+        PINNED + '[contact]\nmethod = "weak"\nseparate_initial = true',
+        "contact: separate_initial is for contact by a \"barrier\", and this is 'weak'",
     ),
     "thickness of a grid": (
         "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\nthickness = 0.1',
@@ -162,17 +162,17 @@ MISTAKES = {
         "contact.cfl: got 1000000000.0; it should be at most 1",
     ),
     "body in an obstacle": (
-        PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, centre = [1, 0.5, 0.5] } }",
+        PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, center = [1, 0.5, 0.5] } }",
         "obstacle: 'cube' begins inside obstacle 'obstacle0': ",
     ),
     "obstacle that falls in an equilibrium": (
-        PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, centre = [1, 3, 0.5] } }\nmass = 1",
+        PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, center = [1, 3, 0.5] } }\nmass = 1",
         "obstacle: Obstacle 'obstacle0' has a mass, and falls in time",
     ),
     "obstacle that is stretched": (
         PINNED
-        + "[[obstacle]]\nshape = { sphere = { radius = 0.2, centre = [1, 3, 0.5] } }\n"
-        + "motion = [{ scale = { centre = [0, 0, 0], factor = [2, 1, 1] } }]",
+        + "[[obstacle]]\nshape = { sphere = { radius = 0.2, center = [1, 3, 0.5] } }\n"
+        + "motion = [{ scale = { center = [0, 0, 0], factor = [2, 1, 1] } }]",
         "obstacle: The motion of obstacle 'obstacle0' must be rigid",
     ),
     "contact thicker than edges": (
@@ -180,8 +180,8 @@ MISTAKES = {
         "contact: thickness [m] of contact, 3, must be smaller than the edges",
     ),
     "friction of nobody": (
-        PINNED + '[[contact.pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',
-        "contact.pair: There is no body 'ball' for friction; there are 'cube'",
+        PINNED + '[[contact.friction_pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',
+        "contact.friction_pair: There is no body 'ball' for friction; there are 'cube'",
     ),
     "bodies in each other": (
         "gravity = [0, 0, 0]\n"
@@ -210,12 +210,12 @@ MISTAKES = {
         "solver.method: there is no solver 'pbgn'; did you mean 'pbng'",
     ),
     "unknown option": (
-        PINNED + "[solver]\nmethod = 'pbng'\nlinsk = 1",
-        "solver.linsk: unknown key; did you mean 'links'?",
+        PINNED + "[solver]\nmethod = 'pbng'\ntied_group = 1",
+        "solver.tied_group: unknown key; did you mean 'tied_groups'?",
     ),
     "option of another solver": (
         PINNED + '[solver]\nacceleration = "sor"',
-        'solver.acceleration: is no option of descent, but one of others: write method = "pbng" beside it',
+        'solver.acceleration: is no option of hybrid, but one of others: write method = "pbng" beside it',
     ),
     "option of a part": (
         PINNED + '[solver]\nmethod = "pbng"\nacceleration = "sor"\nomega = 1.5',
@@ -244,7 +244,7 @@ MISTAKES = {
     ),
     "text for a flag": (
         PINNED + '[solver]\nmethod = "pbng"\nlinks = "no"',
-        "solver.links: links must be True or False, got 'no'",
+        "solver.tied_groups: tied_groups must be True or False, got 'no'",
     ),
     "idle option of another solver": (
         PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',
@@ -252,14 +252,14 @@ MISTAKES = {
     ),
     "idle option of all elements": (
         PINNED + '[solver]\nmethod = "xpbd"\ncluster_size = 4',
-        'solver.cluster_size: does nothing with ordering = "colours"; it is for ordering = "clusters"',
+        'solver.cluster_size: does nothing with ordering = "colors"; it is for ordering = "clusters"',
     ),
     "wrong tolerance": (
         PINNED + "[stop]\ntolerance = -1",
         "stop.tolerance: got -1; it should be greater than 0",
     ),
     "two starts": (
-        PINNED + '[start]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
+        PINNED + '[initial]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
         "start: must name exactly one of scramble, flatten",
     ),
     "not TOML": ("gravity = [0, 0\n" + PINNED, "this is not TOML:"),

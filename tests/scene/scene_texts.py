@@ -25,9 +25,9 @@ def cells_inside(surface, length, progress):
     """Tetrahedra of a grid that lie inside a surface, in place of fTetWild's, which take much longer."""
     cells = np.maximum(2, np.ceil(surface.size / length)).astype(int)
     grid = block(cells.tolist(), surface.size, surface.points.min(axis=0))
-    centres = pyvista.PolyData(grid.points[grid.tets].mean(axis=1))
+    centers = pyvista.PolyData(grid.points[grid.tets].mean(axis=1))
     shell = pyvista.PolyData.from_regular_faces(surface.points, surface.triangles)
-    inside = centres.select_interior_points(shell, method="cell_locator", check_surface=False)
+    inside = centers.select_interior_points(shell, method="cell_locator", check_surface=False)
     return grid.points, grid.tets[inside["selected_points"].astype(bool)]
 
 

@@ -15,7 +15,7 @@ def scene_with(mesh=MESH, **options):
     return scene, scene.add_solid(mesh, material("stvk"), density=3.0, **options)
 
 
-def centres(mesh):
+def centers(mesh):
     return mesh.points[mesh.tets].mean(axis=1)
 
 
@@ -26,7 +26,7 @@ def test_a_force_per_volume_that_is_density_times_g_is_gravity():
 
 
 def test_a_field_a_function_and_rows_are_the_same():
-    rows = np.column_stack([centres(MESH)[:, 0], np.ones((MESH.n_tets, 2))])
+    rows = np.column_stack([centers(MESH)[:, 0], np.ones((MESH.n_tets, 2))])
     mesh = MESH.with_data(cell_data={"pull": rows})
     forces = []
     for given in ("pull", rows, lambda X: np.column_stack([X[:, 0], np.ones((len(X), 2))])):
@@ -38,9 +38,9 @@ def test_a_field_a_function_and_rows_are_the_same():
 
 
 def test_on_a_region_and_on_cloth():
-    regions = [supple.Region("end", lambda C: C[:, 0] > 1, material("corotated"))]
+    regions = [supple.scene.Region("end", lambda C: C[:, 0] > 1, material("corotated"))]
     scene, body = scene_with(regions=regions)
-    scene.add_body_force(body.region("end"), (0, 0, 2.0), supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene.add_body_force(body.region("end"), (0, 0, 2.0), supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     np.testing.assert_allclose(scene.loads[0].force.sum(axis=0), (0, 0, 2.0))
     assert not scene.loads[0].force[body.points[:, 0] < 1].any()
     cloth = scene.add_cloth(supple.sheet(2, size=(2, 1)), material("stvk"))
@@ -83,9 +83,9 @@ def test_in_a_scene_file(tmp_path):
     (load,) = load_scene(path).scene.loads
     np.testing.assert_allclose(load.force.sum(axis=0), (0, 10, 0))
     path.write_text(FILE.replace("force = [0, 5, 0]", ""), encoding="utf-8")
-    with pytest.raises(supple.SceneFileError, match="either a force or a field"):
+    with pytest.raises(supple.scene.SceneFileError, match="either a force or a field"):
         load_scene(path)
     path.write_text(FILE.replace("force = [0, 5, 0]", 'field = "weight"'), encoding="utf-8")
-    with pytest.raises(supple.SceneFileError, match="weight"):
+    with pytest.raises(supple.scene.SceneFileError, match="weight"):
         load_scene(path)
     assert issubclass(SceneError, ValueError)

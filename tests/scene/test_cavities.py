@@ -15,8 +15,8 @@ KIND = supple.StVK(young=2e5, poisson=0.3)
 def hollow(cells=3):
     """A unit cube with a cube in its middle cut out."""
     mesh = supple.block((cells,) * 3)
-    centres = mesh.points[mesh.tets].mean(axis=1)
-    return supple.select_tets(mesh, ~(np.abs(centres - 0.5) < 1 / 6).all(axis=1))
+    centers = mesh.points[mesh.tets].mean(axis=1)
+    return mesh.extract_cells(~(np.abs(centers - 0.5) < 1 / 6).all(axis=1))
 
 
 def inside(X):
@@ -60,7 +60,7 @@ def test_pressure_of_a_chamber_is_a_force_on_its_walls():
 
 
 def test_frames_have_the_pressure_of_their_time():
-    scene = chamber(pressure=1e3, ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene = chamber(pressure=1e3, ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.dt, scene.frames = 0.5, 2
     pressures = [f.model.terms[-1].pressure[0] for f in supple.simulate(scene, "newton", tolerance=1e-6)]
     assert pressures == [500.0, 1000.0]
@@ -131,7 +131,7 @@ def test_cables_of_a_length_hold_it(solver):
 
 
 def test_a_ramp_pulls_a_cable():
-    scene = pressed(length=0.8, stiffness=1e7, ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene = pressed(length=0.8, stiffness=1e7, ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     lengths = [f.positions[:, 0].max() for f in supple.simulate(scene, "newton", tolerance=1e-7)]
     np.testing.assert_allclose(lengths, [0.9, 0.8], atol=1e-3)
 

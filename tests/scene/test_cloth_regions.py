@@ -7,8 +7,8 @@ from fabrics import invented
 import supple
 from supple.terms.hylc.fabric import fabric_of
 
-SOFT = supple.PlaneStressStVK(young=1e4, poisson=0.0)
-STIFF = supple.PlaneStressStVK(young=4e4, poisson=0.0)
+SOFT = supple.materials.PlaneStressStVK(young=1e4, poisson=0.0)
+STIFF = supple.materials.PlaneStressStVK(young=4e4, poisson=0.0)
 LENGTH, FORCE, THICKNESS = 1.0, 1.0, 1e-3
 
 
@@ -39,7 +39,7 @@ def stretch(material, part):
 @pytest.mark.parametrize("rest", [None, "plane"])
 def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
     flat = None if rest is None else supple.sheet((8, 1), (LENGTH, 0.25), plane="xz")
-    scene, cloth = strip(SOFT, [supple.Region("stiff", half, STIFF)], flat)
+    scene, cloth = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)], flat)
     result = supple.equilibrium(scene, solver, tolerance=1e-9, max_iterations=20_000)
     end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
     assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(STIFF, 0.5), rel=1e-6)
@@ -49,28 +49,28 @@ def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
 
 def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
     whole, _ = strip(STIFF)
-    scene, cloth = strip(SOFT, [supple.Region("all", np.ones(16, bool), STIFF)])
+    scene, cloth = strip(SOFT, [supple.scene.Region("all", np.ones(16, bool), STIFF)])
     same = supple.equilibrium(scene, "newton", tolerance=1e-10).positions
     np.testing.assert_allclose(
         same, supple.equilibrium(whole, "newton", tolerance=1e-10).positions, atol=1e-9
     )
     assert [part.name for part in cloth.parts] == ["cloth0/all"]
-    by_cell = supple.PlaneStressStVK(
+    by_cell = supple.materials.PlaneStressStVK(
         young=np.where(half(cloth.mesh.points[cloth.mesh.cells].mean(axis=1)), 4e4, 1e4), poisson=0.0
     )
-    two, _ = strip(SOFT, [supple.Region("stiff", half, STIFF)])
+    two, _ = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)])
     each, _ = strip(by_cell)
     found = [supple.equilibrium(s, "newton", tolerance=1e-10).positions for s in (two, each)]
     np.testing.assert_allclose(*found, atol=1e-9)
 
 
 def test_masses_forces_and_evaluations_know_regions():
-    scene, cloth = strip(SOFT, [supple.Region("stiff", half, STIFF, density=0.6)])
+    scene, cloth = strip(SOFT, [supple.scene.Region("stiff", half, STIFF, density=0.6)])
     assert cloth.masses.sum() == pytest.approx(0.25 * (0.5 * 0.2 + 0.5 * 0.6))
-    scene.vary(cloth.region("stiff"), "young", supple.Ramp([0, 1], [1, 0.5]))
+    scene.vary(cloth.region("stiff"), "young", supple.loads.Ramp([0, 1], [1, 0.5]))
     scene.add_body_force(cloth.region("stiff"), (0, 0, 0.1))
     result = supple.equilibrium(scene, tolerance=1e-9)
-    softer = supple.PlaneStressStVK(young=2e4, poisson=0.0)
+    softer = supple.materials.PlaneStressStVK(young=2e4, poisson=0.0)
     end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
     assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(softer, 0.5), rel=1e-6)
     stresses = result.evaluate().von_mises
@@ -80,26 +80,30 @@ def test_masses_forces_and_evaluations_know_regions():
 
 
 def test_regions_move_and_are_drawn(tmp_path):
-    scene, _ = strip(SOFT, [supple.Region("stiff", half, STIFF)])
+    scene, _ = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)])
     *_, frame = supple.simulate(scene, "pbng", quasistatic=False, frames=3, dt=0.01)
     assert frame.report.ok
-    supple.save_frames(scene, [frame], "obj", tmp_path / "out")
+    supple.io.save_frames(scene, [frame], "obj", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
     ("regions", "sentence"),
     [
-        ({"seam": STIFF}, "Regions are a list of supple.Region"),
+        ({"seam": STIFF}, "Regions are a list of supple.scene.Region"),
         (
-            [supple.Region("a", [0, 1], STIFF), supple.Region("b", [1], STIFF)],
+            [supple.scene.Region("a", [0, 1], STIFF), supple.scene.Region("b", [1], STIFF)],
             "share 1 triangles, for example 1",
         ),
-        ([supple.Region("a", [16], STIFF)], "Triangles are numbered from 0 to 15"),
-        ([supple.Region("a", lambda X: X[:, 0] > 9, STIFF)], "Region 'a' has no triangles"),
-        ([supple.Region("a", [0], "stiff")], "needs a material"),
-        ([supple.Region("a", [0], STIFF, density=-1)], r"Density \[kg/m²\] of region 'a'"),
+        ([supple.scene.Region("a", [16], STIFF)], "Triangles are numbered from 0 to 15"),
+        ([supple.scene.Region("a", lambda X: X[:, 0] > 9, STIFF)], "Region 'a' has no triangles"),
+        ([supple.scene.Region("a", [0], "stiff")], "needs a material"),
+        ([supple.scene.Region("a", [0], STIFF, density=-1)], r"Density \[kg/m²\] of region 'a'"),
         (
-            [supple.Region("a", [0, 1], supple.PlaneStressStVK(young=[1e4] * 3, poisson=0.0))],
+            [
+                supple.scene.Region(
+                    "a", [0, 1], supple.materials.PlaneStressStVK(young=[1e4] * 3, poisson=0.0)
+                )
+            ],
             "of its 2 triangles",
         ),
     ],
@@ -111,7 +115,7 @@ def test_what_is_no_region_of_cloth_is_refused(regions, sentence):
 
 def test_fabrics_have_no_regions():
     with pytest.raises(supple.SceneError, match="A fabric is of one material"):
-        strip(fabric_of(invented(), "twill"), [supple.Region("a", [0], STIFF)], "uv")
+        strip(fabric_of(invented(), "twill"), [supple.scene.Region("a", [0], STIFF)], "uv")
 
 
 FILE = """
@@ -155,7 +159,7 @@ def test_scene_files_have_regions_of_cloth(tmp_path, where):
     scene = supple.load_scene(scene_file(tmp_path, where))
     (cloth,) = scene.scene.bodies
     assert cloth.masses.sum() == pytest.approx(0.25 * (0.5 * 0.2 + 0.5 * 0.6))
-    _, same = strip(SOFT, [supple.Region("stiff", half, STIFF)])
+    _, same = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)])
     assert np.array_equal(cloth.region("stiff").numbers, same.region("stiff").numbers)
     result = supple.equilibrium(scene)
     end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
@@ -166,7 +170,7 @@ def test_regions_of_cloth_vary_in_scene_files(tmp_path):
     ramp = "ramp = { times = [0, 1], fractions = [1, 0.5] }"
     more = f'[[vary]]\ncloth = "strip"\nregion = "stiff"\nparameter = "young"\n{ramp}'
     scene = supple.load_scene(scene_file(tmp_path, more=more))
-    softer = supple.PlaneStressStVK(young=2e4, poisson=0.0)
+    softer = supple.materials.PlaneStressStVK(young=2e4, poisson=0.0)
     end = supple.equilibrium(scene).positions[:, 0].max()
     assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(softer, 0.5), rel=1e-5)
 

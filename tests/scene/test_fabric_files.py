@@ -84,7 +84,7 @@ def test_broken_fabrics_are_refused(written, tmp_path, case):
     fabric, content, sentence = WRONG[case]
     if content is not None:
         (tmp_path / "linen.json").write_text(content)
-    with pytest.raises(supple.SceneFileError) as refused:
+    with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written(fabric))
     said = str(refused.value)
     assert "cloth[0].fabric" in said
@@ -92,12 +92,12 @@ def test_broken_fabrics_are_refused(written, tmp_path, case):
 
 
 def test_all_mistakes_of_cloth_are_said_at_once(written):
-    text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { stiffness = 1e-5 } }")
-    with pytest.raises(supple.SceneFileError) as refused:
+    text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { rigidity = 1e-5 } }")
+    with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written("twill", text))
     said = str(refused.value)
     assert "a fabric resists bending by itself" in said.lower()
     assert "flat at rest, with its threads along x and y" in said
     text = SCENE.replace("fabric =", "membrane = { stvk = { young = 1e5, poisson = 0.3 } }\nfabric =")
-    with pytest.raises(supple.SceneFileError, match="it has both"):
+    with pytest.raises(supple.scene.SceneFileError, match="it has both"):
         supple.load_scene(written("twill", text))

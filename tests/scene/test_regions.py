@@ -30,7 +30,7 @@ def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precisi
     """With ν = 0 each half has its own uniaxial stretch: P(λ) = λ E (λ² - 1)/2 below, E (λ - 1) above."""
     if solver == "newton" and precision == "float32":
         pytest.skip("newton computes in float64")
-    scene, body = column([supple.Region("top", upper, STIFF, density=30)])
+    scene, body = column([supple.scene.Region("top", upper, STIFF, density=30)])
     limits = {"tolerance": 1e-6 if precision == "float64" else 1e-4, "max_iterations": 4000}
     result = supple.equilibrium(scene, solver, precision=precision, **limits)
     low = next(z.real for z in np.roots([500, 0, -500, -50]) if abs(z.imag) < 1e-9 and z.real > 1)
@@ -42,14 +42,14 @@ def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precisi
 
 
 def test_cells_of_both_materials_have_their_stress():
-    scene, body = column([supple.Region("top", upper, STIFF)])
+    scene, body = column([supple.scene.Region("top", upper, STIFF)])
     found = supple.equilibrium(scene, "newton", tolerance=1e-8).evaluate()
     assert np.isfinite(found.piola).all()
     np.testing.assert_allclose(found.piola[:, 1, 1], 50, rtol=1e-5)
-    centres = body.points[body.mesh.tets].mean(axis=1)
+    centers = body.points[body.mesh.tets].mean(axis=1)
     energy = found.energy_density
-    assert np.ptp(energy[upper(centres)]) < 1e-4 * energy.max()
-    assert energy[upper(centres)].max() < 0.5 * energy[~upper(centres)].min()
+    assert np.ptp(energy[upper(centers)]) < 1e-4 * energy.max()
+    assert energy[upper(centers)].max() < 0.5 * energy[~upper(centers)].min()
 
 
 def test_regions_of_the_same_material_are_the_body_with_arrays():
@@ -58,9 +58,9 @@ def test_regions_of_the_same_material_are_the_body_with_arrays():
     young = np.where(top, 4e3, 1e3)
     whole, _ = column([], cells=2)
     whole.bodies[0] = supple.Scene().add_solid(mesh, supple.StVK(young=young, poisson=0.0), density=10)
-    one = supple.build_model(whole)
-    scene, _ = column([supple.Region("top", upper, supple.StVK(young=4e3, poisson=0.0))])
-    two = supple.build_model(scene)
+    one = supple.scene.build_model(whole)
+    scene, _ = column([supple.scene.Region("top", upper, supple.StVK(young=4e3, poisson=0.0))])
+    two = supple.scene.build_model(scene)
     assert len(one.terms) == len(two.terms) == 1
     a, b = (model.terms[0].material.young for model in (one, two))
     np.testing.assert_allclose(np.sort(a), np.sort(b))
@@ -71,14 +71,14 @@ def test_where_may_be_a_field_a_mask_or_numbers():
     numbers = np.arange(mesh.n_tets) % 3
     marked = mesh.with_data(cell_data={"region": numbers})
     for where in ({"region": 2}, {"region": [2]}, numbers == 2, np.flatnonzero(numbers == 2)):
-        body = supple.Scene().add_solid(marked, SOFT, regions=[supple.Region("a", where, STIFF)])
+        body = supple.Scene().add_solid(marked, SOFT, regions=[supple.scene.Region("a", where, STIFF)])
         np.testing.assert_array_equal(body.region("a").numbers, np.flatnonzero(numbers == 2))
 
 
 def test_a_parameter_of_a_region_may_vary_and_be_varied():
-    scene, body = column([supple.Region("top", upper, STIFF)])
-    scene.vary(body.region("top"), "young", supple.Ramp(times=(0, 1), fractions=(0.25, 1)))
-    early, late = (supple.build_model(scene).materials_at(t)[1].young for t in (0, 1))
+    scene, body = column([supple.scene.Region("top", upper, STIFF)])
+    scene.vary(body.region("top"), "young", supple.loads.Ramp(times=(0, 1), fractions=(0.25, 1)))
+    early, late = (supple.scene.build_model(scene).materials_at(t)[1].young for t in (0, 1))
     np.testing.assert_allclose([early, late], [1e3, 4e3])
     variation = supple.Variation(materials={body.region("top"): supple.Corotated(young=8e3, poisson=0.0)})
     plain, stiffer = supple.equilibria(scene, [supple.Variation(), variation], "newton", tolerance=1e-6)
@@ -87,7 +87,7 @@ def test_a_parameter_of_a_region_may_vary_and_be_varied():
 
 def test_variations_of_bodies_with_regions_may_have_parameters_by_element():
     """With an entry for each tetrahedron of the body, or of the region."""
-    scene, body = column([supple.Region("top", upper, STIFF)])
+    scene, body = column([supple.scene.Region("top", upper, STIFF)])
     top = body.region("top").numbers
     young = np.where(np.isin(np.arange(body.n_cells), top), 8e3, 2e3)
 
@@ -110,26 +110,28 @@ def test_variations_of_bodies_with_regions_may_have_parameters_by_element():
 BAD = {
     "has no region 'tip'": lambda s, b: b.region("tip"),
     "share 20 tetrahedra": lambda s, b: column(
-        [supple.Region("a", upper, STIFF), supple.Region("b", upper, SOFT)]
+        [supple.scene.Region("a", upper, STIFF), supple.scene.Region("b", upper, SOFT)]
     ),
     "already a region named": lambda s, b: column(
-        [supple.Region("a", upper, STIFF), supple.Region("a", lambda C: ~upper(C), SOFT)]
+        [supple.scene.Region("a", upper, STIFF), supple.scene.Region("a", lambda C: ~upper(C), SOFT)]
     ),
-    "has no tetrahedra": lambda s, b: column([supple.Region("a", lambda C: C[:, 0] > 9, STIFF)]),
-    "no data named 'region'": lambda s, b: column([supple.Region("a", {"region": 1}, STIFF)]),
-    "numbered from 0 to 39": lambda s, b: column([supple.Region("a", [40], STIFF)]),
-    "needs a material": lambda s, b: column([supple.Region("a", upper, "steel")]),
-    "density": lambda s, b: column([supple.Region("a", upper, STIFF, density=-1)]),
-    "list of supple.Region": lambda s, b: column("top"),
+    "has no tetrahedra": lambda s, b: column([supple.scene.Region("a", lambda C: C[:, 0] > 9, STIFF)]),
+    "no data named 'region'": lambda s, b: column([supple.scene.Region("a", {"region": 1}, STIFF)]),
+    "numbered from 0 to 39": lambda s, b: column([supple.scene.Region("a", [40], STIFF)]),
+    "needs a material": lambda s, b: column([supple.scene.Region("a", upper, "steel")]),
+    "density": lambda s, b: column([supple.scene.Region("a", upper, STIFF, density=-1)]),
+    "list of supple.scene.Region": lambda s, b: column("top"),
     "belongs to another scene": lambda s, b: s.vary(
-        column([supple.Region("top", upper, STIFF)])[1].region("top"), "young", supple.Ramp((0, 1), (0, 1))
+        column([supple.scene.Region("top", upper, STIFF)])[1].region("top"),
+        "young",
+        supple.loads.Ramp((0, 1), (0, 1)),
     ),
 }
 
 
 @pytest.mark.parametrize("sentence", BAD)
 def test_bad_regions_are_told(sentence):
-    scene, body = column([supple.Region("top", upper, STIFF)])
+    scene, body = column([supple.scene.Region("top", upper, STIFF)])
     with pytest.raises(ValueError, match=sentence):
         BAD[sentence](scene, body)
 
@@ -138,7 +140,7 @@ def test_a_value_that_no_tetrahedron_has_is_told():
     mesh = supple.block(2)
     mesh = mesh.with_data(cell_data={"region": np.arange(mesh.n_tets) % 2})
     with pytest.raises(SceneError, match="no region 7 in the field 'region' of the mesh, which has 0, 1"):
-        supple.Scene().add_solid(mesh, SOFT, regions=[supple.Region("bone", {"region": 7}, STIFF)])
+        supple.Scene().add_solid(mesh, SOFT, regions=[supple.scene.Region("bone", {"region": 7}, STIFF)])
 
 
 FILE = """

@@ -27,7 +27,7 @@ def held(*pins):
     scene, body = scene_of_block()
     for options in pins:
         scene.pin(body.where(face(0, 0)), **options)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     np.testing.assert_array_equal(model.pinned, body.where(face(0, 0)).vertices)
     return model, model.held
 
@@ -75,11 +75,11 @@ def test_what_is_held_in_three_directions_is_pinned(pins):
 def test_each_vertex_may_have_a_normal_of_its_own():
     """A ring on rollers that leave it free to turn and to slide along its axis."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.torus(resolution=2), material("corotated"))
+    body = scene.add_solid(supple.meshes.torus(resolution=2), material("corotated"))
     normals = np.array(body.points)
     normals[:, 2] = 0
     scene.pin(body, normal=normals)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     np.testing.assert_allclose(np.einsum("kij,kj->ki", model.held, normals), normals, atol=1e-12)
     assert inspect(scene)["rigid_motions"] == 2
     assert inspect(scene)["pins"][0]["holds"] == "1 of each vertex"
@@ -90,7 +90,7 @@ def test_pins_with_other_motions_hold_other_directions():
     end = body.where(face(0, 1))
     scene.pin(end, axes="x", motion=supple.Translate((0.1, 5, 5)))
     scene.pin(end, normal=(1, 1, 0), motion=supple.Translate((0.3, 0.1, 5)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     np.testing.assert_allclose(model.prescribed(np.inf), end.points + np.array([0.1, 0.3, 0]), atol=1e-15)
     np.testing.assert_allclose(model.prescribed(0.5), end.points + np.array([0.05, 0.15, 0]), atol=1e-15)
 
@@ -100,7 +100,7 @@ def test_pins_may_overlap_where_they_agree():
     scene, body = scene_of_block()
     scene.pin(body.where(face(0, 0)), axes="x")
     scene.pin(body.where(face(2, 1)), motion=supple.Translate((0, 0, 0.2)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     edge = face(0, 0)(model.rest) & face(2, 1)(model.rest)
     assert not model.free[edge].any()
     x = model.rest.copy()
@@ -134,14 +134,16 @@ def test_contradictions_are_refused():
         r"rest is to be in two places, 0.00208 m apart along \[1.0, 0.0, 0.0\]. Let only one"
     )
     with pytest.raises(SceneError, match=sentence):
-        supple.build_model(scene)
+        supple.scene.build_model(scene)
     late, body = scene_of_block(dt=1.0, frames=8)
     late.pin(body.where(face(0, 0)), axes="x")
     late.pin(
-        body.where(face(0, 0)), normal=(1, 0, 0), motion=supple.Translate((0.25, 0, 0), start=4, duration=9)
+        body.where(face(0, 0)),
+        normal=(1, 0, 0),
+        motion=supple.Translate((0.25, 0, 0), start_time=4, duration=9),
     )
     with pytest.raises(SceneError, match="at t = 6 s"):
-        supple.build_model(late)
+        supple.scene.build_model(late)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +176,14 @@ def test_a_body_that_can_slide_away_is_refused():
     with pytest.raises(
         SceneError, match=r"Nothing holds 'solid0' against the forces on it along \(0, -1, 0\)"
     ):
-        supple.build_model(scene)
-    assert supple.build_model(scene, quasistatic=False).free.all()
+        supple.scene.build_model(scene)
+    assert supple.scene.build_model(scene, quasistatic=False).free.all()
     scene.pin(body.where(face(1, 0)), axes="y")
-    supple.build_model(scene)
+    supple.scene.build_model(scene)
     incline, body = scene_of_block(gravity=(0, -9, 0))
     incline.pin(body, normal=AT)
     with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
-        supple.build_model(incline)
+        supple.scene.build_model(incline)
     with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
         list(supple.equilibria(scene, [supple.Variation(gravity=(0, 0, 1))]))
 
@@ -212,17 +214,17 @@ def test_inspect_counts_the_rigid_motions_that_are_left(pins, left):
 def test_all_vertices_may_be_rollers_but_not_pins():
     scene, body = scene_of_block()
     scene.pin(body, axes="xy")
-    assert len(supple.build_model(scene).rollers) == len(body.points)
+    assert len(supple.scene.build_model(scene).rollers) == len(body.points)
     scene.pin(body, axes="z")
     with pytest.raises(SceneError, match="All vertices are pinned"):
-        supple.build_model(scene)
+        supple.scene.build_model(scene)
 
 
 def test_scenes_with_axes_can_be_pickled():
     scene, body = scene_of_block()
     scene.pin(body.where(face(0, 0)), normal=AT)
-    again = supple.build_model(pickle.loads(pickle.dumps(scene)))
-    model = pickle.loads(pickle.dumps(supple.build_model(scene)))
+    again = supple.scene.build_model(pickle.loads(pickle.dumps(scene)))
+    model = pickle.loads(pickle.dumps(supple.scene.build_model(scene)))
     np.testing.assert_array_equal(again.held, model.held)
 
 
@@ -249,7 +251,7 @@ where = {{ side = "x-" }}
 def test_scene_files(tmp_path, pin, N):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
-    model = supple.build_model(supple.load_scene(path))
+    model = supple.scene.build_model(supple.load_scene(path))
     np.testing.assert_allclose(model.held, np.broadcast_to(N, model.held.shape), atol=1e-15)
 
 
@@ -267,15 +269,15 @@ def test_scene_files(tmp_path, pin, N):
 def test_bad_scene_files(tmp_path, pin, sentence):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
-    with pytest.raises(supple.SceneFileError, match=sentence):
+    with pytest.raises(supple.scene.SceneFileError, match=sentence):
         supple.load_scene(path)
 
 
 def test_a_start_keeps_what_is_held_at_rest(tmp_path):
     path = tmp_path / "scene.toml"
-    path.write_text(FILE.format(pin='axes = "x"') + "[start]\nscramble = { seed = 1 }\n")
+    path.write_text(FILE.format(pin='axes = "x"') + "[initial]\nscramble = { seed = 1 }\n")
     file = supple.load_scene(path)
-    model = supple.build_model(file)
-    start = file.start_positions(model)
+    model = supple.scene.build_model(file)
+    start = file.initial_positions(model)
     np.testing.assert_array_equal(start[model.rollers, 0], 0)
     assert np.abs(start - model.rest)[model.rollers, 1:].max() > 0.1

@@ -17,10 +17,10 @@ axes = vectors.filter(lambda v: np.linalg.norm(v) > 0.1)
 POINTS = np.random.default_rng(0).uniform(-1, 1, (20, 3))
 
 RAMPS = [
-    Translate((1, 2, 3), duration=2, start=1),
-    Rotate((1, 1, 0), (0, 0.5, 0), 1.2, duration=2, start=1),
-    Twist((0, 0, 2), (0, 0, 0.3), -0.7, duration=2, start=1),
-    Scale((2, 1, 0.5), (1, 0, 0), duration=2, start=1),
+    Translate((1, 2, 3), duration=2, start_time=1),
+    Rotate((1, 1, 0), (0, 0.5, 0), 1.2, duration=2, start_time=1),
+    Twist((0, 0, 2), (0, 0, 0.3), -0.7, duration=2, start_time=1),
+    Scale((2, 1, 0.5), (1, 0, 0), duration=2, start_time=1),
 ]
 
 
@@ -37,30 +37,30 @@ def test_a_motion_is_nothing_before_its_start_and_whole_from_its_end(motion):
 
 
 def test_without_duration_a_motion_jumps_at_its_start():
-    jump = Translate((1, 0, 0), duration=0, start=2)
+    jump = Translate((1, 0, 0), duration=0, start_time=2)
     np.testing.assert_array_equal(jump(POINTS, 1.999), POINTS)
     np.testing.assert_array_equal(jump(POINTS, 2), POINTS + np.array([1, 0, 0]))
 
 
 @settings(max_examples=50, deadline=None)
 @given(axes, vectors, st.floats(-7, 7))
-def test_rotation_preserves_distances_and_orientation(axis, centre, angle):
-    moved = Rotate(axis, centre, angle)(POINTS, math.inf)
+def test_rotation_preserves_distances_and_orientation(axis, center, angle):
+    moved = Rotate(axis, center, angle)(POINTS, math.inf)
     np.testing.assert_allclose(pdist(moved), pdist(POINTS), atol=1e-12)
     R = Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis))
-    np.testing.assert_allclose(moved, centre + R.apply(POINTS - centre), atol=1e-12)
+    np.testing.assert_allclose(moved, center + R.apply(POINTS - center), atol=1e-12)
 
 
 @settings(max_examples=50, deadline=None)
 @given(axes, vectors, numbers)
-def test_twist_turns_each_plane_by_its_distance_along_the_axis(axis, centre, angle):
-    moved = Twist(axis, centre, angle)(POINTS, math.inf)
+def test_twist_turns_each_plane_by_its_distance_along_the_axis(axis, center, angle):
+    moved = Twist(axis, center, angle)(POINTS, math.inf)
     unit = np.array(axis) / np.linalg.norm(axis)
-    h = (POINTS - centre) @ unit
+    h = (POINTS - center) @ unit
     for point, height, x in zip(POINTS, h, moved, strict=True):
-        expected = Rotate(axis, centre, angle * height)(point[None], math.inf)[0]
+        expected = Rotate(axis, center, angle * height)(point[None], math.inf)[0]
         np.testing.assert_allclose(x, expected, atol=1e-12)
-    np.testing.assert_allclose((moved - centre) @ unit, h, atol=1e-12)
+    np.testing.assert_allclose((moved - center) @ unit, h, atol=1e-12)
 
 
 def test_scale_takes_one_factor_or_three():
@@ -101,9 +101,9 @@ def test_a_path_goes_straight_between_offsets():
         (lambda: Translate((1, 2, math.nan)), "offset .* finite numbers, got"),
         (lambda: Translate("up"), "finite numbers, got 'up'"),
         (lambda: Translate((1, 0, 0), duration=-1), "duration .* at least 0, got -1"),
-        (lambda: Translate((1, 0, 0), start=math.inf), "start .* finite"),
+        (lambda: Translate((1, 0, 0), start_time=math.inf), "start_time .* finite"),
         (lambda: Rotate((0, 0, 0), (0, 0, 0), 1), "axis of Rotate must not be the zero vector"),
-        (lambda: Twist((0, 0, 1), (0, 0, 0), (1, 2)), "angle of Twist must be one number"),
+        (lambda: Twist((0, 0, 1), (0, 0, 0), (1, 2)), "rate of Twist must be one number"),
         (lambda: Scale(0), "factor of Scale must be one positive number or three, got 0"),
         (lambda: Keyframes(Scale(2), (0, 1, 1), (0, 1, 2)), "times .* must increase"),
         (lambda: Keyframes(Scale(2), (0, 1), (0, 1, 2)), "one fraction for each time"),

@@ -49,7 +49,7 @@ def test_weights_stretch_springs_as_hooke_says(lengths, drops):
 
 
 def test_a_scene_has_the_springs_of_a_stepper():
-    """Whether they are of the scene or come when it is solved; colours differ, and so does rounding."""
+    """Whether they are of the scene or come when it is solved; colors differ, and so does rounding."""
     scene = hanging(quasistatic=False)
     (pairs,) = (springs for springs in scene.springs if springs.points is None)
     bare = hanging(quasistatic=False)
@@ -64,7 +64,7 @@ def test_a_scene_has_the_springs_of_a_stepper():
 def test_every_solver_treats_springs_or_says_who_does(name):
     scene = hanging(quasistatic=False)
     if name == "fpxpbd":
-        with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, descent, newton"):
+        with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, hybrid, newton"):
             next(iter(supple.simulate(scene, name, max_iterations=1)))
         return
     last = [*supple.simulate(scene, name, max_iterations=30)][-1].positions
@@ -109,8 +109,8 @@ def test_springs_hold_what_hangs_by_them():
 def test_they_are_inspected():
     found = inspect(hanging())
     assert (found["springs"], found["weak_constraints"]) == (8, 0)
-    assert found["orderings"]["spring_colours"] == 2
-    assert found["orderings"]["weak_constraint_colours"] == 0
+    assert found["orderings"]["spring_colors"] == 2
+    assert found["orderings"]["weak_constraint_colors"] == 0
 
 
 FILE = """

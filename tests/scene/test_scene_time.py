@@ -10,10 +10,10 @@ from supple.scene import SceneError, SceneFileError, build_model, load_scene
 from supple.scene.variations import conditions
 
 MATERIAL = supple.Corotated(young=1e3, poisson=0.3)
-UP_AND_DOWN = supple.Ramp(times=(0, 1, 3), fractions=(0, 1, -0.5))
+UP_AND_DOWN = supple.loads.Ramp(times=(0, 1, 3), fractions=(0, 1, -0.5))
 
 
-def held(**options) -> tuple[supple.Scene, supple.Body]:
+def held(**options) -> tuple[supple.Scene, supple.scene.Body]:
     scene = supple.Scene(**options)
     body = scene.add_solid(supple.block(2), MATERIAL, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
@@ -31,7 +31,7 @@ def test_loads_of_equal_ramps_act_together_beside_constant_ones():
     scene, body = held(gravity=(0, -1, 0), gravity_ramp=UP_AND_DOWN)
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.add_force(body, (27.0, 0, 0))
-    scene.add_force(top, (0, 0, 9.0), ramp=supple.Ramp((0, 1, 3), (0, 1, -0.5)))
+    scene.add_force(top, (0, 0, 9.0), ramp=supple.loads.Ramp((0, 1, 3), (0, 1, -0.5)))
     scene.add_traction(top, (0, 0, 2.0), ramp=lambda t: min(t, 10.0))
     model = build_model(scene)
     assert len(model.varying) == 2
@@ -42,7 +42,7 @@ def test_loads_of_equal_ramps_act_together_beside_constant_ones():
 
 def test_an_equilibrium_has_what_acts_in_the_end_and_frames_what_acts_then():
     scene, body = held(gravity=(0, 0, 0), dt=0.5, frames=2)
-    scene.add_force(body, (0, -20.0, 0), ramp=supple.Ramp((0, 1), (0, 1)))
+    scene.add_force(body, (0, -20.0, 0), ramp=supple.loads.Ramp((0, 1), (0, 1)))
     half, whole = supple.simulate(scene, supple.Newton(), tolerance=1e-10)
     end = supple.equilibrium(scene, supple.Newton(), tolerance=1e-10)
     np.testing.assert_allclose(whole.positions, end.positions, atol=1e-9)
@@ -71,12 +71,12 @@ def test_what_nothing_holds_falls_under_loads_that_vary_too():
     """Though nothing is left of them in the end."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(1), MATERIAL)
-    scene.add_force(body, (1, 0, 0), ramp=supple.Ramp((0, 1, 2), (0, 1, 0)))
+    scene.add_force(body, (1, 0, 0), ramp=supple.loads.Ramp((0, 1, 2), (0, 1, 0)))
     with pytest.raises(SceneError, match="it would fall forever"):
         build_model(scene)
 
 
-def test_bodies_start_with_a_velocity_and_spin_about_their_centre_of_mass():
+def test_bodies_start_with_a_velocity_and_spin_about_their_center_of_mass():
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(1, origin=(5, 0, 0)), MATERIAL)
     body = scene.add_solid(
@@ -94,15 +94,15 @@ def test_bodies_start_with_a_velocity_and_spin_about_their_centre_of_mass():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda: supple.Ramp((0, 0), (0, 1)), "times .* must increase"),
-        (lambda: supple.Ramp((0, 1), (0,)), "A Ramp must have one fraction for each time"),
-        (lambda: supple.Ramp((), ()), "one fraction for each time"),
-        (lambda: supple.Ramp((0, math.inf), (0, 1)), "times .* finite"),
+        (lambda: supple.loads.Ramp((0, 0), (0, 1)), "times .* must increase"),
+        (lambda: supple.loads.Ramp((0, 1), (0,)), "A Ramp must have one fraction for each time"),
+        (lambda: supple.loads.Ramp((), ()), "one fraction for each time"),
+        (lambda: supple.loads.Ramp((0, math.inf), (0, 1)), "times .* finite"),
         (lambda: supple.Scene(damping=1.0), "damping must be less than 1, got 1.0"),
         (lambda: supple.Scene(damping=-0.1), "damping must be at least 0"),
         (lambda: supple.Scene(substeps=0), "substeps must be a whole number of at least 1"),
         (lambda: supple.Scene(substeps=1.5), "substeps must be a whole number"),
-        (lambda: supple.Scene(gravity_ramp=0.5), r"A ramp must be for example supple.Ramp\(times="),
+        (lambda: supple.Scene(gravity_ramp=0.5), r"A ramp must be for example supple.loads.Ramp\(times="),
         (lambda: (lambda s, b: s.add_force(b, (1, 0, 0), ramp=(0, 1)))(*held()), "A ramp must be"),
         (
             lambda: supple.Scene().add_solid(supple.block(1), MATERIAL, velocity=(1, 0)),
@@ -158,8 +158,11 @@ def write(folder, text):
 def test_scene_files_say_all_of_it(tmp_path):
     scene = load_scene(write(tmp_path, FILE)).scene
     assert (scene.substeps, scene.damping) == (4, 0.01)
-    assert scene.gravity_ramp == supple.Ramp((0, 1), (0, 1))
-    assert [load.ramp for load in scene.loads] == [supple.Ramp((0, 2), (1, 0)), supple.Ramp((1,), (0.5,))]
+    assert scene.gravity_ramp == supple.loads.Ramp((0, 1), (0, 1))
+    assert [load.ramp for load in scene.loads] == [
+        supple.loads.Ramp((0, 2), (1, 0)),
+        supple.loads.Ramp((1,), (0.5,)),
+    ]
     (body,) = scene.bodies
     assert (body.velocity, body.angular_velocity) == ((1, 0, 0), (0, 0, 5))
 

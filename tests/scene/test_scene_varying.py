@@ -4,12 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from fibres import Fibres
+from fibers import Fibers
 from problems import cantilever, face, material
 
 import supple
-from supple import Ramp, SceneError, block
+from supple import SceneError, block
 from supple.api.inspect import inspect
+from supple.loads import Ramp
 from supple.problem import Problem
 from supple.scene import build_model, load_scene
 from supple.scene.variations import conditions
@@ -64,14 +65,14 @@ def test_bodies_of_one_kind_vary_on_their_own():
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["pbng", "newton", "descent", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"])
+@pytest.mark.parametrize("name", ["pbng", "newton", "hybrid", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"])
 def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
     """Bit by bit, in every solver."""
     if precision not in SOLVERS[name].precisions:
         return
     scene, limits = swinging(), {"max_iterations": 4, "precision": precision}
     whole = [*supple.simulate(scene, name, **limits)]
-    parts = [*supple.simulate(scene, name, start=whole[2].state, first_frame=4, **limits)]
+    parts = [*supple.simulate(scene, name, initial=whole[2].state, first_frame=4, **limits)]
     for frame, expected in zip(parts, whole[3:], strict=True):
         np.testing.assert_array_equal(frame.positions, expected.positions)
         np.testing.assert_array_equal(frame.velocities, expected.velocities)
@@ -85,7 +86,7 @@ def test_a_stepper_goes_the_same_way():
     for frame in supple.simulate(scene, "pbng", max_iterations=4):
         np.testing.assert_array_equal(sim.step().positions, frame.positions)
     sim.reset()
-    copies = supple.Stepper(scene, solver="pbng", max_iterations=4, copies=2)
+    copies = supple.Stepper(scene, solver="pbng", max_iterations=4, batch_size=2)
     for _ in range(3):
         np.testing.assert_array_equal(copies.step().positions[1], sim.step().positions)
 
@@ -200,8 +201,8 @@ def test_one_ramp_says_how_and_directions_stay():
     with pytest.raises(SceneError, match="young of 'solid0' varies already"):
         scene.vary(scene.bodies[0], "young", STIFFENING)
     scene = supple.Scene()
-    body = scene.add_solid(block(1), Fibres.example())
-    for parameter in Fibres.parameters:
+    body = scene.add_solid(block(1), Fibers.example())
+    for parameter in Fibers.parameters:
         if parameter.may_vary and np.any(getattr(body.material, parameter.name)):
             scene.vary(body, parameter.name, STIFFENING)
         else:

@@ -15,7 +15,7 @@ AMBIENT = 101325.0
 
 def cushion(cells=6, thickness=0.1, side=1.0):
     """Two square sheets that are joined at the rim, apart by a thickness [m] in the middle."""
-    mesh = supple.pillow(cells, (side, side))
+    mesh = supple.meshes.pillow(cells, (side, side))
     X = mesh.points.copy()
     x, z = X[:, 0] / side, X[:, 2] / side
     profile = np.sqrt(np.clip(16 * x * (1 - x) * z * (1 - z), 0, 1))
@@ -27,7 +27,10 @@ def sealed(mesh, amount, kind=None, thickness=1e-3, ambient=AMBIENT, **options):
     """A surface that holds so many times the gas that fills it at the ambient pressure."""
     scene = supple.Scene(gravity=(0, 0, 0))
     cloth = scene.add_cloth(
-        mesh, kind or supple.PlaneStressStVK(young=1e6, poisson=0.3), thickness=thickness, density=300.0
+        mesh,
+        kind or supple.materials.PlaneStressStVK(young=1e6, poisson=0.3),
+        thickness=thickness,
+        density=300.0,
     )
     scene.add_cavity(cloth, (amount - 1) * ambient, sealed=True, ambient=ambient, **options)
     return scene
@@ -44,7 +47,7 @@ def law(result, gamma=1.0):
     return (gas.pressure[0] + gas.ambient) * V**gamma / (gas.absolute * gas.volume**gamma)
 
 
-@pytest.mark.parametrize("solver", ["descent", "newton", "pbng"])
+@pytest.mark.parametrize("solver", ["hybrid", "newton", "pbng"])
 @pytest.mark.parametrize(
     ("thickness", "amount"), [(0.01, 1.05), (0.01, 10.0), (0.1, 3.0), (0.5, 3.0), (0.5, 10.0)]
 )
@@ -117,7 +120,7 @@ def test_forces_and_second_derivatives_are_those_of_the_energy():
     np.testing.assert_allclose(H.diagonal(), np.diag(H.toarray()))
 
 
-@pytest.mark.parametrize("solver", ["descent", "newton"])
+@pytest.mark.parametrize("solver", ["hybrid", "newton"])
 def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
     """p = 2 μ h/r (1/λ - 1/λ⁷) of an incompressible neo-Hookean sphere and (p + p₀) λ³ = P₀: beyond λ = 1.38
     no pressure that stays could be held."""
@@ -128,20 +131,20 @@ def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
 
     stretch = brentq(lambda s: rubber(s) + ambient - amount * ambient / s**3, 1, 3)
     assert stretch > 1.5
-    kind = supple.PlaneStressNeoHookean(young=young, poisson=0.4999)
-    result = supple.equilibrium(sealed(supple.sphere(radius, 6), amount, kind, h, ambient), solver)
+    kind = supple.materials.PlaneStressNeoHookean(young=young, poisson=0.4999)
+    result = supple.equilibrium(sealed(supple.meshes.sphere(radius, 6), amount, kind, h, ambient), solver)
     assert result.report.ok
-    assert result.report.certificate.stable
+    assert result.report.error_estimate.stable
     gas = gas_of(result)
     V = volume_within(result.positions, gas.vertices)
     assert (V / gas.volume) ** (1 / 3) == pytest.approx(stretch, rel=0.005)
     assert gas.pressure[0] == pytest.approx(rubber(stretch), rel=0.02)
-    assert result.softest(1)[0].curvature > -1e-3  # nothing but motions of the whole
+    assert result.lowest_modes(1)[0].eigenvalue > -1e-3  # nothing but motions of the whole
 
 
 def test_a_tight_cushion_holds_what_a_pillow_of_paper_holds():
     """Two square sheets that hardly stretch and wrinkle freely enclose about 0.2 L³."""
-    paper = supple.PlaneStressStVK(young=1e9, poisson=0.3)
+    paper = supple.materials.PlaneStressStVK(young=1e9, poisson=0.3)
     result = supple.equilibrium(sealed(cushion(12, 0.02), 25.0, paper))
     assert result.report.ok
     V = volume_within(result.positions, gas_of(result).vertices)
@@ -159,10 +162,10 @@ def test_the_distance_knows_the_stiffness_of_the_gas():
     near = solve(max_iterations=25)
     far = np.linalg.norm(near.positions - tight.positions, axis=1).max()
     assert far > 1e-6
-    assert near.report.certificate.worst.position == pytest.approx(far, rel=0.1)
+    assert near.report.error_estimate.worst.position_error_m == pytest.approx(far, rel=0.1)
 
 
-@pytest.mark.parametrize("solver", ["descent", "newton"])
+@pytest.mark.parametrize("solver", ["hybrid", "newton"])
 def test_frames_of_a_motion_obey_the_law(solver):
     scene = sealed(cushion(6, 0.2), 2.0)
     scene.quasistatic, scene.dt, scene.frames = False, 0.01, 4
@@ -188,7 +191,7 @@ def test_positions_tell_the_pressure():
 
 
 def test_a_ramp_lets_gas_in():
-    ramp = supple.Ramp(times=(0, 1), fractions=(0, 1))
+    ramp = supple.loads.Ramp(times=(0, 1), fractions=(0, 1))
     scene = sealed(cushion(6, 0.5), 3.0, ramp=ramp)
     scene.dt, scene.frames = 0.5, 2
     half, full = supple.simulate(scene, "newton")
@@ -205,16 +208,16 @@ def test_gradients_are_refused():
 
 
 def test_a_chamber_without_a_volume_is_refused():
-    flat = supple.pillow(4)
+    flat = supple.meshes.pillow(4)
     flat = supple.TriMesh(flat.points * [1, 0, 1], flat.triangles)
     scene = supple.Scene(gravity=(0, 0, 0))
-    cloth = scene.add_cloth(flat, supple.PlaneStressStVK(young=1e6, poisson=0.3))
+    cloth = scene.add_cloth(flat, supple.materials.PlaneStressStVK(young=1e6, poisson=0.3))
     with pytest.raises(SceneError, match=r"volume of \S+ m³ at rest, so that no pressure tells"):
         scene.add_cavity(cloth, 5000.0, sealed=True)
     scene.add_cavity(cloth, 5000.0)
 
 
-@pytest.mark.parametrize("solver", ["descent", "newton", "mpbng"])
+@pytest.mark.parametrize("solver", ["hybrid", "newton", "mpbng"])
 def test_gas_holds_a_drum_whose_walls_hang_together_by_it_alone(solver):
     """Two sheets with a pinned rim: no element ties one to the other, but the gas does."""
     scene = sealed(cushion(6, 0.3), 2.0)

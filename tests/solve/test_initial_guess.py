@@ -19,7 +19,10 @@ FALL = {"backward_euler": FRAMES * (FRAMES + 1) / 2, "bdf2": FRAMES**2 / 2, "tra
 
 def stiff_sheet(**options):
     scene = supple.Scene(quasistatic=False, dt=STEP, frames=FRAMES, **options)
-    mesh, material = supple.sheet(6, (0.8, 0.8), plane="xz"), supple.PlaneStressStVK(young=5e5, poisson=0.3)
+    mesh, material = (
+        supple.sheet(6, (0.8, 0.8), plane="xz"),
+        supple.materials.PlaneStressStVK(young=5e5, poisson=0.3),
+    )
     return scene, scene.add_cloth(mesh, material, density=375.0, thickness=4e-4)
 
 
@@ -31,7 +34,7 @@ def stiff_block(**options):
 
 def fallen(scene, body, solver, **options):
     *_, last = supple.simulate(scene, solver, **options)
-    return last.of(body) - body.mesh.points
+    return last.positions_of(body) - body.mesh.points
 
 
 @pytest.mark.parametrize("integrator", FALL)
@@ -52,7 +55,7 @@ def test_free_fall_is_exact_for_any_solver_and_number_of_iterations(name, iterat
 def test_a_load_on_one_vertex_accelerates_the_whole_body():
     scene, body = stiff_sheet(gravity=(0, 0, 0))
     scene.add_force(body.where(lambda X: (X <= 1e-9).all(axis=1)), (0.3, 0, 0))
-    problem = Problem(supple.build_model(scene, False), "float64")
+    problem = Problem(supple.scene.build_model(scene, False), "float64")
     problem.loads.set_time_step(STEP)
     problem.begin_step(STEP, STEP, guess="adaptive")
     moved, mass = problem.positions - problem.model.rest, problem.model.mass.sum()
@@ -70,10 +73,10 @@ def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
     if neighbor == "far":
         scene.pin(other.where(lambda X: X[:, 1] <= 0))
     frames = list(supple.simulate(scene, PBNG(iterations=4)))
-    moved = frames[-1].of(body) - body.mesh.points
+    moved = frames[-1].positions_of(body) - body.mesh.points
     fall = -9.81 * FALL["backward_euler"] * STEP**2
     np.testing.assert_allclose(moved, np.tile([0, fall, 0], (len(moved), 1)), atol=1e-9 * abs(fall))
-    resumed = supple.simulate(scene, PBNG(iterations=4), start=frames[1].state, first_frame=3)
+    resumed = supple.simulate(scene, PBNG(iterations=4), initial=frames[1].state, first_frame=3)
     for whole, rest in zip(frames[2:], resumed, strict=True):
         np.testing.assert_array_equal(whole.positions, rest.positions)
 
@@ -91,7 +94,7 @@ def test_bodies_at_rest_on_others_start_where_they_are():
         supple.block(1, (3, 1, 3)).translated((-1, -1.001, -1)), supple.Corotated(young=1e5, poisson=0.3)
     )
     scene.pin(floor.where(lambda X: X[:, 1] < -0.5))
-    problem = Problem(supple.build_model(scene, False), "float64")
+    problem = Problem(supple.scene.build_model(scene, False), "float64")
     problem.loads.set_time_step(STEP)
     problem.begin_step(STEP, STEP, guess="adaptive")
     np.testing.assert_array_equal(problem.positions, problem.model.rest)

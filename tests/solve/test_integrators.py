@@ -20,7 +20,7 @@ def oscillator(stretch=0.01, **options):
     one direction is a mass on a spring, x'' = -ω² x."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, **options)
     mesh = supple.TetMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2, 3]])
-    body = scene.add_solid(mesh, supple.LinearElastic(young=100.0, poisson=0.25), density=6.0)
+    body = scene.add_solid(mesh, supple.materials.LinearElastic(young=100.0, poisson=0.25), density=6.0)
     scene.pin(body.where([0, 2, 3]))
     scene.pin(body.where([1]), axes="yz")
     start = body.points.copy()
@@ -32,7 +32,7 @@ def frequency(scene):
     """ω of the oscillator: k = V (λ + 2μ) |g|² with V = 1/6 and g = 1/m."""
     material = scene.bodies[0].material
     mu, lam = material.young / 2 / 1.25, material.young * 0.25 / (1.25 * 0.5)
-    mass = supple.build_model(scene).mass[1]
+    mass = supple.scene.build_model(scene).mass[1]
     return float(np.sqrt((lam + 2 * mu) / 6 / mass))
 
 
@@ -40,7 +40,7 @@ def swing(integrator, steps, time=1.0, solver="newton", **options):
     """Position and velocity of the moving vertex after a time."""
     scene, start = oscillator(dt=time / steps, frames=steps, integrator=integrator)
     options = {"tolerance": 1e-12} | options
-    *_, last = supple.simulate(scene, solver, start=start, **options)
+    *_, last = supple.simulate(scene, solver, initial=start, **options)
     return last.positions[1, 0] - 1, last.velocities[1, 0]
 
 
@@ -60,7 +60,7 @@ def test_the_order_of_convergence_is_that_of_the_rule_against_the_closed_form(in
 def test_every_solver_that_balances_forces_takes_the_steps_that_newton_takes():
     for integrator in RULES:
         truth = np.array(swing(integrator, 20, 0.2))
-        for name in ("pbng", "fpxpbd", "descent"):
+        for name in ("pbng", "fpxpbd", "hybrid"):
             found = np.array(swing(integrator, 20, 0.2, name, tolerance=1e-8))
             assert found == pytest.approx(truth, abs=2e-6), (integrator, name)
 
@@ -77,7 +77,9 @@ def test_the_trapezoidal_rule_keeps_energy_and_the_others_lose_it():
 
 def bar(integrator, substeps=1, **options):
     scene = supple.Scene(quasistatic=False, dt=0.02, frames=6, integrator=integrator, substeps=substeps)
-    body = scene.add_solid(supple.bar((4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3), **options)
+    body = scene.add_solid(
+        supple.block((4, 1, 1), size=(4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3), **options
+    )
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     return scene
 
@@ -88,7 +90,7 @@ def test_motions_that_go_on_are_bitwise_those_that_never_stopped(integrator, pre
     scene = bar(integrator, substeps=2)
     through = list(supple.simulate(scene, "pbng", max_iterations=10, precision=precision))
     again = supple.simulate(
-        scene, "pbng", start=through[2].state, first_frame=4, max_iterations=10, precision=precision
+        scene, "pbng", initial=through[2].state, first_frame=4, max_iterations=10, precision=precision
     )
     for frame, expected in zip(again, through[3:], strict=True):
         assert np.array_equal(frame.positions, expected.positions)
@@ -106,7 +108,7 @@ def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
     assert all(np.array_equal(a.positions, b.positions) for a, b in zip(found, frames, strict=True))
     stepper.state = snapshot
     assert np.array_equal(stepper.step().positions, frames[3].positions)
-    copies = supple.Stepper(scene, solver="pbng", max_iterations=10, copies=2)
+    copies = supple.Stepper(scene, solver="pbng", max_iterations=10, batch_size=2)
     for frame in frames[:3]:
         both = copies.step()
         assert np.array_equal(both.positions[1], frame.positions)
@@ -121,7 +123,7 @@ def test_the_last_step_says_what_balances(integrator):
     problem = Problem(last.model, "float64")
     problem.set_inertia(step.dt, step.anchor)
     problem.positions = last.positions
-    assert problem.balance().imbalance < 1e-8
+    assert problem.balance().relative_residual < 1e-8
 
 
 def test_free_fall_is_exact_in_rules_of_second_order():
@@ -140,7 +142,9 @@ def test_rounding_where_bodies_are_does_not_become_velocity(integrator):
     scene = supple.Scene(
         gravity=(0, 0, 0), quasistatic=False, dt=0.5, substeps=50, frames=10, integrator=integrator
     )
-    scene.add_solid(supple.block(1), supple.LinearElastic(young=1.0, poisson=0.3), velocity=(0.5, 0.25, 0.1))
+    scene.add_solid(
+        supple.block(1), supple.materials.LinearElastic(young=1.0, poisson=0.3), velocity=(0.5, 0.25, 0.1)
+    )
     *_, last = supple.simulate(scene, supple.PBNG(iterations=1), precision="float32")
     assert last.velocities == pytest.approx(np.broadcast_to([0.5, 0.25, 0.1], (8, 3)), abs=1e-6)
 
@@ -148,7 +152,9 @@ def test_rounding_where_bodies_are_does_not_become_velocity(integrator):
 def test_pinned_vertices_have_the_velocity_at_which_they_are_led():
     for integrator in RULES:
         scene = supple.Scene(quasistatic=False, dt=0.02, frames=4, integrator=integrator)
-        body = scene.add_solid(supple.bar((4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3))
+        body = scene.add_solid(
+            supple.block((4, 1, 1), size=(4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3)
+        )
         end = body.where(lambda X: X[:, 0] <= 1e-9)
         scene.pin(end, motion=supple.Translate((0.1, 0, 0), duration=1.0))
         *_, last = supple.simulate(scene, "pbng", max_iterations=5)
@@ -169,7 +175,7 @@ def test_what_has_no_smooth_forces_is_refused(integrator):
     scene.add_traction(scene.bodies[0].where(face(1, 1)), 1.0, following=True)
     with pytest.raises(ValueError, match="does not know tractions that follow their surface"):
         list(supple.simulate(scene, "pbng", max_iterations=2))
-    viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear=10.0))
+    viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear_viscosity=10.0))
     with pytest.raises(ValueError, match="not for materials that flow"):
         list(supple.simulate(viscous, "pbng", max_iterations=2))
 
@@ -185,7 +191,7 @@ frames = 2
 integrator = "{integrator}"
 
 [[solid]]
-mesh = {{ bar = {{ cells = [4, 1, 1], size = [4, 1, 1] }} }}
+mesh = {{ block = {{ cells = [4, 1, 1], size = [4, 1, 1] }} }}
 material = {{ corotated = {{ young = 1e5, poisson = 0.3 }} }}
 
 [[pin]]
@@ -223,18 +229,18 @@ def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
 
     def after(state, integrator, **options):
         *_, last = supple.simulate(
-            scene, "newton", start=state, integrator=integrator, tolerance=1e-12, **options
+            scene, "newton", initial=state, integrator=integrator, tolerance=1e-12, **options
         )
         return last
 
     state = after(start, "bdf2").state
     forgetful = supple.State(state.displacements, state.velocities, {})
-    assert "earlier" in state.remembered
+    assert "earlier" in state.history
     assert not np.array_equal(after(state, "bdf2").positions, after(forgetful, "bdf2").positions)
     shorter = (after(each, "bdf2", dt=0.01).positions for each in (state, forgetful))
     np.testing.assert_array_equal(*shorter)
-    assert not after(state, "backward_euler").state.remembered
-    assert not supple.equilibrium(scene, "newton", start=state).state.remembered
+    assert not after(state, "backward_euler").state.history
+    assert not supple.equilibrium(scene, "newton", initial=state).state.history
 
 
 @pytest.mark.parametrize("integrator", RULES)
@@ -244,12 +250,12 @@ def test_nothing_has_converged_after_a_step_that_was_not_solved(integrator):
     limits = {"solver": "pbng", "max_iterations": 2, "tolerance": 1e-3}
     corner = scene.bodies[0].where([19])
     for copies in (None, 2):
-        stepper = supple.Stepper(scene, copies=copies, **limits)
+        stepper = supple.Stepper(scene, batch_size=copies, **limits)
         begun = stepper.state
         reports = [stepper.step(forces={corner: (0, 1e6, 0)} if k == 2 else None) for k in range(7)]
         reports = [frame.report if copies is None else frame[1].report for frame in reports]
         first = next(k for k, report in enumerate(reports) if not report.ok)
-        assert reports[first].outcome is supple.Outcome.BUDGET_ITERATIONS
+        assert reports[first].outcome is supple.Outcome.MAX_ITERATIONS
         later = {report.outcome for report in reports[first + 1 :]}
         assert supple.Outcome.UNSOLVED_BEFORE in later
         assert supple.Outcome.CONVERGED not in later
@@ -326,7 +332,7 @@ def test_a_state_keeps_in_mind_that_its_step_was_not_solved(integrator, tmp_path
     state = read_frame(tmp_path, 1).state
 
     def outcomes(start, **options):
-        frames = supple.simulate(scene, "newton", start=start, tolerance=1e-6, first_frame=4, **options)
+        frames = supple.simulate(scene, "newton", initial=start, tolerance=1e-6, first_frame=4, **options)
         return {frame.report.outcome for frame in frames}
 
     assert outcomes(state) == {supple.Outcome.UNSOLVED_BEFORE}

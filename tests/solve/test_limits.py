@@ -8,7 +8,7 @@ import pytest
 import supple
 from supple.config.stop import DEFAULT_TOLERANCE
 from supple.runs.text import outcome
-from supple.solve.report import FAR_IMBALANCE, Outcome, Report
+from supple.solve.report import FAR_RELATIVE_RESIDUAL, Outcome, Report
 
 FILE = """
 quasistatic = {quasistatic}
@@ -46,14 +46,14 @@ DOORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_budget": 60.0}], ids=["count", "time"])
+@pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_limit": 60.0}], ids=["count", "time"])
 @pytest.mark.parametrize("door", DOORS)
 def test_a_limit_keeps_the_default_tolerance_of_scenes_and_files(door, limit, tmp_path):
     file = loaded(tmp_path)
     for scene in (file, file.scene):
         report = DOORS[door](scene, **limit)
         assert report.tolerance == DEFAULT_TOLERANCE
-        expected = Outcome.BUDGET_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
+        expected = Outcome.MAX_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
         assert (report.outcome, report.ok) == (expected, expected is Outcome.CONVERGED)
 
 
@@ -62,9 +62,9 @@ def test_a_limit_of_a_file_keeps_it_too_unless_the_file_switches_it_off(door, tm
     assert DOORS[door](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
     off = loaded(tmp_path, "max_iterations = 3\ntolerance = false")
     report = DOORS[door](off)
-    assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.COMPLETED, 3)
+    assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.FIXED_ITERATIONS, 3)
     assert DOORS[door](off, tolerance=1e-2).tolerance == 1e-2
-    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.COMPLETED
+    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.FIXED_ITERATIONS
 
 
 def test_no_tolerance_needs_another_limit(tmp_path):
@@ -75,29 +75,34 @@ def test_no_tolerance_needs_another_limit(tmp_path):
 def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
     file = loaded(tmp_path, quasistatic="false", solver="iterations = 4")
     report = next(supple.simulate(file)).report
-    assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.COMPLETED)
-    assert next(supple.simulate(file, time_budget=60.0)).report.tolerance == DEFAULT_TOLERANCE
+    assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.FIXED_ITERATIONS)
+    assert next(supple.simulate(file, time_limit=60.0)).report.tolerance == DEFAULT_TOLERANCE
 
 
 def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     scene = loaded(tmp_path).scene
     far = supple.equilibrium(scene, "pbng", max_iterations=1, tolerance=None).report
     near = supple.equilibrium(scene, "pbng", max_iterations=200, tolerance=None).report
-    assert far.imbalance > FAR_IMBALANCE > near.imbalance
-    assert (far.outcome, far.ok, near.outcome, near.ok) == (Outcome.COMPLETED, False, Outcome.COMPLETED, True)
+    assert far.relative_residual > FAR_RELATIVE_RESIDUAL > near.relative_residual
+    assert (far.outcome, far.ok, near.outcome, near.ok) == (
+        Outcome.FIXED_ITERATIONS,
+        False,
+        Outcome.FIXED_ITERATIONS,
+        True,
+    )
     assert str(far).startswith("Ran as long as was asked for, far from balance;")
 
 
-def test_a_time_budget_is_for_all_steps_together(tmp_path):
+def test_a_time_limit_is_for_all_steps_together(tmp_path):
     scene = loaded(tmp_path).scene
-    options = {"solver": "pbng", "tolerance": 1e-15, "distance": None, "max_iterations": 10**9}
-    supple.equilibrium(scene, steps=2, **options | {"max_iterations": 1})  # compiles
-    report = supple.equilibrium(scene, supple.XPBD(), steps=3, time_budget=0.3, tolerance=None).report
+    options = {"solver": "pbng", "tolerance": 1e-15, "position_tolerance": None, "max_iterations": 10**9}
+    supple.equilibrium(scene, load_steps=2, **options | {"max_iterations": 1})  # compiles
+    report = supple.equilibrium(scene, supple.XPBD(), load_steps=3, time_limit=0.3, tolerance=None).report
     assert 0.1 < report.seconds < 0.45
 
 
 def report_with(**figures):
-    values = {"outcome": Outcome.CONVERGED, "solver": "pbng", "iterations": 5, "imbalance": 1e-5}
+    values = {"outcome": Outcome.CONVERGED, "solver": "pbng", "iterations": 5, "relative_residual": 1e-5}
     rest = dict.fromkeys(("reduction", "residual", "energy", "seconds"), 0.0)
     return Report(**values | rest | figures)
 
@@ -107,14 +112,14 @@ def test_inverted_elements_are_in_the_outcome_line_and_not_ok():
     assert not report.ok
     assert report.ending == "converged, 15 inverted elements"
     assert str(report).splitlines()[0] == (
-        "Converged, 15 inverted elements: the imbalance is below the tolerance."
+        "Converged, 15 inverted elements: the relative residual is below the tolerance."
     )
     assert not report.to_dict()["ok"]
     assert report_with(inverted=15, inverted_before=20).ok
     frames = [report_with(inverted=n).to_dict() for n in (0, 3, 15)]
     assert outcome(frames).splitlines() == [
-        "2 frames: Converged, up to 15 inverted elements: the imbalance is below the tolerance.",
-        "1 frame: Converged: the imbalance is below the tolerance.",
+        "2 frames: Converged, up to 15 inverted elements: the relative residual is below the tolerance.",
+        "1 frame: Converged: the relative residual is below the tolerance.",
     ]
 
 
@@ -124,11 +129,11 @@ def test_a_motion_may_keep_the_inverted_elements_it_began_with_but_no_others():
     turned = body.mesh.points.copy()
     turned[np.argmax(turned.sum(axis=1))] = (-1.0, -1.0, -1.0)
     options = {"solver": supple.PBNG(iterations=2)}
-    begun = next(supple.simulate(scene, start=turned, **options))
+    begun = next(supple.simulate(scene, initial=turned, **options))
     assert begun.report.inverted > 0
     assert begun.report.inverted_before == begun.report.inverted
     assert "inverted" in begun.report.ending
-    later = next(supple.simulate(scene, start=begun.state, **options)).report
+    later = next(supple.simulate(scene, initial=begun.state, **options)).report
     assert (later.inverted > 0, later.ok) == (True, False)
 
 
@@ -140,7 +145,10 @@ def test_a_motion_far_from_balance_says_that_it_lags(tmp_path):
         for n, guess in ((1, "coast"), (1, "inertial"), (200, "coast"))
     )
     assert one.far
-    assert f"far from balance (imbalance {one.imbalance:.2g}): bodies move slower" in one.notes[-1]
+    assert (
+        f"far from balance (relative residual {one.relative_residual:.2g}): bodies move slower"
+        in one.notes[-1]
+    )
     assert "more iterations, initial_guess='inertial' or a tolerance would help" in one.notes[-1]
     assert "more iterations or a tolerance would help" in guessed.notes[-1]
     assert many.ok

@@ -15,7 +15,7 @@ def squeezed(name, by, cells=(8, 2, 2)):
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells, (1, 0.5, 0.5)), material(name, young=1e5))
     scene.pin(body.where(face(0, 0)))
-    scene.pin(body.where(face(0, 1)), motion=supple.Translate((-by, 0, 0), duration=3, start=1))
+    scene.pin(body.where(face(0, 1)), motion=supple.Translate((-by, 0, 0), duration=3, start_time=1))
     return scene
 
 
@@ -23,14 +23,14 @@ def wrung(turns):
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((12, 2, 2), (1, 0.2, 0.2)), material("corotated", young=1e5))
     scene.pin(body.where(face(0, 0)))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=2 * np.pi * turns)
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.1, 0.1), angle=2 * np.pi * turns)
     scene.pin(body.where(face(0, 1)), motion=turn)
     return scene
 
 
 def test_turns_are_followed():
     """At their end, two whole turns look like none."""
-    at_once, in_steps = (supple.equilibrium(wrung(2), steps=steps) for steps in (1, 20))
+    at_once, in_steps = (supple.equilibrium(wrung(2), load_steps=steps) for steps in (1, 20))
     assert at_once.report.energy == pytest.approx(0, abs=1e-9)
     assert in_steps.report.ok
     assert in_steps.report.energy > 1
@@ -42,7 +42,7 @@ def test_turns_are_followed():
 def test_stages_are_equilibria_under_a_part_of_the_loads():
     """Those of half of the gravity; their forces are evaluated with what acted."""
     whole, half = (cantilever(material("corotated"), gravity=g) for g in (2.0, 1.0))
-    (stage,) = supple.equilibrium(whole, steps=2, tolerance=1e-8).stages
+    (stage,) = supple.equilibrium(whole, load_steps=2, tolerance=1e-8).stages
     expected = supple.equilibrium(half, tolerance=1e-8)
     np.testing.assert_allclose(stage.positions, expected.positions, atol=1e-6)
     loads = [result.evaluate().net_force for result in (stage, expected)]
@@ -70,25 +70,25 @@ def test_starts_of_infinite_energy_still_fail():
     """No part of the loads would help who does not right what is inverted."""
     scene = cantilever(material("log_neo_hookean"), gravity=1.0)
     start = np.concatenate([body.points for body in scene.bodies]) * [1, -1, 1]
-    result = supple.equilibrium(scene, "pbng", start=start)
+    result = supple.equilibrium(scene, "pbng", initial=start)
     assert result.report.outcome is Outcome.FAILED
     assert not result.stages
 
 
 def test_steps_are_checked():
-    with pytest.raises(ValueError, match="steps"):
-        supple.equilibrium(squeezed("corotated", 0.1), steps=0)
+    with pytest.raises(ValueError, match="load_steps"):
+        supple.equilibrium(squeezed("corotated", 0.1), load_steps=0)
 
 
 def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
     """A moved pin stretches one layer of cells beyond the locking stretch of Gent's material."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    material = supple.Gent(shear=1e4, limit=3.0, bulk=1e5)
+    material = supple.materials.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
     bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     scene.pin(bar.where(lambda X: X[:, 0] >= 1), motion=supple.Translate((0.3, 0, 0)))
     result = supple.equilibrium(scene)
-    asked = supple.equilibrium(scene, steps=16)
+    asked = supple.equilibrium(scene, load_steps=16)
     assert result.report.outcome is supple.Outcome.CONVERGED
     assert result.report.energy == pytest.approx(asked.report.energy, rel=1e-6)
     assert any("longer ones did not converge" in note for note in result.report.notes)
@@ -97,7 +97,7 @@ def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
 @pytest.mark.parametrize("by", ["motion", "positions"])
 def test_equilibria_that_stagnate_at_once_are_found_in_shorter_steps(by):
     scene = supple.Scene(gravity=(0, 0, 0))
-    material = supple.Gent(shear=1e4, limit=3.0, bulk=1e5)
+    material = supple.materials.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
     bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     end = bar.where(lambda X: X[:, 0] >= 1)
@@ -109,5 +109,5 @@ def test_equilibria_that_stagnate_at_once_are_found_in_shorter_steps(by):
     assert any("longer ones did not converge" in note for note in far.report.notes)
     assert not any("longer ones" in note for note in near.report.notes)
     scene.pins[-1] = replace(scene.pins[-1], motion=pulled[0])
-    alone = supple.equilibrium(scene, steps=8)
+    alone = supple.equilibrium(scene, load_steps=8)
     np.testing.assert_allclose(far.positions, alone.positions, atol=1e-4)

@@ -27,7 +27,7 @@ METHODS: dict[str, tuple[ElementOptions, type]] = {
     "block_xpbd": (BlockXPBD(), supple.NeoHookean),
     "bpxpbd": (BPXPBD(), supple.Corotated),
     "fpxpbd": (FPXPBD(), supple.Corotated),
-    "gpbd": (GPBD(), supple.LogNeoHookean),
+    "gpbd": (GPBD(), supple.materials.LogNeoHookean),
     "pbd": (PBD(), supple.StVK),
 }
 """Every element-wise method and the material its tests use."""
@@ -68,7 +68,7 @@ def placed(
     threads: int = 1,
 ) -> Problem:
     """One backward Euler step of a scene from positions x with velocities v, rest by default."""
-    problem = Problem(supple.build_model(scene), precision, threads)
+    problem = Problem(supple.scene.build_model(scene), precision, threads)
     problem.device.threads = threads
     place(problem, scene.dt, problem.model.rest if x is None else x, 0.0 if v is None else v)
     return problem

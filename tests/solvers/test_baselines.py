@@ -8,13 +8,13 @@ from problems import affine, material, perturbed, twisted
 
 import supple
 from supple import BPXPBD, PBD, PBNG, XPBD, Newton
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
 
 def bar(young=1e4, kind=supple.Corotated, **options):
-    return family.clamped(supple.bar((6, 2, 2), (2, 0.5, 0.5)), kind(young=young, poisson=0.3), **options)
+    return family.clamped(supple.block((6, 2, 2), (2, 0.5, 0.5)), kind(young=young, poisson=0.3), **options)
 
 
 # Constraints
@@ -44,7 +44,7 @@ def test_hard_constraints_that_do_not_vanish_at_rest_are_refused():
 def test_geometric_constraints_restore_the_shape_and_keep_the_momentum(constraints):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     scene.add_solid(supple.block(3), material("corotated"), density=10)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     start = 1.1 * model.rest @ np.array([[1, 0.2, 0], [0, 1, 0.1], [0, 0, 0.9]])
     problem = family.placed(scene, start)
     family.swept(problem, PBD(constraints=constraints), 60)
@@ -67,7 +67,7 @@ def test_one_edge_ends_at_its_length():
 
 def test_geometric_constraints_are_for_tetrahedra():
     scene = supple.Scene(quasistatic=False)
-    membrane = supple.PlaneStressStVK(young=1e4, poisson=0.3)
+    membrane = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
     scene.add_cloth(supple.sheet(2, size=(1, 1)), membrane, density=0.1, thickness=1e-3)
     with pytest.raises(ValueError, match="is for tetrahedra, not for"):
         PBD(constraints="shape").begin(family.placed(scene))
@@ -84,11 +84,11 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
     scene.pin(body.where(np.flatnonzero(~middle)))
     found = []
     for solver in (
-        PBNG(acceleration=None, blocks="exact"),
+        PBNG(acceleration=None, hessian="exact"),
         Newton(linear_solver="direct", line_search=False),
     ):
-        problem = perturbed(Problem(supple.build_model(scene), "float64"), 0.05)
-        solve(problem, solver, Stop(max_iterations=1))
+        problem = perturbed(Problem(supple.scene.build_model(scene), "float64"), 0.05)
+        solve(problem, solver, StopCriteria(max_iterations=1))
         found.append(problem.positions)
     np.testing.assert_allclose(found[0], found[1], atol=1e-10)
 
@@ -96,8 +96,8 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
 def test_vertex_block_descent_converges():
     scene = twisted(material("corotated"), cells=3)
     found = [
-        supple.equilibrium(scene, solver, tolerance=1e-7, distance=None)
-        for solver in (PBNG(acceleration=None, blocks="exact"), Newton())
+        supple.equilibrium(scene, solver, tolerance=1e-7, position_tolerance=None)
+        for solver in (PBNG(acceleration=None, hessian="exact"), Newton())
     ]
     assert found[0].report.ok
     np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5)
@@ -119,7 +119,7 @@ def test_linear_solvers_of_the_papers_find_newtons_answer(name):
 def test_a_fixed_number_of_linear_iterations_is_done():
     """One of conjugate gradients from 0 with the diagonal blocks is a step along D⁻¹ f; each further one goes
     on from there."""
-    problem = Problem(supple.build_model(twisted(material("corotated"), cells=2)), "float64")
+    problem = Problem(supple.scene.build_model(twisted(material("corotated"), cells=2)), "float64")
     problem.begin_step(np.inf)
     run = Newton(hessian="projected", linear_solver="cg", linear_iterations=1).begin(problem)
     problem.balance()
@@ -157,12 +157,12 @@ def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():
     scene.pin(body.where(np.flatnonzero(~middle)), motion=affine(0.4 * np.eye(3)))
     changes, said = {}, {}
     for rescue in (True, False):
-        problem = Problem(supple.build_model(scene), "float64")
+        problem = Problem(supple.scene.build_model(scene), "float64")
         problem.begin_step(np.inf)
         problem.positions = np.where(middle[:, None], 0.2 + np.array([0.03, 0.02, 0.01]), problem.positions)
         before = problem.energy()
         solver = Newton(rescue=rescue, linear_solver="direct", line_search=rescue)
-        said[rescue] = " ".join(solve(problem, solver, Stop(max_iterations=1)).notes)
+        said[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
         changes[rescue] = problem.energy() - before
     assert changes[False] > 0 >= changes[True]
     assert "gave 1 step along which the energy rises" in said[False]
@@ -174,10 +174,10 @@ def test_without_a_line_search_the_exact_hessian_is_unstable_and_its_positive_pa
     scene = twisted(material("corotated"), cells=4, angle=1.5, stretch=-0.5)
     energies = {}
     for hessian in ("exact", "projected"):
-        problem = Problem(supple.build_model(scene), "float64")
+        problem = Problem(supple.scene.build_model(scene), "float64")
         problem.begin_step(np.inf)
         solver = Newton(hessian, rescue=False, linear_solver="direct", line_search=False)
-        energies[hessian] = solve(perturbed(problem, 0.2), solver, Stop(max_iterations=8)).energy
+        energies[hessian] = solve(perturbed(problem, 0.2), solver, StopCriteria(max_iterations=8)).energy
     assert energies["exact"] > 100 * energies["projected"]
 
 
@@ -221,7 +221,7 @@ def test_xpbd_reduces_the_secondary_residual_only():
     """PXPBD Fig. 3a; the blended form reduces both."""
     histories = {}
     for solver in (XPBD(), BPXPBD()):
-        report = solve(family.placed(bar()), solver, Stop(max_iterations=60), history=True)
+        report = solve(family.placed(bar()), solver, StopCriteria(max_iterations=60), record_history=True)
         histories[solver.name] = report.history
         assert len(report.history.primary) == len(report.history.iterations) == 61
     xpbd, blended = histories["xpbd"], histories["bpxpbd"]
@@ -264,7 +264,12 @@ def test_a_kept_primary_is_removed_by_the_visit_of_a_single_element():
 def test_with_the_primary_kept_whole_bodies_are_unstable():
     """PXPBD Fig. 3b."""
     reports = {
-        primary: solve(family.placed(bar(1e6)), XPBD(primary=primary), Stop(max_iterations=40), history=True)
+        primary: solve(
+            family.placed(bar(1e6)),
+            XPBD(primary=primary),
+            StopCriteria(max_iterations=40),
+            record_history=True,
+        )
         for primary in ("omitted", "kept")
     }
     largest = {name: max(report.history.residual) for name, report in reports.items()}
@@ -283,16 +288,16 @@ def test_kept_primaries_are_for_steps_of_time():
 
 
 def test_reports_have_the_residuals_of_their_last_iteration():
-    report = solve(family.placed(bar()), XPBD(), Stop(max_iterations=5), history=True)
+    report = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5), record_history=True)
     assert (report.primary, report.secondary) == (report.history.primary[-1], report.history.secondary[-1])
     assert report.to_dict()["primary"] == report.primary
     assert "residuals of positions" in str(report)
-    bare = solve(family.placed(bar()), XPBD(), Stop(max_iterations=5))
+    bare = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5))
     assert bare.primary is bare.secondary is None
 
 
 def test_methods_without_multipliers_have_no_such_residuals():
-    report = solve(family.placed(bar()), PBNG(), Stop(max_iterations=3), history=True)
+    report = solve(family.placed(bar()), PBNG(), StopCriteria(max_iterations=3), record_history=True)
     assert report.history.primary == report.history.secondary == []
 
 
@@ -301,12 +306,12 @@ def test_a_pair_that_does_not_vanish_at_rest_is_remarked_on():
     errors = []
     for gravity in (-0.01, -1.0):
         truth = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
-        solve(truth, Newton(), Stop(1e-10, 20, None))
+        solve(truth, Newton(), StopCriteria(1e-10, 20, None))
         problem = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
-        report = solve(problem, XPBD(), Stop(max_iterations=200))
+        report = solve(problem, XPBD(), StopCriteria(max_iterations=200))
         errors.append(np.abs(problem.positions - truth.positions).max())
         assert any("do not vanish at rest" in note for note in report.notes)
     assert errors[0] == pytest.approx(errors[1], rel=0.5)
-    few = solve(family.placed(bar(kind=supple.NeoHookean)), XPBD(), Stop(max_iterations=1))
-    other = solve(family.placed(bar()), XPBD(), Stop(max_iterations=200))
+    few = solve(family.placed(bar(kind=supple.NeoHookean)), XPBD(), StopCriteria(max_iterations=1))
+    other = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=200))
     assert not any("do not vanish" in note for note in few.notes + other.notes)

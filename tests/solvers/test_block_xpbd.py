@@ -10,7 +10,7 @@ from supple import XPBD, BlockXPBD
 def beam(dt, cells=(15, 3, 3), gravity=-9.81):
     """BNH section 6.3: E = 1e7, ν = 0.45, density 1000."""
     return family.clamped(
-        supple.bar(cells, (6, 1, 1)), supple.NeoHookean(young=1e7, poisson=0.45), gravity, 1000.0, dt
+        supple.block(cells, (6, 1, 1)), supple.NeoHookean(young=1e7, poisson=0.45), gravity, 1000.0, dt
     )
 
 
@@ -28,14 +28,14 @@ def test_coupled_constraints_leave_a_body_at_rest_and_decoupled_ones_do_not():
 
 def test_ten_coupled_substeps_reach_the_energy_of_a_hundred_decoupled_ones():
     """BNH Fig. 5: from the frame of highest energy of a beam simulated in 30 substeps per 0.01 s."""
-    energy = family.elastic_energy(supple.build_model(beam(0.01)))
+    energy = family.elastic_energy(supple.scene.build_model(beam(0.01)))
     start = max(
         supple.simulate(beam(0.01), XPBD(iterations=1), frames=20, substeps=30),
         key=lambda frame: energy(frame.positions),
     )
 
     def energies(solver, substeps):
-        state = {"start": start.positions, "velocities": start.velocities}
+        state = {"initial": start.positions, "velocities": start.velocities}
         found = supple.simulate(beam(0.01 / 30), solver, frames=substeps, **state)
         return [energy(frame.positions) for frame in found]
 
@@ -47,11 +47,11 @@ def test_ten_coupled_substeps_reach_the_energy_of_a_hundred_decoupled_ones():
 def test_a_scrambled_beam_unfolds_with_thirty_substeps():
     """BNH Fig. 8: the vertices change places at random; half of the elements start inverted."""
     scene = beam(1 / 60)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     random = np.random.default_rng(0)
     x = np.where(model.free[:, None], random.permutation(model.rest), model.rest)
     assert np.mean(family.jacobians(model, x) < 0) > 0.4
     energy = family.elastic_energy(model)
-    *_, last = supple.simulate(scene, BlockXPBD(iterations=1), frames=60, substeps=30, start=x)
+    *_, last = supple.simulate(scene, BlockXPBD(iterations=1), frames=60, substeps=30, initial=x)
     assert last.report.inverted == 0
     assert energy(last.positions) < 1e-4 * energy(x)

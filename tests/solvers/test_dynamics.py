@@ -51,11 +51,11 @@ def test_momentum_is_kept(name):
 def test_backward_euler_never_gains_energy():
     """A body that was blown up breathes, less and less."""
     scene = flying(gravity=(0, 0, 0))
-    problem = Problem(supple.build_model(scene), "float64")
+    problem = Problem(supple.scene.build_model(scene), "float64")
     start = 1.2 * problem.model.rest
     problem.positions = start
     energy = [problem.energy()]
-    for frame in supple.simulate(scene, Newton(), dt=DT, frames=15, tolerance=1e-9, start=start):
+    for frame in supple.simulate(scene, Newton(), dt=DT, frames=15, tolerance=1e-9, initial=start):
         problem.positions = frame.positions
         energy.append(problem.energy() + 0.5 * problem.model.mass @ np.sum(frame.velocities**2, axis=1))
     assert np.all(np.diff(energy) < 0)
@@ -106,7 +106,7 @@ def test_going_on_from_a_frame_is_the_same_as_never_having_stopped():
     middle = whole[1]
     rest = list(
         supple.simulate(
-            scene, PBNG(), start=middle.positions, velocities=middle.velocities, first_frame=3, **options
+            scene, PBNG(), initial=middle.positions, velocities=middle.velocities, first_frame=3, **options
         )
     )
     assert [frame.index for frame in rest] == [3, 4]
@@ -175,7 +175,7 @@ def test_substeps_that_fail_unseen_leave_the_last_good_frame():
     """The frame says so, with finite positions and velocities, and the motion goes on from there."""
     scene = cantilever(material("neo_hookean"), gravity=20)
     scene.quasistatic, scene.dt = False, 1e10  # so far that float32 has no number for it
-    start = supple.build_model(scene, False).rest
+    start = supple.scene.build_model(scene, False).rest
     fast = np.zeros_like(start)
     fast[-1] = 1e30
     options = {"frames": 2, "substeps": 3, "velocities": fast, "precision": "float32"}
@@ -229,7 +229,7 @@ def test_substeps_and_damping_of_a_call_replace_those_of_the_scene():
 def test_loads_act_as_their_ramps_say(solver):
     """The momentum of a free body is the sum of Δt f over the steps, at the end of each."""
     scene = flying(gravity=(0, 0, 0))
-    ramp = supple.Ramp((0, 2 * DT, 3 * DT), (0, 1, -2))
+    ramp = supple.loads.Ramp((0, 2 * DT, 3 * DT), (0, 1, -2))
     scene.add_force(scene.bodies[0], (3.0, 0, 0), ramp=ramp)
     scene.substeps = 2
     mass, momentum = scene.bodies[0].mesh.masses(10), 0.0
@@ -247,6 +247,6 @@ def test_going_on_from_a_state_keeps_the_velocities_it_has():
     scene.damping = 0.5
     options = {"dt": DT, "max_iterations": 3}
     whole = list(supple.simulate(scene, PBNG(), frames=3, **options))
-    (last,) = supple.simulate(scene, PBNG(), frames=3, start=whole[1].state, first_frame=3, **options)
+    (last,) = supple.simulate(scene, PBNG(), frames=3, initial=whole[1].state, first_frame=3, **options)
     assert np.array_equal(last.positions, whole[2].positions)
     assert last.velocities.mean(axis=0)[0] == pytest.approx(0.125)

@@ -26,7 +26,7 @@ def test_forces_are_slopes_of_the_energy(name):
     """At every vertex, pinned ones included, with loads and attachments."""
     scene = tied_blocks(material(name), material("corotated"), cells=1)
     scene.add_force(scene.bodies[0], (1.0, 2.0, 3.0))
-    model, random = supple.build_model(scene), np.random.default_rng(0)
+    model, random = supple.scene.build_model(scene), np.random.default_rng(0)
     x = model.rest + random.uniform(-0.05, 0.05, model.rest.shape)
     found, h = supple.evaluate(model, x), 1e-6
     for direction in random.normal(size=(5, *x.shape)):
@@ -38,7 +38,7 @@ def test_forces_are_slopes_of_the_energy(name):
 @NAMES
 def test_energies_add_up(name):
     scene = tied_blocks(material(name), material("corotated"), cells=1)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     x = model.rest + np.random.default_rng(1).uniform(-0.05, 0.05, model.rest.shape)
     found, problem = supple.evaluate(model, x), Problem(model, "float64")
     problem.positions = x
@@ -60,7 +60,7 @@ def test_tetrahedra_come_body_after_body():
     kinds = "corotated", "neo_hookean", "corotated"
     for k, name in enumerate(kinds):
         scene.add_solid(supple.block(1, origin=(2.0 * k, 0, 0)), material(name))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     x = model.rest.copy()
     for body, stretch in zip(scene.bodies, (1.1, 1.2, 1.3), strict=True):
         x[body.vertices] *= [stretch, 1, 1]
@@ -89,7 +89,7 @@ def test_other_elements_than_tetrahedra():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
-    "make", [net, membrane, lambda: supple.build_model(SCENE)], ids=["net", "membrane", "solid"]
+    "make", [net, membrane, lambda: supple.scene.build_model(SCENE)], ids=["net", "membrane", "solid"]
 )
 def test_devices_do_the_same(precision, make, fake_device):  # noqa: F811
     model = make()
@@ -109,7 +109,7 @@ SCENE = tied_blocks(material("corotated"), material("stvk"), cells=1)
 def test_results_and_frames_evaluate_under_their_own_loads():
     """Gravity that grows: a frame has that of its time, a result of a variation its own."""
     scene = cantilever(material("neo_hookean"), cells=2)
-    scene.gravity_ramp = supple.Ramp(times=(0, 1), fractions=(0, 1))
+    scene.gravity_ramp = supple.loads.Ramp(times=(0, 1), fractions=(0, 1))
     frame = next(iter(supple.simulate(scene, dt=0.25, frames=1, tolerance=1e-9)))
     model = frame.model
     np.testing.assert_allclose(frame.evaluate().external_force, model.force_at(0.25))

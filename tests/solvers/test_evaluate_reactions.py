@@ -25,7 +25,7 @@ def test_reactions_carry_the_loads(name):
     (reaction,) = found.reactions.values()
     x, loads = found.positions, found.external_force
     np.testing.assert_allclose(reaction.force, -loads.sum(axis=0), atol=1e-6 * size)
-    about = np.cross(x - reaction.centre, loads).sum(axis=0)
+    about = np.cross(x - reaction.center, loads).sum(axis=0)
     np.testing.assert_allclose(reaction.moment, -about, atol=1e-6 * size)
     np.testing.assert_array_equal(reaction.forces, found.reaction_force[reaction.vertices])
 

@@ -8,7 +8,7 @@ from test_xpbd_family import spring_step, springs
 
 import supple
 from supple import GPBD, XPBD, Newton
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
 
 TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
@@ -24,7 +24,7 @@ def test_a_visit_minimises_the_local_energy(pins):
     """At the minimum of ½|d|²_{W⁻¹} + U over d + W Sᵀ Δλ, S (W⁻¹ d + ∇U) = 0 with S, the derivative of the
     Green strain, taken before the visit [GPBD eq. 19]; 20 visits, each from where the last one ended."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.1)
-    body = scene.add_solid(TET, supple.LogNeoHookean(young=YOUNG, poisson=POISSON), density=10)
+    body = scene.add_solid(TET, supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON), density=10)
     if pins:
         scene.pin(body.where(list(range(pins))))
     scene.attach(body.where([3]), stiffness=1.0)
@@ -54,8 +54,8 @@ def test_a_visit_minimises_the_local_energy(pins):
 )
 def test_positions_are_the_sum_of_all_displacements(solver, precision, error):
     """x = x̃ + Σ d [GPBD eq. 6]."""
-    scene = family.tied(supple.LogNeoHookean(young=YOUNG, poisson=POISSON))
-    v = np.sin(3 * supple.build_model(scene).rest[:, [1, 2, 0]])
+    scene = family.tied(supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON))
+    v = np.sin(3 * supple.scene.build_model(scene).rest[:, [1, 2, 0]])
     problem = family.placed(scene, v=v, precision=precision)
     run = solver.begin(problem)
     for _ in range(3):
@@ -98,10 +98,10 @@ def test_small_displacements_are_newtons_and_large_ones_nearly():
     solution [GPBD section 3.2]: the error grows with the displacement and vanishes with it."""
     error = []
     for gravity in (-1e-2, -1.0, -100.0):
-        kind = supple.LogNeoHookean(young=1e4, poisson=0.3)
+        kind = supple.materials.LogNeoHookean(young=1e4, poisson=0.3)
         scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, gravity)
         truth = family.placed(scene)
-        assert solve(truth, Newton(), Stop(1e-9, 20, None)).ok
+        assert solve(truth, Newton(), StopCriteria(1e-9, 20, None)).ok
         problem = family.placed(scene)
         family.swept(problem, GPBD(), 200)
         moved = np.linalg.norm(truth.positions - truth.model.rest)
@@ -113,24 +113,24 @@ def test_small_displacements_are_newtons_and_large_ones_nearly():
 
 def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
     """Near rest, differences of ψ drown in rounding; a line search that insists on them would stop there."""
-    kind = supple.LogNeoHookean(young=1e4, poisson=0.3)
+    kind = supple.materials.LogNeoHookean(young=1e4, poisson=0.3)
     scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, -1.0)
     truth, problem = family.placed(scene), family.placed(scene, precision="float32")
-    assert solve(truth, Newton(), Stop(1e-9, 20, None)).ok
+    assert solve(truth, Newton(), StopCriteria(1e-9, 20, None)).ok
     family.swept(problem, GPBD(sweep="jacobi"), 1000)
     moved = np.linalg.norm(truth.positions - truth.model.rest)
     assert np.linalg.norm(problem.positions - truth.positions) < 1e-3 * moved
 
 
-@pytest.mark.parametrize("shares", ["mass", "element"])
-def test_jacobi_sweeps_keep_momentum(shares):
+@pytest.mark.parametrize("jacobi_weights", ["mass", "element"])
+def test_jacobi_sweeps_keep_momentum(jacobi_weights):
     """Each of an element's steps is that of a force: it has its share of the masses, or one factor for all
     its corners."""
-    scene = cube(supple.LogNeoHookean, None, POISSON)
-    model = supple.build_model(scene)
+    scene = cube(supple.materials.LogNeoHookean, None, POISSON)
+    model = supple.scene.build_model(scene)
     v = np.sin(3 * model.rest[:, [1, 2, 0]])
     problem = family.placed(scene, v=v, precision="float32")
-    family.swept(problem, GPBD(sweep="jacobi", shares=shares), 20)
+    family.swept(problem, GPBD(sweep="jacobi", jacobi_weights=jacobi_weights), 20)
     moved = model.mass @ (problem.positions - model.rest) / scene.dt
     np.testing.assert_allclose(moved, model.mass @ v, rtol=1e-4)
 
@@ -139,22 +139,22 @@ def test_split_masses_solve_a_step_in_a_few_sweeps():
     """Where the average at each vertex, which shares out soft forces too, has made half of it and one factor
     for each element nearly nothing: what is left after three sweeps, of how far the step leads."""
     scene = cube(supple.NeoHookean, None, 0.45, cells=6)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     x = model.rest @ np.array([[1.1, 0.1, 0], [0, 0.95, 0], [0, 0.1, 1.0]])
     truth = family.placed(scene, x)
     family.swept(truth, GPBD(newton_steps=3), 200)
     way = np.linalg.norm(truth.positions - x)
     left = {}
-    for shares in ("mass", "vertex", "element"):
+    for jacobi_weights in ("mass", "vertex", "element"):
         problem = family.placed(scene, x)
-        family.swept(problem, GPBD(sweep="jacobi", shares=shares), 3)
-        left[shares] = np.linalg.norm(problem.positions - truth.positions) / way
+        family.swept(problem, GPBD(sweep="jacobi", jacobi_weights=jacobi_weights), 3)
+        left[jacobi_weights] = np.linalg.norm(problem.positions - truth.positions) / way
     assert left["mass"] < 0.2 < 0.5 < left["vertex"] < left["element"]
     assert left["element"] > 0.7
 
 
-@pytest.mark.parametrize(("shares", "error"), [("mass", 2e-3), ("element", 2e-3), ("vertex", 0.03)])
-def test_jacobi_sweeps_end_where_gauss_seidel_does(shares, error):
+@pytest.mark.parametrize(("jacobi_weights", "error"), [("mass", 2e-3), ("element", 2e-3), ("vertex", 0.03)])
+def test_jacobi_sweeps_end_where_gauss_seidel_does(jacobi_weights, error):
     """But for the average at each vertex, whose displacements are not those of forces, so that some of them
     stay."""
     scene = family.clamped(
@@ -162,14 +162,14 @@ def test_jacobi_sweeps_end_where_gauss_seidel_does(shares, error):
     )
     one, other = family.placed(scene), family.placed(scene)
     family.swept(one, GPBD(newton_steps=2), 100)
-    family.swept(other, GPBD(sweep="jacobi", shares=shares), 1500)
+    family.swept(other, GPBD(sweep="jacobi", jacobi_weights=jacobi_weights), 1500)
     moved = np.linalg.norm(one.positions - one.model.rest)
     assert np.linalg.norm(other.positions - one.positions) < error * moved
 
 
 def test_jacobi_sweeps_keep_tied_blocks_together():
-    scene = family.tied(supple.LogNeoHookean(young=YOUNG, poisson=POISSON), stiffness=1e5)
-    model = supple.build_model(scene)
+    scene = family.tied(supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON), stiffness=1e5)
+    model = supple.scene.build_model(scene)
     solver = GPBD(sweep="jacobi", iterations=20)
     *_, last = supple.simulate(scene, solver, frames=10, precision="float32")
     assert family.gaps(model, last.positions).max() < 0.01
@@ -211,8 +211,8 @@ TABLE_5 = [
 def test_cubes_are_stable_with_the_papers_iterations(motion, poisson, sweeps, newton, steps):
     """Once the ends rest, nothing adds energy any more: elastic and kinetic energy together rise by no more
     than unfinished steps leave in them, and are lower in the end."""
-    scene = cube(supple.LogNeoHookean, motion, poisson, cells=6)
-    model = supple.build_model(scene)
+    scene = cube(supple.materials.LogNeoHookean, motion, poisson, cells=6)
+    model = supple.scene.build_model(scene)
     elastic, energies = family.elastic_energy(model), []
     for frame in supple.simulate(scene, GPBD(newton_steps=newton, iterations=sweeps), frames=steps):
         if frame.index >= 300 and frame.index % 20 == 0:
@@ -233,12 +233,12 @@ STARTS = pytest.mark.parametrize("start", [flattened, scrambled], ids=["flattene
 @pytest.mark.parametrize("sweep", ["gauss_seidel", "jacobi"])
 def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poisson, sweep):
     """GPBD Fig. 7, top: 2 iterations of 8 Newton steps with Δt = 0.01; the paper's form is Jacobi's."""
-    scene = cube(supple.LogNeoHookean, None, poisson, cells=6, dt=0.01)
-    model = supple.build_model(scene)
+    scene = cube(supple.materials.LogNeoHookean, None, poisson, cells=6, dt=0.01)
+    model = supple.scene.build_model(scene)
     x = start(model)
     assert np.mean(family.jacobians(model, x) <= 0) > 0.4
     solver = GPBD(newton_steps=8, sweep=sweep, iterations=2)
-    *_, last = supple.simulate(scene, solver, frames=900, start=x, precision="float32")
+    *_, last = supple.simulate(scene, solver, frames=900, initial=x, precision="float32")
     assert last.report.inverted == 0
     np.testing.assert_allclose(family.jacobians(model, last.positions), 1, atol=0.05)
 
@@ -246,26 +246,26 @@ def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poiss
 @pytest.mark.parametrize("poisson", [0.3, 0.4995])
 def test_a_flattened_cube_finds_its_equilibrium(poisson):
     """From infinite forces to none, by way of pseudo-time."""
-    scene = cube(supple.LogNeoHookean, None, poisson)
+    scene = cube(supple.materials.LogNeoHookean, None, poisson)
     scene.quasistatic = True
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     solver = GPBD(newton_steps=8, sweeps_per_step=2)
-    found = supple.equilibrium(scene, solver, start=flattened(model), tolerance=None, max_iterations=2000)
+    found = supple.equilibrium(scene, solver, initial=flattened(model), tolerance=None, max_iterations=2000)
     assert np.isfinite(found.report.residual)
     np.testing.assert_allclose(family.jacobians(model, found.positions), 1, atol=1e-4)
 
 
 def test_other_methods_say_that_they_cannot_start_from_infinite_forces():
-    scene = cube(supple.LogNeoHookean, None, 0.3)
-    model = supple.build_model(scene)
-    frame = next(supple.simulate(scene, supple.FPXPBD(iterations=2), frames=1, start=flattened(model)))
+    scene = cube(supple.materials.LogNeoHookean, None, 0.3)
+    model = supple.scene.build_model(scene)
+    frame = next(supple.simulate(scene, supple.FPXPBD(iterations=2), frames=1, initial=flattened(model)))
     assert frame.report.outcome is supple.Outcome.FAILED
 
 
 def test_elements_blown_up_come_back_in_one_visit():
     """ψ of the log barrier is not convex beyond J = e; the local Newton must not overshoot by λ/μ there."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.1)
-    body = scene.add_solid(TET, supple.LogNeoHookean(young=1e5, poisson=0.4995), density=1000)
+    body = scene.add_solid(TET, supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), density=1000)
     scene.attach(body.where([3]), stiffness=1e-6)
     for k, Q in enumerate(rotations(5)):
         x = TET.points @ (np.diag([3.0, 3.0 - 0.3 * k, 2.2]) @ Q).T
@@ -277,13 +277,13 @@ def test_elements_blown_up_come_back_in_one_visit():
 
 def test_pinned_elements_beside_inverted_ones_stay_finite():
     """All four corners pinned leave no way to unfold, and must not spoil the pack they share with others."""
-    scene = cube(supple.LogNeoHookean, None, 0.3)
+    scene = cube(supple.materials.LogNeoHookean, None, 0.3)
     scene.pin(scene.bodies[0].where(lambda X: X[:, 0] <= 0.5))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     x = flattened(model)
     x[model.pinned] = model.rest[model.pinned]
     solver = GPBD(newton_steps=2, sweep="jacobi", iterations=2)
-    (found,) = supple.simulate(scene, solver, frames=1, start=x, precision="float32")
+    (found,) = supple.simulate(scene, solver, frames=1, initial=x, precision="float32")
     assert np.isfinite(found.positions).all()
     np.testing.assert_array_equal(found.positions[model.pinned], model.rest[model.pinned])
 

@@ -30,10 +30,10 @@ def test_balances_of_all_copies_are_those_of_each(bodies, acting):
     assert list(found) == list(range(40))
     for copy, one in found.items():
         assert found.finite[copy] == one.finite
-        assert found.imbalance[copy] == pytest.approx(one.imbalance, rel=1e-15)
+        assert found.relative_residual[copy] == pytest.approx(one.relative_residual, rel=1e-15)
         assert found.residual[copy] == pytest.approx(one.residual, rel=1e-15, nan_ok=True)
-    assert (found.imbalance == 0).any()
-    assert math.inf in found.imbalance
+    assert (found.relative_residual == 0).any()
+    assert math.inf in found.relative_residual
 
 
 def test_figures_that_change_later_are_not_those_of_before():
@@ -46,17 +46,17 @@ def test_figures_that_change_later_are_not_those_of_before():
 
 def test_forecasts_of_many_are_those_of_each():
     rng = np.random.default_rng(2)
-    imbalances = np.exp(-np.cumsum(rng.uniform(-0.3, 1, (12, 9)), axis=0))
-    imbalances[5, ::2] = np.inf
-    imbalances[:, 3] = 0.5
+    relative_residuals = np.exp(-np.cumsum(rng.uniform(-0.3, 1, (12, 9)), axis=0))
+    relative_residuals[5, ::2] = np.inf
+    relative_residuals[:, 3] = 0.5
     aims = 10.0 ** rng.uniform(-8, -1, 9)
     many, each = Forecasts(9), [Forecast(aim) for aim in aims]
     many.aim[:] = aims
     assert not many.remaining.any()
-    for look, row in enumerate(imbalances):
+    for look, row in enumerate(relative_residuals):
         many.see(10 * look, row)
-        for one, imbalance in zip(each, row, strict=True):
-            one.see(10 * look, float(imbalance))
+        for one, relative_residual in zip(each, row, strict=True):
+            one.see(10 * look, float(relative_residual))
         expected = [one.remaining if look + 1 >= LOOKS else 0.0 for one in each]
         np.testing.assert_allclose(many.remaining, expected, rtol=1e-12)
     assert np.isinf(many.remaining[3])
@@ -65,6 +65,6 @@ def test_forecasts_of_many_are_those_of_each():
 def test_a_rise_in_the_first_sweeps_is_no_reason_to_leave():
     """As seen of 32,768 vertices, which arrive at 1e-4 after 550 sweeps."""
     forecasts = Forecasts(1)
-    for look, imbalance in enumerate((5.8e-2, 6.3e-2, 4.5e-2, 3.6e-2, 2.9e-2), 1):
-        forecasts.see(10 * look, np.array([imbalance]))
+    for look, relative_residual in enumerate((5.8e-2, 6.3e-2, 4.5e-2, 3.6e-2, 2.9e-2), 1):
+        forecasts.see(10 * look, np.array([relative_residual]))
         assert forecasts.remaining[0] < 1000

@@ -6,7 +6,7 @@ from fake_device import fake_device  # noqa: F401
 from problems import cantilever, face, material, membrane, tied_blocks
 
 import supple
-from supple import Descent, Newton, Outcome
+from supple import Hybrid, Newton, Outcome
 from supple.solve.loop import make_problem
 from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 
@@ -30,7 +30,9 @@ SCENES = {
 }
 
 
-CASES = [(Descent(ahead=0), name) for name in SCENES] + [(Newton(), name) for name in ("block", "rolling")]
+CASES = [(Hybrid(max_predicted_sweeps=0), name) for name in SCENES] + [
+    (Newton(), name) for name in ("block", "rolling")
+]
 
 
 @pytest.mark.parametrize(("solver", "name"), CASES, ids=str)
@@ -42,27 +44,29 @@ def test_steps_are_those_of_the_cpu(solver, name):
     assert here.report.outcome is there.report.outcome is Outcome.CONVERGED
     assert there.report.iterations == here.report.iterations
     np.testing.assert_allclose(there.positions, here.positions, atol=1e-9)
-    certified = [result.report.certificate for result in (here, there)]
+    certified = [result.report.error_estimate for result in (here, there)]
     assert certified[0].stable == certified[1].stable
-    assert certified[1].worst.position <= 1e-8
+    assert certified[1].worst.position_error_m <= 1e-8
 
 
 def test_states_in_float32_are_certified_and_brought_back():
     scene = SCENES["block"]()
-    exact = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-10)
-    found = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-4, device="cuda", precision="float32")
+    exact = supple.equilibrium(scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-10)
+    found = supple.equilibrium(
+        scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-4, device="cuda", precision="float32"
+    )
     assert found.report.outcome is Outcome.CONVERGED
-    assert found.report.certificate.stable
+    assert found.report.error_estimate.stable
     off = np.abs(found.positions - exact.positions).max()
-    assert found.report.certificate.worst.position == pytest.approx(off, rel=1.0, abs=1e-5)
+    assert found.report.error_estimate.worst.position_error_m == pytest.approx(off, rel=1.0, abs=1e-5)
 
 
 def test_numbers_stay_on_the_device(fake_device):  # noqa: F811
     """A Newton step moves sums and samples, no vectors and no matrices."""
     scene = cantilever(material("corotated"), cells=4)
-    problem = make_problem(scene, True, supple.Compute("cuda"))
+    problem = make_problem(scene, True, supple.Backend("cuda"))
     problem.begin_step(np.inf)
-    newton = NewtonPCG(Descent(), problem, 1e-8)
+    newton = NewtonPCG(Hybrid(), problem, 1e-8)
     newton.step()
     problem.device.wait()
     before = fake_device.moved

@@ -151,11 +151,11 @@ def loose(name):
 def test_flattened_and_mirrored_bodies_recover(name, start):
     """PBCM Fig. 6: five iterations, Δt = 5 ms, some damping; also where forces are infinite at first."""
     scene = loose(name)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     model.terms[-1].stiffness[:] = 0
     x = start(model)
     assert np.all(family.jacobians(model, x) < 1e-9)
-    *_, last = supple.simulate(scene, PBD(damping=0.02, iterations=5), frames=300, start=x)
+    *_, last = supple.simulate(scene, PBD(damping=0.02, iterations=5), frames=300, initial=x)
     np.testing.assert_allclose(family.jacobians(model, last.positions), 1, atol=0.02)
 
 
@@ -165,9 +165,9 @@ def test_recovery_without_inertia(name, start):
     """Elements also unfold in pseudo-time, run as dynamics; a flow may leave neo-Hookean bodies that were
     mirrored locked, unless corrections are made to a half."""
     scene = loose(name)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     solver = PBD(pseudo_time="dynamics", pseudo_damping=0.02)
-    found = supple.equilibrium(scene, solver, start=start(model), tolerance=None, max_iterations=1500)
+    found = supple.equilibrium(scene, solver, initial=start(model), tolerance=None, max_iterations=1500)
     np.testing.assert_allclose(family.jacobians(model, found.positions), 1, atol=0.02)
 
 
@@ -175,7 +175,7 @@ def stretched(name, poisson, stiffness=1.0, cells=(12, 2, 2)):
     """A bar of 6 × 1 × 1 m 0.75 s after it was pulled to 120 %."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=250)
     kind = MATERIALS[name](young=1e4, poisson=poisson)
-    body = scene.add_solid(supple.bar(cells, (6, 1, 1)), kind, density=100)
+    body = scene.add_solid(supple.block(cells, (6, 1, 1)), kind, density=100)
     held = body.where(face(0, 0))
     scene.pin(held)
     scene.attach(held, stiffness=1.0)
@@ -222,7 +222,7 @@ def test_finer_solids_flutter_at_any_stiffness(poisson):
 
 def sag(solver, iterations, young=1e4):
     """How far the end of a bar has sunk [m]."""
-    mesh, kind = supple.bar((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
+    mesh, kind = supple.block((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
     scene = family.clamped(mesh, kind, quasistatic=True)
     found = supple.equilibrium(scene, solver, tolerance=None, max_iterations=iterations)
     return -np.mean((found.positions - found.model.rest)[face(0, 2)(found.model.rest), 1])
@@ -249,7 +249,7 @@ def test_stiffness_depends_on_sweeps_and_not_on_youngs_modulus():
 def test_damping_takes_part_of_every_velocity():
     scene, x, v = single("stvk")
     found = [
-        next(iter(supple.simulate(scene, PBD(damping=damping, iterations=2), start=x, velocities=v)))
+        next(iter(supple.simulate(scene, PBD(damping=damping, iterations=2), initial=x, velocities=v)))
         for damping in (0.0, 0.25)
     ]
     np.testing.assert_array_equal(found[1].positions, found[0].positions)

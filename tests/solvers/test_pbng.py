@@ -16,9 +16,10 @@ from problems import (
 )
 
 import supple
-from supple import PBNG, SOR, Anderson, Chebyshev, Newton, Outcome
+from supple import PBNG, Newton, Outcome
 from supple.problem import Problem
 from supple.scene import build_model
+from supple.solvers import SOR, Anderson, Chebyshev
 
 ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
@@ -83,7 +84,7 @@ def test_anderson_minimises_as_least_squares_does():
 
 
 def test_anderson_is_sound_in_float32_beyond_convergence():
-    """Where all differences are rounding, their products still make a factorisation."""
+    """Where all differences are rounding, their products still make a factorization."""
     result = supple.equilibrium(
         twisted(material("corotated"), cells=2),
         PBNGS["anderson"],
@@ -130,7 +131,11 @@ def test_anderson_goes_back_when_the_energy_rises():
 def test_energy_never_rises_without_acceleration(name):
     """Each visit minimises an upper bound of the energy, since the Hessian bound is above the exact one."""
     history = supple.equilibrium(
-        twisted(material(name)), PBNG(acceleration="none"), tolerance=None, max_iterations=40, history=True
+        twisted(material(name)),
+        PBNG(acceleration="none"),
+        tolerance=None,
+        max_iterations=40,
+        record_history=True,
     ).report.history
     energy = np.array(history.energy)
     assert energy[-1] < energy[0]
@@ -154,7 +159,7 @@ def test_without_links_stiff_ties_converge_slowly():
     scene = tied_blocks(material("corotated"), material("corotated"), 1e6)
     with_links = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-5)
     without = supple.equilibrium(
-        scene, PBNG(acceleration="none", links=False), tolerance=1e-5, max_iterations=1000
+        scene, PBNG(acceleration="none", tied_groups=False), tolerance=1e-5, max_iterations=1000
     )
     assert with_links.report.ok
     assert not without.report.ok
@@ -166,7 +171,7 @@ def test_without_links_stiff_ties_converge_slowly():
 def test_terrible_starts_return_to_rest(name, start, solver):
     scene = cantilever(material(name), gravity=0)
     rest = scene.bodies[0].points
-    result = supple.equilibrium(scene, solver, tolerance=1e-6, start=start(build_model(scene)))
+    result = supple.equilibrium(scene, solver, tolerance=1e-6, initial=start(build_model(scene)))
     assert result.report.outcome is Outcome.CONVERGED
     assert result.report.inverted == 0
     np.testing.assert_allclose(result.positions, rest, atol=1e-6)
@@ -176,7 +181,7 @@ def test_an_inverted_start_returns_to_rest_although_the_residual_must_rise_first
     """Acceleration gives up when the residual rises again and again, and must then not stand in the way."""
     scene = cantilever(material("stable_neo_hookean"), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
-    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-6, start=start)
+    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-6, initial=start)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-6)
 
@@ -189,7 +194,7 @@ def test_any_number_of_sweeps_gives_a_usable_state(name, solver, precision):
     start = scrambled(build_model(scene))
     for sweeps in (1, 2, 3, 5, 8, 13, 20):
         result = supple.equilibrium(
-            scene, solver, tolerance=None, max_iterations=sweeps, start=start, precision=precision
+            scene, solver, tolerance=None, max_iterations=sweeps, initial=start, precision=precision
         )
         assert np.isfinite(result.positions).all()
         assert np.abs(result.positions).max() < 1e3
@@ -201,7 +206,12 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
     start = scrambled(build_model(scene))
     for sweeps in range(1, 21):
         result = supple.equilibrium(
-            scene, PBNGS["chebyshev"], tolerance=None, max_iterations=sweeps, start=start, precision="float32"
+            scene,
+            PBNGS["chebyshev"],
+            tolerance=None,
+            max_iterations=sweeps,
+            initial=start,
+            precision="float32",
         )
         assert np.isfinite(result.positions).all()
 
@@ -211,7 +221,7 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
 def test_barriers_fail_from_inverted_starts_and_say_so(name, solver):
     scene = cantilever(material(name), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
-    result = supple.equilibrium(scene, solver, start=start)
+    result = supple.equilibrium(scene, solver, initial=start)
     assert result.report.outcome is Outcome.FAILED
     assert not result.report.ok
     np.testing.assert_allclose(result.positions, start, atol=1e-15)
@@ -247,7 +257,7 @@ def test_flattened_barriers_are_not_taken_for_rest(name, solver):
     """Where J is zero to rounding the barrier's stiffness is enormous, but nothing is balanced."""
     scene = cantilever(material(name), gravity=0)
     result = supple.equilibrium(
-        scene, solver, tolerance=1e-6, max_iterations=600, start=flattened(build_model(scene))
+        scene, solver, tolerance=1e-6, max_iterations=600, initial=flattened(build_model(scene))
     )
     assert not result.report.ok
     assert result.report.rejected > 0
@@ -316,7 +326,7 @@ def test_sweeps_in_one_call_or_several_are_the_same(name):
 
 def test_chebyshev_weights():
     """ω is 1 up to the start, then 2/(2 - ρ²), then 4/(4 - ρ² ω) [PBNG section 7.3]."""
-    run = PBNG(acceleration=Chebyshev(rho=0.9, start=2)).begin(
+    run = PBNG(acceleration=Chebyshev(rho=0.9, first_iteration=2)).begin(
         Problem(build_model(twisted(material("corotated"))), "float64")
     )
     weights = run.acceleration.ahead(5).weights[0, :5]
@@ -342,7 +352,9 @@ def test_sor_of_the_paper():
 
 
 def test_chebyshev_of_the_paper_by_its_name():
-    assert PBNG("paper_chebyshev") == PBNG(supple.PaperChebyshev(rho=0.95, gamma=1.7, start=0))
+    assert PBNG("paper_chebyshev") == PBNG(
+        supple.solvers.PaperChebyshev(rho=0.95, gamma=1.7, first_iteration=0)
+    )
     run = PBNG("paper_chebyshev").begin(Problem(build_model(twisted(material("corotated"))), "float64"))
     memory = run.acceleration.ahead(3)
     np.testing.assert_allclose(memory.weights[0, :2], [1, 2 / (2 - 0.95**2)])
@@ -369,7 +381,7 @@ def test_pinned_vertices_stay_where_they_are_put():
         (lambda: SOR(omega=0.0), "omega must lie between 0 and 2"),
         (lambda: Chebyshev(rho=1.0), "rho must lie between 0 and 1"),
         (lambda: Chebyshev(gamma=2.5), "gamma must lie between 0 and 2"),
-        (lambda: Chebyshev(start=-1), "start must be a whole number of at least 0"),
+        (lambda: Chebyshev(first_iteration=-1), "first_iteration must be a whole number of at least 0"),
         (lambda: PBNG(iterations=0), "iterations must be a whole number of at least 1"),
     ],
 )

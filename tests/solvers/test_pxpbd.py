@@ -8,13 +8,13 @@ from xpbd_references import curve
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton, Outcome
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
 
 def test_one_element_is_solved_by_one_visit_of_fpxpbd():
-    """Without neighbours its local Newton finds backward Euler's answer."""
+    """Without neighbors its local Newton finds backward Euler's answer."""
     tet = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
     scene = family.clamped(tet, supple.NeoHookean(young=YOUNG, poisson=POISSON), dt=0.1)
     scene.pins.clear()
@@ -66,24 +66,26 @@ def test_pxpbd_goes_on_where_xpbd_stagnates(falling, solver):
 
 @pytest.mark.parametrize(
     ("solver", "outcome"),
-    [(XPBD(), Outcome.BUDGET_ITERATIONS), (BPXPBD(), Outcome.CONVERGED), (FPXPBD(), Outcome.CONVERGED)],
+    [(XPBD(), Outcome.MAX_ITERATIONS), (BPXPBD(), Outcome.CONVERGED), (FPXPBD(), Outcome.CONVERGED)],
     ids=["xpbd", "bpxpbd", "fpxpbd"],
 )
 def test_the_report_says_whether_the_step_was_solved(falling, solver, outcome):
     scene, x, v = falling
-    report = solve(family.placed(scene, x, v), solver, Stop(1e-4, 3000, None))
+    report = solve(family.placed(scene, x, v), solver, StopCriteria(1e-4, 3000, None))
     assert report.outcome is outcome
     assert report.ok == (outcome is Outcome.CONVERGED)
-    assert (report.imbalance <= 1e-4) == report.ok
+    assert (report.relative_residual <= 1e-4) == report.ok
 
 
 def test_zeta_one_is_xpbd_and_too_small_a_zeta_explodes(falling):
     np.testing.assert_allclose(curve(falling, BPXPBD(zeta=1.0), 20), curve(falling, XPBD(), 20), rtol=1e-6)
     _, x, v = falling
     stiff = family.clamped(supple.block(6, size=[0.4] * 3), supple.Corotated(young=1000, poisson=0.3))
-    half = solve(family.placed(stiff, 0.5 * x, 0.5 * v), BPXPBD(zeta=0.0), Stop(None, 200, None))
+    half = solve(family.placed(stiff, 0.5 * x, 0.5 * v), BPXPBD(zeta=0.0), StopCriteria(None, 200, None))
     assert half.outcome is Outcome.FAILED or half.reduction > 10
-    assert solve(family.placed(stiff, 0.5 * x, 0.5 * v), BPXPBD(), Stop(None, 200, None)).reduction < 0.1
+    assert (
+        solve(family.placed(stiff, 0.5 * x, 0.5 * v), BPXPBD(), StopCriteria(None, 200, None)).reduction < 0.1
+    )
 
 
 @pytest.mark.parametrize("name", ["corotated", "neo_hookean", "log_neo_hookean", "stvk"])
@@ -92,7 +94,7 @@ def test_fpxpbd_converges_for_any_material(name):
         supple.block((3, 2, 2)), supple.materials.MATERIALS[name](young=YOUNG, poisson=POISSON)
     )
     v = np.sin(4 * scene.bodies[0].points[:, [2, 0, 1]])
-    report = solve(family.placed(scene, v=v), FPXPBD(), Stop(1e-10, 500, None))
+    report = solve(family.placed(scene, v=v), FPXPBD(), StopCriteria(1e-10, 500, None))
     assert report.outcome is Outcome.CONVERGED
 
 
@@ -102,9 +104,9 @@ def test_fpxpbd_converges_for_any_material(name):
 def test_pxpbd_finds_newtons_answer(moving, solver):
     scene, x, v = moving
     reference = family.placed(scene, x, v)
-    assert solve(reference, Newton(), Stop(1e-11, 30, None)).ok
+    assert solve(reference, Newton(), StopCriteria(1e-11, 30, None)).ok
     problem = family.placed(scene, x, v)
-    assert solve(problem, solver, Stop(1e-9, 5000, None)).ok
+    assert solve(problem, solver, StopCriteria(1e-9, 5000, None)).ok
     moved = np.linalg.norm(reference.positions - x)
     assert np.linalg.norm(problem.positions - reference.positions) < 1e-7 * moved
 
@@ -113,7 +115,7 @@ def squeezed(frames=16):
     """A neo-Hookean bar whose ends are pushed together to 70 %, E = 1000, Δt = 0.01."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
     material = supple.NeoHookean(young=1000, poisson=0.3)
-    body = scene.add_solid(supple.bar((8, 3, 3), (2.5, 1, 1)), material, density=10)
+    body = scene.add_solid(supple.block((8, 3, 3), (2.5, 1, 1)), material, density=10)
     for end, way in ((0.0, 0.375), (2.5, -0.375)):
         chosen = body.where(face(0, end))
         scene.pin(chosen, motion=supple.Translate((way, 0, 0), duration=0.01 * frames))

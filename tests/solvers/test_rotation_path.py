@@ -118,8 +118,8 @@ def test_ties_hold_on_the_way():
     """Bodies that a stiff attachment ties stay together while both turn, though nothing else says so."""
     problem = Problem(MODELS["two materials, tied"](), "float64")
     free = problem.model.free
-    centre = np.array([0.5, 1.0, 0.5])
-    d = ((problem.model.rest - centre) @ spin([0, 0, 0.8]).T)[free]
+    center = np.array([0.5, 1.0, 0.5])
+    d = ((problem.model.rest - center) @ spin([0, 0, 0.8]).T)[free]
     along(problem, d).go(1.0)
     elastic, gaps = (
         problem.measures.stored_energies()[0][:-1].sum(),
@@ -162,5 +162,5 @@ def test_precompiled_solves_turn_elements(monkeypatch):
         return path
 
     monkeypatch.setattr(RotationPath, "along", watched)
-    precompile._compile("corotated", "float64", (supple.Descent(),), "cpu")
+    precompile._compile("corotated", "float64", (supple.Hybrid(),), "cpu")
     assert max(turned) > STRAIGHT

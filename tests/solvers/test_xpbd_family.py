@@ -10,7 +10,7 @@ from xpbd_references import Reference, corotated_pair, neo_hookean_pair
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, BlockXPBD, Newton
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
@@ -25,7 +25,7 @@ from supple.solve.loop import solve
     ],
     ids=["xpbd neo-Hookean", "xpbd corotated", "bpxpbd corotated", "block_xpbd neo-Hookean"],
 )
-@pytest.mark.parametrize("ordering", ["colours", "clusters"])
+@pytest.mark.parametrize("ordering", ["colors", "clusters"])
 def test_sweeps_are_those_of_the_papers(solver, kind, pair, zeta, ordering):
     """Two sweeps from a deformed state against the algorithm boxes in NumPy, element by element."""
     solver = type(solver)(**{**vars(solver), "ordering": ordering})
@@ -75,7 +75,7 @@ def springs(vertices=12, seed=0):
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.02)
     mesh = supple.block(1)
     scene.add_solid(mesh, supple.Corotated(young=1, poisson=0.3))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     held = np.arange(3)
     ends = np.concatenate([pairs, np.column_stack([held, held])])
     weights = np.concatenate([np.tile([1.0, -1.0], (len(pairs), 1)), np.tile([1.0, 0.0], (3, 1))])
@@ -139,7 +139,7 @@ def small_deflection(solver, kind, gravity):
     """Relative distance from Newton's answer after one step of a stiff bar under little weight."""
     scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind(young=1e4, poisson=0.3), gravity)
     reference = family.placed(scene)
-    assert solve(reference, Newton(), Stop(1e-11, 20, None)).ok
+    assert solve(reference, Newton(), StopCriteria(1e-11, 20, None)).ok
     problem = family.placed(scene)
     family.swept(problem, solver, 300)
     rest = problem.model.rest
@@ -160,15 +160,17 @@ def test_small_displacements_do_not_make_xpbds_pairs_exact():
 def test_clusters_change_a_solve_by_no_more_than_their_order(falling, moving):
     scene, x, v = falling
     reductions = [
-        solve(family.placed(scene, x, v), FPXPBD(ordering=order), Stop(None, 30, None)).reduction
-        for order in ("colours", "clusters")
+        solve(family.placed(scene, x, v), FPXPBD(ordering=order), StopCriteria(None, 30, None)).reduction
+        for order in ("colors", "clusters")
     ]
     assert max(reductions) < 30 * min(reductions)
     assert max(reductions) < 1e-3
     converged = []
     for size in (1, 3, 5):
         problem = family.placed(*moving)
-        assert solve(problem, FPXPBD(ordering="clusters", cluster_size=size), Stop(1e-10, 3000, None)).ok
+        assert solve(
+            problem, FPXPBD(ordering="clusters", cluster_size=size), StopCriteria(1e-10, 3000, None)
+        ).ok
         converged.append(problem.positions)
     np.testing.assert_allclose(converged[1], converged[0], atol=1e-8)
     np.testing.assert_allclose(converged[2], converged[0], atol=1e-8)
@@ -188,7 +190,7 @@ def test_materials_without_a_pair_are_refused(solver, name):
     ("make", "message"),
     [
         (lambda: XPBD(constraints="triple"), "constraints must be 'auto', 'pair' or 'root', got 'triple'"),
-        (lambda: XPBD(ordering="random"), "ordering must be 'colours', 'clusters' or 'cells', got 'random'"),
+        (lambda: XPBD(ordering="random"), "ordering must be 'colors', 'clusters' or 'cells', got 'random'"),
         (lambda: BlockXPBD(cluster_size=0), "cluster_size must be a whole number of at least 1, got 0"),
         (lambda: XPBD(sweeps_per_step=0), "sweeps_per_step must be a whole number of at least 1, got 0"),
         (lambda: XPBD(pseudo_dt=0.0), "pseudo_dt must be positive"),

@@ -3,7 +3,7 @@
 import family
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
 
 
@@ -71,5 +71,7 @@ class Reference:
 def curve(falling, solver, sweeps=200):
     scene, x, v = falling
     return np.array(
-        solve(family.placed(scene, x, v), solver, Stop(None, sweeps, None), history=True).history.residual
+        solve(
+            family.placed(scene, x, v), solver, StopCriteria(None, sweeps, None), record_history=True
+        ).history.residual
     )

@@ -57,7 +57,7 @@ def cantilever(weight, cells, rows, bending=supple.HingeBending, stretching=1e7,
     """A strip of length 1 m and B = 1 N m that is held at x = 0, with Γ = weight [N/m²]; stretching: E h
     [N/m], so large that it hardly stretches, and that it cannot bend across itself."""
     points, triangles = equilateral(cells, rows)
-    membrane = membrane or supple.PlaneStressStVK(young=stretching / 1e-2, poisson=0.0)
+    membrane = membrane or supple.materials.PlaneStressStVK(young=stretching / 1e-2, poisson=0.0)
     held = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
     return cloth(points, triangles, membrane, bending(1.0), held, np.array([0, 0, -weight]))
 

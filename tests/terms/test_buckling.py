@@ -21,7 +21,7 @@ width, and B = L = 1."""
 def upright(weight, cells=48, rows=8):
     """A strip on edge: length along x, height along y, held at x = 0, with B = 1 and hard to stretch."""
     points, triangles = equilateral(cells, rows)
-    membrane = supple.PlaneStressStVK(young=1e9, poisson=0.3)
+    membrane = supple.materials.PlaneStressStVK(young=1e9, poisson=0.3)
     held = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
     return cloth(points, triangles, membrane, supple.HingeBending(1.0), held, np.array([0, -weight, 0]))
 
@@ -29,7 +29,7 @@ def upright(weight, cells=48, rows=8):
 def least_curvature(weight):
     """The smallest eigenvalue of the Hessian across the plane, in which it hangs."""
     model = upright(weight)
-    flat = supple.equilibrium(model, "newton", tolerance=1e-8, distance=None)
+    flat = supple.equilibrium(model, "newton", tolerance=1e-8, position_tolerance=None)
     assert np.abs(flat.positions[:, 2]).max() < 1e-9
     problem = Problem(model, "float64")
     problem.positions = flat.positions

@@ -17,7 +17,7 @@ from supple.terms import bending_terms, hinges_of
 from supple.terms.shells.crease import Crease, wrapped
 from supple.terms.shells.dihedral import angles
 
-MEMBRANE = supple.PlaneStressStVK(young=1e4, poisson=0.3)
+MEMBRANE = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
 
 
 def strip(bending, fold=None, duration=0.2):
@@ -26,21 +26,21 @@ def strip(bending, fold=None, duration=0.2):
     cloth = scene.add_cloth(supple.sheet((6, 2), (0.3, 0.1)), MEMBRANE, bending, density=0.2)
     scene.pin(cloth.where(lambda X: X[:, 0] <= 0.0501))
     if fold is not None:
-        turn = supple.Rotate(axis=(0, 1, 0), centre=(0.15, 0, 0), angle=fold, duration=duration)
+        turn = supple.Rotate(axis=(0, 1, 0), center=(0.15, 0, 0), angle=fold, duration=duration)
         scene.pin(cloth.where(lambda X: X[:, 0] >= 0.2499), motion=turn)
     return scene
 
 
 def creased(**changes):
-    return CreasedBending(**{"stiffness": 1e-3, "yield_angle": 0.1, "creep": 8.0} | changes)
+    return CreasedBending(**{"rigidity": 1e-3, "yield_angle": 0.1, "creep": 8.0} | changes)
 
 
 def kept(bending):
     """The angles that are left when a strip was folded for a while and is let go."""
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
-    state = State(folded.displacements, 0 * folded.velocities, folded.remembered)
-    rest = supple.equilibrium(free, start=state, tolerance=1e-5)
+    state = State(folded.displacements, 0 * folded.velocities, folded.history)
+    rest = supple.equilibrium(free, initial=state, tolerance=1e-5)
     vertices, _ = hinges_of(free.bodies[0].mesh.triangles)
     return np.abs(angles(rest.positions[vertices]))
 
@@ -97,15 +97,15 @@ def test_forces_are_the_derivative_of_the_energy():
     check_forces(Problem(model_of(points, *terms), "float64"))
 
 
-@pytest.mark.parametrize("name", ["pbng", "descent", "newton", "gpbd", "xpbd"])
+@pytest.mark.parametrize("name", ["pbng", "hybrid", "newton", "gpbd", "xpbd"])
 def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}
     whole = list(supple.simulate(scene, name, **options))
-    assert np.abs(whole[-1].state.remembered["rest_angle"]).max() > 0.01
+    assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
     state = pickle.loads(pickle.dumps(whole[1].state))
     for found, expected in zip(
-        supple.simulate(scene, name, start=state, first_frame=3, **options), whole[2:], strict=True
+        supple.simulate(scene, name, initial=state, first_frame=3, **options), whole[2:], strict=True
     ):
         assert same(found, expected)
 
@@ -114,7 +114,7 @@ def test_variations_know_creases():
     """Whose materials are those of bodies, and come first."""
     scene = strip(creased(), -1.0)
     body = scene.bodies[0]
-    stiffer = supple.PlaneStressStVK(young=2e4, poisson=0.3)
+    stiffer = supple.materials.PlaneStressStVK(young=2e4, poisson=0.3)
     for result in supple.equilibria(scene, [supple.Variation(materials={body: stiffer})], device="cpu"):
         assert result.report.ok
 
@@ -127,7 +127,7 @@ quasistatic = false
 [[cloth]]
 mesh = { sheet = { cells = 4 } }
 membrane = { plane_stress_stvk = { young = 1e4, poisson = 0.3 } }
-bending = { creased = { stiffness = 1e-3, yield_angle = 0.3, creep = 4, max_angle = 1.5 } }
+bending = { creased = { rigidity = 1e-3, yield_angle = 0.3, creep = 4, max_angle = 1.5 } }
 [[pin]]
 where = { side = "x-" }
 """

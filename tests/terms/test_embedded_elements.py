@@ -1,4 +1,4 @@
-"""Elements on the nodes of a grid: forces, Hessians, colours, and one step in all methods for them."""
+"""Elements on the nodes of a grid: forces, Hessians, colors, and one step in all methods for them."""
 
 import numpy as np
 import pytest
@@ -6,17 +6,17 @@ from problems import perturbed
 from test_terms import check_forces
 
 import supple
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.grid.embedded_elements import Forces, carry
 from supple.linear.assembly.hessian import Assembly
-from supple.ordering.element_batches import colour_elements
+from supple.ordering.element_batches import color_elements
 from supple.problem import Problem
 from supple.solve.loop import solve
 
 MATERIALS = {
     "corotated": supple.Corotated(young=1e4, poisson=0.3),
     "stable_neo_hookean": supple.StableNeoHookean(young=1e4, poisson=0.4),
-    "gent": supple.Gent(shear=4e3, limit=30, bulk=1e4),
+    "gent": supple.materials.Gent(shear_modulus=4e3, limit=30, bulk_modulus=1e4),
 }
 DT = 5e-3
 
@@ -25,7 +25,7 @@ def carried(material, precision="float64", spacing=0.35, speed=1.0):
     """The nodes that carry a block, squeezed a little, that moves, turns and stretches."""
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
-    mesh = supple.build_model(scene)
+    mesh = supple.scene.build_model(scene)
     gradient = np.array([[0.3, -2, 0], [2, -0.5, 0.2], [0, 0.4, 0.1]]) * speed
     x = mesh.rest * (1, 0.98, 1.01)
     v = x @ gradient.T + (0.1, -1, 0.3)
@@ -94,30 +94,30 @@ def test_visits_of_nodes_are_of_nodes_that_carry_something():
 
 
 @pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
-def test_elements_of_a_colour_share_no_node(spacing):
-    """[PXPBD Fig. 6]: elements have the colour that no node of theirs knows."""
+def test_elements_of_a_color_share_no_node(spacing):
+    """[PXPBD Fig. 6]: elements have the color that no node of theirs knows."""
     (term,) = carried(MATERIALS["corotated"], spacing=spacing).model.terms
-    colours = colour_elements(term.vertices, int(term.vertices.max()) + 1)
-    for colour in range(colours.max() + 1):
-        nodes = [np.unique(stencil) for stencil in term.vertices[colours == colour]]
+    colors = color_elements(term.vertices, int(term.vertices.max()) + 1)
+    for color in range(colors.max() + 1):
+        nodes = [np.unique(stencil) for stencil in term.vertices[colors == color]]
         assert len(np.unique(np.concatenate(nodes))) == sum(map(len, nodes))
     if spacing > 1:
-        assert colours.max() + 1 > 0.5 * len(term.vertices), "in one cell nearly all share nodes"
+        assert colors.max() + 1 > 0.5 * len(term.vertices), "in one cell nearly all share nodes"
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     "solver",
-    [supple.BPXPBD(zeta=0.5), supple.FPXPBD(), supple.PBNG(), supple.Descent()],
+    [supple.BPXPBD(zeta=0.5), supple.FPXPBD(), supple.PBNG(), supple.Hybrid()],
     ids=lambda s: s.name,
 )
 def test_methods_find_the_step_that_newton_finds(solver, precision):
     material = MATERIALS["corotated"]
     exact = step_of(material)
-    assert solve(exact, supple.Newton(), Stop(tolerance=1e-9)).ok
+    assert solve(exact, supple.Newton(), StopCriteria(tolerance=1e-9)).ok
     problem = step_of(material, precision)
     tolerance = 1e-6 if precision == "float64" else 1e-4
-    report = solve(problem, solver, Stop(tolerance=tolerance, max_iterations=500))
+    report = solve(problem, solver, StopCriteria(tolerance=tolerance, max_iterations=500))
     assert report.ok
     weight = exact.model.mass / exact.model.mass.max()
     away = np.linalg.norm(problem.positions - exact.positions, axis=1) * weight
@@ -130,7 +130,7 @@ def test_xpbd_stagnates_where_blending_goes_on():
     left = {}
     for name, solver in {"xpbd": supple.XPBD(), "blended": supple.BPXPBD(zeta=0.5)}.items():
         problem = step_of(MATERIALS["corotated"], speed=10)
-        report = solve(problem, solver, Stop(max_iterations=150))
+        report = solve(problem, solver, StopCriteria(max_iterations=150))
         left[name] = report.reduction
     assert left["xpbd"] > 1e-4
     assert left["blended"] < 1e-2 * left["xpbd"]

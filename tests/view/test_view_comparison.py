@@ -27,7 +27,7 @@ def trial(name: str, factor: float, count: int, first: float = 1e-3) -> Trial:
         [factor**i for i in steps],
         [0.0] * (count + 1),
     )
-    report = Report(Outcome.COMPLETED, name, count, 0.0, 0.0, 0.0, 0.0, first * count, history=history)
+    report = Report(Outcome.FIXED_ITERATIONS, name, count, 0.0, 0.0, 0.0, 0.0, first * count, history=history)
     return Trial(SOLVERS[name](), name, None, report)
 
 
@@ -95,7 +95,7 @@ def test_names_in_one_column_keep_the_order_of_their_curves():
 def test_a_shared_view_sees_all_shapes():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     shapes = [model.rest, model.rest + 1.0, 2 * model.rest]
     view = shared_view(model, shapes)
     places, distance = view.camera.project(np.concatenate(shapes))
@@ -105,10 +105,10 @@ def test_a_shared_view_sees_all_shapes():
     assert view.limits == (0.0, pytest.approx(max(moved)))
 
 
-def test_shapes_where_nothing_has_happened_do_not_set_the_colours():
+def test_shapes_where_nothing_has_happened_do_not_set_the_colors():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     small = 1e-3 * (model.rest - model.rest.min(axis=0))
     view = shared_view(model, [model.rest, model.rest + small])
     assert view.limits == (0, pytest.approx(np.linalg.norm(small, axis=1).max()))

@@ -1,4 +1,4 @@
-"""Fibres in pictures and files: they turn and stretch with the body."""
+"""Fibers in pictures and files: they turn and stretch with the body."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from supple.view import FIELDS, picture
 from supple.view.render.drawing import drawing
 
 
-def bar(fibre=(1, 0, 0), **regions):
+def bar(fiber=(1, 0, 0), **regions):
     scene = supple.Scene(gravity=(0, 0, 0))
-    kind = supple.Muscle(young=1e4, poisson=0.3, strength=1e4, fibre=fibre)
+    kind = supple.materials.Muscle(young=1e4, poisson=0.3, strength=1e4, fiber=fiber)
     body = scene.add_solid(supple.block((4, 2, 2), size=(2, 1, 1)), kind, **regions)
     scene.pin(body.where(face(0, 0)))
     return scene, body
@@ -24,13 +24,13 @@ def turned(model):
     return affine(A)(model.rest, 0.0)
 
 
-def test_fibres_turn_and_stretch_with_the_body():
+def test_fibers_turn_and_stretch_with_the_body():
     scene, _ = bar()
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     found = supple.evaluate(model, turned(model))
-    np.testing.assert_allclose(found.fibres, np.tile([0, 1, 0], (len(model.cells), 1)), atol=1e-12)
-    np.testing.assert_allclose(found.fibre_stretch, 1.5)
-    np.testing.assert_allclose(FIELDS["fibre_stretch"].values(model, turned(model), None), 1.5)
+    np.testing.assert_allclose(found.fibers, np.tile([0, 1, 0], (len(model.cells), 1)), atol=1e-12)
+    np.testing.assert_allclose(found.fiber_stretch, 1.5)
+    np.testing.assert_allclose(FIELDS["fiber_stretch"].values(model, turned(model), None), 1.5)
 
 
 @pytest.mark.parametrize("how", ["function", "for each"])
@@ -38,20 +38,20 @@ def test_each_tetrahedron_has_its_own(how):
     mesh = supple.block((4, 2, 2), size=(2, 1, 1))
     random = np.random.default_rng(1).normal(size=(mesh.n_tets, 3))
     scene = supple.Scene()
-    kind = supple.Muscle.on(
-        mesh, young=1e4, poisson=0.3, strength=1e4, fibre=(lambda C: random) if how == "function" else random
+    kind = supple.materials.Muscle.on(
+        mesh, young=1e4, poisson=0.3, strength=1e4, fiber=(lambda C: random) if how == "function" else random
     )
     body = scene.add_solid(mesh, kind)
     scene.pin(body.where(face(0, 0)))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     expected = random / np.linalg.norm(random, axis=1, keepdims=True)
-    np.testing.assert_allclose(supple.evaluate(model, model.rest).fibres, expected, atol=1e-12)
+    np.testing.assert_allclose(supple.evaluate(model, model.rest).fibers, expected, atol=1e-12)
 
 
-def test_lines_are_on_the_surface_and_along_the_fibres():
+def test_lines_are_on_the_surface_and_along_the_fibers():
     scene, _ = bar((1, 1, 0))
-    model = supple.build_model(scene)
-    field = FIELDS["fibre_stretch"]
+    model = supple.scene.build_model(scene)
+    field = FIELDS["fiber_stretch"]
     lines = drawing(model, model.rest, field, (0.5, 1.5)).lines
     assert len(lines) > 20
     middle, along = lines.mean(axis=1), lines[:, 1] - lines[:, 0]
@@ -63,36 +63,36 @@ def test_lines_are_on_the_surface_and_along_the_fibres():
     assert not len(drawing(model, model.rest, FIELDS["displacement"], (0, 1)).lines)
 
 
-def test_parts_without_fibres_have_none():
-    bone = supple.Region("bone", lambda C: C[:, 0] < 1, supple.Corotated(young=1e6, poisson=0.3))
+def test_parts_without_fibers_have_none():
+    bone = supple.scene.Region("bone", lambda C: C[:, 0] < 1, supple.Corotated(young=1e6, poisson=0.3))
     scene, body = bar(regions=[bone])
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     found = supple.evaluate(model, model.rest)
     bony = body.mesh.points[body.mesh.tets].mean(axis=1)[:, 0] < 1
-    np.testing.assert_array_equal(np.isnan(found.fibre_stretch), bony)
-    lines = FIELDS["fibre_stretch"].lines(model, model.rest)
+    np.testing.assert_array_equal(np.isnan(found.fiber_stretch), bony)
+    lines = FIELDS["fiber_stretch"].lines(model, model.rest)
     assert lines.mean(axis=1)[:, 0].min() > 0.99
 
 
 def test_cloth_alone_has_none():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_cloth(
-        supple.sheet(2), supple.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
+        supple.sheet(2), supple.materials.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
     )
-    model = supple.build_model(scene)
-    assert np.isnan(FIELDS["fibre_stretch"].values(model, model.rest, None)).all()
-    assert not len(FIELDS["fibre_stretch"].lines(model, model.rest))
+    model = supple.scene.build_model(scene)
+    assert np.isnan(FIELDS["fiber_stretch"].values(model, model.rest, None)).all()
+    assert not len(FIELDS["fiber_stretch"].lines(model, model.rest))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_pictures_show_them(tmp_path, backend):
+@pytest.mark.parametrize("renderer", BACKENDS)
+def test_pictures_show_them(tmp_path, renderer):
     from PIL import Image
 
     scene, _ = bar()
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     images = []
-    for field in ("fibre_stretch", "stretch"):
-        picture(tmp_path / "p.png", model, model.rest, field=field, size=(400, 300), backend=backend)
+    for field in ("fiber_stretch", "stretch"):
+        picture(tmp_path / "p.png", model, model.rest, field=field, size=(400, 300), renderer=renderer)
         images.append(np.asarray(Image.open(tmp_path / "p.png").convert("L"), int))
     darker = (images[0] < images[1] - 30)[60:, :300]
     assert darker.sum() > 100

@@ -13,7 +13,7 @@ from supple.view.fields import Step
 
 @pytest.fixture(scope="module")
 def model():
-    return supple.build_model(bar_and_ball(attached=True))
+    return supple.scene.build_model(bar_and_ball(attached=True))
 
 
 def values(name, model, positions, step=None):
@@ -61,13 +61,13 @@ def test_the_residual_forgets_the_step_of_an_earlier_picture(model):
     np.testing.assert_array_equal(values("residual", model, x), before)
 
 
-def test_vertices_of_one_colour_share_no_element(model):
-    colour = values("ordering", model, model.rest)
+def test_vertices_of_one_color_share_no_element(model):
+    color = values("ordering", model, model.rest)
     for term in model.terms:
         for stencil in term.vertices:
-            free = np.unique(stencil)[colour[np.unique(stencil)] >= 0]
-            assert len(set(colour[free])) == len(free)
-    assert (colour[model.pinned] == -1).all()
+            free = np.unique(stencil)[color[np.unique(stencil)] >= 0]
+            assert len(set(color[free])) == len(free)
+    assert (color[model.pinned] == -1).all()
 
 
 def test_bodies_are_numbered_and_named(model):
@@ -77,20 +77,20 @@ def test_bodies_are_numbered_and_named(model):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_the_colour_bar_of_any_values_has_two_ends(name):
+def test_the_color_bar_of_any_values_has_two_ends(name):
     for constant in (0.0, 1.0, np.nan):
         low, high = FIELDS[name].limits(np.full(4, constant))
         assert low < high
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_colours_are_colours_even_of_what_is_not_finite(name):
+def test_colors_are_colors_even_of_what_is_not_finite(name):
     field = FIELDS[name]
     numbers = np.array([0.0, 1.0, 2.0]) if field.separate else np.array([0.0, 0.5, -3.0, np.nan, np.inf])
-    colours = field.paint(numbers, field.limits(numbers))
-    assert colours.shape == (len(numbers), 3)
-    assert ((colours >= 0) & (colours <= 1)).all()
-    assert len(np.unique(colours.round(6), axis=0)) > 1
+    colors = field.paint(numbers, field.limits(numbers))
+    assert colors.shape == (len(numbers), 3)
+    assert ((colors >= 0) & (colors <= 1)).all()
+    assert len(np.unique(colors.round(6), axis=0)) > 1
 
 
 def test_few_peaks_do_not_hide_the_rest():

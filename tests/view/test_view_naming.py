@@ -10,7 +10,7 @@ from supple.view.naming import Names, named_bodies, outlines_of_bodies
 from supple.view.picture import shared_view
 from supple.view.style import LIGHT
 
-MEMBRANE = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
 SIZE = (640, 480)
 
 
@@ -59,8 +59,8 @@ def test_names_stand_still_in_a_film_below_all_that_a_body_does():
 
 def test_names_are_drawn_where_they_are_asked_for():
     scene = two_sheets()
-    without, with_names = (supple.picture(scene, size=SIZE, names=names) for names in (None, True))
+    without, with_names = (supple.render(scene, size=SIZE, names=names) for names in (None, True))
     changed = np.abs(without.astype(int) - with_names.astype(int)).max(axis=2) > 60
     assert 20 < changed.sum() < 0.05 * changed.size
     with pytest.raises(ValueError, match="names must be True or False"):
-        supple.picture(scene, names="yes")
+        supple.render(scene, names="yes")

@@ -27,7 +27,7 @@ DISPLACEMENT = FIELDS["displacement"]
 
 @pytest.fixture(scope="module")
 def model():
-    return supple.build_model(bar_and_ball())
+    return supple.scene.build_model(bar_and_ball())
 
 
 @pytest.fixture(scope="module")
@@ -89,12 +89,12 @@ def test_a_renderer_that_is_used_again_draws_the_new_shape(model, shown):
         used.close()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("renderer", BACKENDS)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, backend, field):
+def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, renderer, field):
     theme = "dark" if field in ("residual", "body") else "light"
     path = tmp_path / "picture.png"
-    options = {"field": field, "theme": theme, "backend": backend, "size": (640, 480)}
+    options = {"field": field, "theme": theme, "renderer": renderer, "size": (640, 480)}
     assert picture(path, model, bent(model.rest), title="Bent", **options) is None
     image = (255 * imread(path)).round()
     assert image.shape[:2] == (480, 640)
@@ -103,7 +103,7 @@ def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, back
 
 
 TITLE = "Twisted and stretched block of a rather long title"
-CAPTION = "pbng (anderson) · 1,110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"
+CAPTION = "pbng (anderson) · 1,110 iterations · relative residual 7.6e-05 · frame 3 of 12, 0.3 s"
 SIZES = [(160, 160), (160, 320), (320, 160), (320, 240), (240, 320), (480, 360), (360, 640), (1400, 300)]
 
 
@@ -140,9 +140,9 @@ def test_things_that_are_told_apart_are_not_blended(model):
     field = FIELDS["ordering"]
     values = field.values(model, model.rest, None)
     shown = drawing(model, model.rest, field, field.limits(values))
-    corners = shown.paint.colours[shown.paint.triangles]
+    corners = shown.paint.colors[shown.paint.triangles]
     assert (corners == corners[:, :1]).all()
-    assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(colour) for colour in field.colours}
+    assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(color) for color in field.colors}
     assert area(shown.paint.points, shown.paint.triangles) == pytest.approx(
         area(shown.points, shown.surface.triangles)
     )
@@ -160,7 +160,7 @@ def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
     scene = supple.Scene(gravity=(0, 0, 0))
     skin = supple.TriMesh(fine.points, fine.surface)
     scene.add_solid(coarse, supple.Corotated(young=1e4, poisson=0.3), render=skin)
-    surface = surface_of(supple.build_model(scene))
+    surface = surface_of(supple.scene.build_model(scene))
     numbers = np.arange(coarse.n_vertices)
     picked = surface.values(numbers, separate=True)
     corners, vertices = surface.corners(coarse.points), coarse.points[picked]
@@ -172,7 +172,7 @@ def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("part", ["pins", "links"])
 def test_pins_and_attachments_are_visible(renderer, part):
-    model = supple.build_model(bar_and_ball(attached=True))
+    model = supple.scene.build_model(bar_and_ball(attached=True))
     shown = draw(model, bent(model.rest))
     camera = camera_for(shown)
     bare = replace(shown, **{part: np.empty((0, *getattr(shown, part).shape[1:]))})
@@ -192,26 +192,26 @@ def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, shown):
     assert (with_shadow[ground].astype(int) < without[ground].astype(int) - 15).any()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, model, backend):
+@pytest.mark.parametrize("renderer", BACKENDS)
+def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, model, renderer):
     positions = bent(model.rest)
     positions[5] = np.nan
-    picture(tmp_path / "a.png", model, positions, backend=backend, size=SIZE)
+    picture(tmp_path / "a.png", model, positions, renderer=renderer, size=SIZE)
     assert 1 - empty(255 * imread(tmp_path / "a.png"), LIGHT.background).mean() > 0.1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_body_is_seen_from_below_as_well(tmp_path, model, backend):
-    picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), backend=backend, size=SIZE)
+@pytest.mark.parametrize("renderer", BACKENDS)
+def test_a_body_is_seen_from_below_as_well(tmp_path, model, renderer):
+    picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), renderer=renderer, size=SIZE)
     image = 255 * imread(tmp_path / "a.png")[:, : round((1 - LAYOUT.side) * SIZE[0])]
-    coloured = np.ptp(image[..., :3], axis=-1) > 20
-    assert coloured.mean() > 0.05
+    colored = np.ptp(image[..., :3], axis=-1) > 20
+    assert colored.mean() > 0.05
 
 
 def test_unknown_names_are_refused(tmp_path, model):
     for options, sentence in (
         ({"field": "stress"}, "displacement, energy_density, volume_ratio"),
-        ({"backend": "crayon"}, "'vtk' or 'matplotlib'"),
+        ({"renderer": "crayon"}, "'vtk' or 'matplotlib'"),
         ({"theme": "pink"}, "light or dark"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -247,7 +247,7 @@ def test_rollers_look_unlike_pins(renderer):
         scene = supple.Scene(gravity=(0, 0, 0))
         body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
         scene.pin(body.where(lambda X: X[:, 2] >= 1), axes=axes)
-        shown = draw(supple.build_model(scene), body.points)
+        shown = draw(supple.scene.build_model(scene), body.points)
         assert (len(shown.pins), len(shown.rollers)) == ((9, 0) if axes == "xyz" else (0, 9))
         images.append(render(renderer, shown, camera_for(shown)).astype(int))
     assert (

@@ -24,7 +24,7 @@ def drawn(path, theme) -> float:
 
 
 @pytest.mark.parametrize("against", ["iterations", "seconds"])
-@pytest.mark.parametrize("quantity", ["imbalance", "energy"])
+@pytest.mark.parametrize("quantity", ["relative_residual", "energy"])
 @pytest.mark.parametrize(("count", "name"), [(1, "light"), (3, "dark"), (9, "light")])
 def test_history_plot(tmp_path, count, name, quantity, against):
     theme = THEMES[name]
@@ -43,7 +43,7 @@ def test_what_a_logarithm_cannot_show_is_left_out(tmp_path, last):
         history_plot(tmp_path / f"{name}.png", histories, size=(640, 400))
     for name, values in (("f", [1.0, last, 0.1]), ("g", [1.0, 0.5, 0.1])):
         frames_plot(
-            tmp_path / f"{name}.png", np.array(values), "imbalance", logarithmic=True, size=(640, 400)
+            tmp_path / f"{name}.png", np.array(values), "relative_residual", logarithmic=True, size=(640, 400)
         )
     ink = {name: drawn(tmp_path / f"{name}.png", THEMES["light"]) for name in "abfg"}
     assert all(0.01 < part < 0.5 for part in ink.values())

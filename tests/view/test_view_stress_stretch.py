@@ -20,7 +20,7 @@ def test_the_stress_of_a_bar_is_the_closed_form():
 def test_beyond_the_limit_of_a_material_there_is_none():
     """Ī₁ - 3 of a bar that keeps its volume is 1 at a stretch of about 1.6."""
     stretches = np.linspace(1, 3, 21)
-    found = pulled(supple.Gent(shear=1e4, limit=1.0, bulk=1e6), stretches)
+    found = pulled(supple.materials.Gent(shear_modulus=1e4, limit=1.0, bulk_modulus=1e6), stretches)
     assert np.isfinite(found[:4]).all()
     assert np.isnan(found[-1])
 

@@ -14,7 +14,7 @@ from supple.view.render.surface import surface_of
 def model_of(mesh: supple.TetMesh) -> supple.Scene:
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3))
-    return supple.build_model(scene)
+    return supple.scene.build_model(scene)
 
 
 def test_a_block_has_flat_sides():
@@ -46,7 +46,7 @@ def test_marked_pins_are_pinned_and_apart():
     scene = supple.Scene()
     body = scene.add_solid(supple.block(20), supple.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     pins = surface_of(model).pins
     assert np.isin(pins, model.pinned).all()
     assert 20 < len(pins) < len(model.pinned)
@@ -55,7 +55,7 @@ def test_marked_pins_are_pinned_and_apart():
 
 
 def test_attachments_join_what_they_hold():
-    model = supple.build_model(bar_and_ball(attached=True))
+    model = supple.scene.build_model(bar_and_ball(attached=True))
     held, holding = np.moveaxis(links_of(model, model.rest), 1, 0)
     assert (held[:, 1] < 1.6).all()
     assert holding[:, 1] == pytest.approx(1.0)
@@ -65,7 +65,7 @@ def test_attachments_to_fixed_points_end_there():
     scene = supple.Scene()
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
     scene.attach(body.where(lambda X: X[:, 1] >= 1), (0.5, 3.0, 0.5), stiffness=10)
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     links = links_of(model, model.rest + 0.25)
     np.testing.assert_allclose(links[:, 1], [[0.5, 3.0, 0.5]] * len(links))
     assert links[:, 0, 1] == pytest.approx(1.25)
@@ -98,7 +98,7 @@ def test_what_is_pinned_along_some_directions_is_marked_otherwise():
     body = scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(body.where(lambda X: X[:, 1] <= 0), axes="y")
-    model = supple.build_model(scene)
+    model = supple.scene.build_model(scene)
     surface = surface_of(model)
     np.testing.assert_array_equal(model.rest[surface.pins, 0] > 0, surface.rolling)
     assert surface.rolling.sum() == 12

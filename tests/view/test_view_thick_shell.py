@@ -8,7 +8,7 @@ from supple.view.fields import field_named
 from supple.view.render.drawing import drawing
 from supple.view.render.surface import surface_of
 
-MEMBRANE = supple.PlaneStressStVK(young=1e5, poisson=0.3)
+MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
 
 
 def model_of(*meshes, thickness=0.02, block=False):
@@ -17,7 +17,7 @@ def model_of(*meshes, thickness=0.02, block=False):
         scene.add_cloth(mesh, MEMBRANE, thickness=thickness)
     if block:
         scene.add_solid(supple.block(1, origin=(3, 0, 0)), supple.Corotated(young=1e5, poisson=0.3))
-    return supple.build_model(scene, quasistatic=False)
+    return supple.scene.build_model(scene, quasistatic=False)
 
 
 def volume_of(corners, triangles):
@@ -39,7 +39,7 @@ def test_a_sheet_becomes_a_closed_slab(pattern):
 
 
 def test_thickness_is_that_of_each_body_times_what_is_asked_for():
-    tube = supple.tube(0.2, 0.5, 24)
+    tube = supple.meshes.tube(0.2, 0.5, 24)
     model = model_of(tube, block=True)
     surface = surface_of(model, 5.0)
     corners = surface.corners(model.rest)
@@ -51,7 +51,7 @@ def test_thickness_is_that_of_each_body_times_what_is_asked_for():
 
 
 def test_closed_surfaces_have_no_rim():
-    ball = supple.sphere(0.3, 3)
+    ball = supple.meshes.sphere(0.3, 3)
     model = model_of(ball)
     assert len(surface_of(model, 1.0).triangles) == 2 * ball.n_triangles
     sheet = supple.sheet((3, 2))
@@ -75,15 +75,15 @@ def test_every_field_can_be_painted_on_it():
     model = model_of(supple.sheet(3), block=True)
     for name in ("displacement", "volume_ratio", "bending_angle", "body"):
         shown = drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
-        assert len(shown.paint.colours) == len(shown.paint.points)
+        assert len(shown.paint.colors) == len(shown.paint.points)
         assert np.isfinite(shown.paint.points).all()
 
 
 def test_pictures_show_it():
     scene = supple.Scene()
     scene.add_cloth(supple.sheet(4, plane="xz"), MEMBRANE, thickness=0.1)
-    flat, thick = (supple.picture(scene, camera=(0, 0), size=(320, 240), thickness=t) for t in (0, 1))
+    flat, thick = (supple.render(scene, camera=(0, 0), size=(320, 240), thickness=t) for t in (0, 1))
     assert np.ptp(thick.astype(int) - flat.astype(int)) > 50
     for wrong in (-1, np.nan, "thick", 1e9):
         with pytest.raises((ValueError, TypeError), match="thickness"):
-            supple.picture(scene, thickness=wrong)
+            supple.render(scene, thickness=wrong)

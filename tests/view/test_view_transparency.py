@@ -56,20 +56,20 @@ def test_balls_are_clear_in_the_middle_and_have_a_rim():
     model = model_with(supple.Sphere(0.5, (3, 3, 3)))
     points, triangles = obstacle_triangles(model.obstacles, 0.0, model.rest)
     camera = fitted_camera(points, 1.0)
-    corners, colours = glass(points, triangles, (0.4, 0.4, 0.4), camera)
+    corners, colors = glass(points, triangles, (0.4, 0.4, 0.4), camera)
     assert 0.3 * len(triangles) < len(corners) < 0.6 * len(triangles), "what faces away is left out"
-    off_centre = np.linalg.norm(camera.project(corners.mean(axis=1))[0], axis=1)
-    opacity = colours[:, 3]
+    off_center = np.linalg.norm(camera.project(corners.mean(axis=1))[0], axis=1)
+    opacity = colors[:, 3]
     assert CLEAR <= opacity.min() < 1.1 * CLEAR
     assert opacity.max() > CLEAR + 0.7 * RIM
-    assert opacity[off_centre < 0.3].max() < opacity[off_centre > 0.85].min()
-    assert np.ptp(colours[:, 0]) > 0.1, "light falls on it"
+    assert opacity[off_center < 0.3].max() < opacity[off_center > 0.85].min()
+    assert np.ptp(colors[:, 0]) > 0.1, "light falls on it"
 
 
 def test_nothing_is_nothing():
-    corners, colours = glass(np.empty((0, 3)), np.empty((0, 3), int), (0, 0, 0), seen_from(model_with()))
+    corners, colors = glass(np.empty((0, 3)), np.empty((0, 3), int), (0, 0, 0), seen_from(model_with()))
     assert corners.shape == (0, 3, 3)
-    assert colours.shape == (0, 4)
+    assert colors.shape == (0, 4)
 
 
 @pytest.mark.parametrize("kind", RENDERERS)

@@ -19,7 +19,7 @@ BACKENDS = [pytest.param("vtk", marks=needs_vtk), "matplotlib"]
 def bar_and_ball(attached: bool = False) -> supple.Scene:
     scene = supple.Scene(quasistatic=False, dt=0.01)
     material = supple.Corotated(young=1e5, poisson=0.3)
-    bar = scene.add_solid(supple.bar(cells=(8, 2, 2)), material, name="bar")
+    bar = scene.add_solid(supple.block(cells=(8, 2, 2)), material, name="bar")
     ball = scene.add_solid(supple.ball(resolution=3).translated((2, 2.5, 0)), material, name="ball")
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     if attached:
@@ -35,5 +35,5 @@ def bent(points: np.ndarray) -> np.ndarray:
 
 def empty(image: np.ndarray, background: str) -> np.ndarray:
     """(h, w) bool: True where nothing is drawn."""
-    colour = np.round(255 * np.array(to_rgb(background)))
-    return (np.abs(image[..., :3].astype(int) - colour) <= 2).all(axis=-1)
+    color = np.round(255 * np.array(to_rgb(background)))
+    return (np.abs(image[..., :3].astype(int) - color) <= 2).all(axis=-1)

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.kernels import physics, rounding, select
+from supple.kernels import physics, rounding, where
 
 TINY = 1e-36
 """Offset that avoids 0/0, far below the resolution of single precision for lengths that occur."""
@@ -52,4 +52,4 @@ def angle_of(y, x):
     x, y = size * x, size * y
     half = y / (math.sqrt(x * x + y * y) + abs(x) + TINY)
     near = 4.0 * _small_arctangent(half / (1.0 + math.sqrt(1.0 + half * half)))
-    return select(x < 0.0, select(y < 0.0, -math.pi - near, math.pi - near), near)
+    return where(x < 0.0, where(y < 0.0, -math.pi - near, math.pi - near), near)

@@ -1,10 +1,10 @@
 """3-vectors and 3×3 matrices as flat tuples: row-major 9-tuples, and xx yy zz xy xz yz for symmetric
 matrices.
 
-Tuples of scalars become registers on every target. Branches are written with `select`.
+Tuples of scalars become registers on every target. Branches are written with `where`.
 """
 
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 
 
 @physics
@@ -193,22 +193,22 @@ def solve_spd(H, b):
 @physics
 def select3(condition, a, b):
     """Vector a if the condition holds, otherwise b, lane by lane."""
-    return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
+    return where(condition, a[0], b[0]), where(condition, a[1], b[1]), where(condition, a[2], b[2])
 
 
 @physics
 def select9(condition, A, B):
     """Matrix A if the condition holds, otherwise B, lane by lane."""
     return (
-        select(condition, A[0], B[0]),
-        select(condition, A[1], B[1]),
-        select(condition, A[2], B[2]),
-        select(condition, A[3], B[3]),
-        select(condition, A[4], B[4]),
-        select(condition, A[5], B[5]),
-        select(condition, A[6], B[6]),
-        select(condition, A[7], B[7]),
-        select(condition, A[8], B[8]),
+        where(condition, A[0], B[0]),
+        where(condition, A[1], B[1]),
+        where(condition, A[2], B[2]),
+        where(condition, A[3], B[3]),
+        where(condition, A[4], B[4]),
+        where(condition, A[5], B[5]),
+        where(condition, A[6], B[6]),
+        where(condition, A[7], B[7]),
+        where(condition, A[8], B[8]),
     )
 
 

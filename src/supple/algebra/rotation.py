@@ -7,7 +7,7 @@ from numba import types
 
 from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
-from supple.kernels import PackType, all_lanes, chosen_by_type, physics, rounding, select
+from supple.kernels import PackType, all_lanes, chosen_by_type, physics, rounding, where
 
 DEGENERATE = 4.0
 """Threshold of (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is treated as not unique. I₁,
@@ -27,7 +27,7 @@ def stretch_trace(I1, II, J):
     for _ in range(steps):
         value = ((t * t - 2.0 * I1) * t - 8.0 * J) * t + constant
         slope = 4.0 * (t * t - I1) * t - 8.0 * J
-        t = select(slope > flat, t - value / max(slope, flat), t)
+        t = where(slope > flat, t - value / max(slope, flat), t)
     return t
 
 
@@ -61,7 +61,7 @@ def _bounded_start(I1, II, J):
     b = math.sqrt(3.0 * I1)
     t = math.sqrt(I1 + 2.0 * math.sqrt(max(II + 2.0 * J * b, 0.0 * b)))
     if not all_lanes(J >= 0.0):
-        t = select(J >= 0.0, t, _closed_start(I1, II, J))
+        t = where(J >= 0.0, t, _closed_start(I1, II, J))
     return t
 
 

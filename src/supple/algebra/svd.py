@@ -4,7 +4,7 @@ count."""
 import math
 
 from supple.algebra.matrix3 import cross, dot, matmul, matvec, transpose
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 
 JACOBI_SWEEPS = 4
 """Number of Jacobi sweeps, sufficient for float64: small off-diagonal parts decrease cubically per sweep."""
@@ -15,11 +15,11 @@ def _jacobi_angle(p, q, r):
     """(c, s, t) of the smaller Jacobi rotation that annihilates r in [[p, r], [r, q]]; identity for
     negligible r."""
     small = abs(r) <= 1e-30 + 1e-18 * (abs(p) + abs(q))
-    safe = select(small, 0.0 * r + 1.0, r)
+    safe = where(small, 0.0 * r + 1.0, r)
     theta = (q - p) / (2.0 * safe)
-    sign = select(theta >= 0.0, 0.0 * theta + 1.0, 0.0 * theta - 1.0)
+    sign = where(theta >= 0.0, 0.0 * theta + 1.0, 0.0 * theta - 1.0)
     t = sign / (abs(theta) + math.sqrt(theta * theta + 1.0))
-    t = select(small, 0.0 * t, t)
+    t = where(small, 0.0 * t, t)
     c = 1.0 / math.sqrt(t * t + 1.0)
     return c, t * c, t
 
@@ -95,10 +95,10 @@ def _order(a, b, v, w):
     """Sort two values in descending order, together with their vectors."""
     keep = a >= b
     return (
-        select(keep, a, b),
-        select(keep, b, a),
-        (select(keep, v[0], w[0]), select(keep, v[1], w[1]), select(keep, v[2], w[2])),
-        (select(keep, w[0], v[0]), select(keep, w[1], v[1]), select(keep, w[2], v[2])),
+        where(keep, a, b),
+        where(keep, b, a),
+        (where(keep, v[0], w[0]), where(keep, v[1], w[1]), where(keep, v[2], w[2])),
+        (where(keep, w[0], v[0]), where(keep, w[1], v[1]), where(keep, w[2], v[2])),
     )
 
 
@@ -106,8 +106,8 @@ def _order(a, b, v, w):
 def _perpendicular(a):
     """Unit vector perpendicular to the unit vector a."""
     flat = abs(a[0]) < 0.6
-    x = select(flat, 0.0 * a[0] + 1.0, 0.0 * a[0])
-    y = select(flat, 0.0 * a[0], 0.0 * a[0] + 1.0)
+    x = where(flat, 0.0 * a[0] + 1.0, 0.0 * a[0])
+    y = where(flat, 0.0 * a[0], 0.0 * a[0] + 1.0)
     w = cross(a, (x, y, 0.0 * a[0]))
     s = 1.0 / math.sqrt(dot(w, w))
     return (s * w[0], s * w[1], s * w[2])
@@ -118,9 +118,9 @@ def _unit(a, otherwise):
     """a/|a| and |a|, or the unit vector `otherwise` for negligible a."""
     length = math.sqrt(dot(a, a))
     there = length > 1e-18
-    s = 1.0 / select(there, length, 0.0 * length + 1.0)
+    s = 1.0 / where(there, length, 0.0 * length + 1.0)
     return (
-        select(there, s * a[0], otherwise[0]),
-        select(there, s * a[1], otherwise[1]),
-        select(there, s * a[2], otherwise[2]),
+        where(there, s * a[0], otherwise[0]),
+        where(there, s * a[1], otherwise[1]),
+        where(there, s * a[2], otherwise[2]),
     ), length

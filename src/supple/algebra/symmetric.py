@@ -1,6 +1,6 @@
 """Symmetric 3×3 matrices as six-vectors xx yy zz xy xz yz, and their 6×6 systems."""
 
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 
 
 @physics
@@ -165,12 +165,12 @@ def along6(a, t, b):
 def select6(condition, a, b):
     """Six-vector a if the condition holds, otherwise b, lane by lane."""
     return (
-        select(condition, a[0], b[0]),
-        select(condition, a[1], b[1]),
-        select(condition, a[2], b[2]),
-        select(condition, a[3], b[3]),
-        select(condition, a[4], b[4]),
-        select(condition, a[5], b[5]),
+        where(condition, a[0], b[0]),
+        where(condition, a[1], b[1]),
+        where(condition, a[2], b[2]),
+        where(condition, a[3], b[3]),
+        where(condition, a[4], b[4]),
+        where(condition, a[5], b[5]),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from supple.api.simulate import Result
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.kernels import RECORD
 from supple.model.model import Conditions, Model, Step
 from supple.problem import Problem
@@ -49,7 +49,7 @@ def equilibria(
     variations: Iterable[Variation],
     solver: Solver | str | None = None,
     *,
-    at_once: int | None = None,
+    batch_size: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Result]:
@@ -64,10 +64,10 @@ def equilibria(
         scene: Scene or scene file.
         variations: Variations of the scene.
         solver: Solver or its name, as in `equilibrium`.
-        at_once: Largest batch size on a device, 1024 by default, reduced to the available memory.
+        batch_size: Largest batch size on a device, 1024 by default, reduced to the available memory.
         progress: Called with the number of completed equilibria.
-        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to each
-            equilibrium; on a device, a time budget applies to each batch.
+        **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to each
+            equilibrium; on a device, a time limit applies to each batch.
 
     Yields:
         The result of each variation.
@@ -77,31 +77,31 @@ def equilibria(
         TypeError: An argument has the wrong type.
     """
     asked = request(scene, solver, options, always_tolerance=True)
-    if at_once is not None:
-        whole_number("at_once", at_once)
+    if batch_size is not None:
+        whole_number("batch_size", batch_size)
     check_watching(progress=progress)
     varied = each(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
-    refuse_beyond(model, asked.compute.precision)
-    start = asked.start(None, model)
+    refuse_beyond(model, asked.backend.precision)
+    initial = asked.initial(None, model)
     support = Support(scene, model.pinned, model.held)
-    every = (_started(conditions(scene, model, variation, support), start) for variation in varied)
-    return _counted(solved_under(model, every, asked, at_once), progress)
+    every = (_started(conditions(scene, model, variation, support), initial) for variation in varied)
+    return _counted(solved_under(model, every, asked, batch_size), progress)
 
 
-def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
+def move_together(model: Model, solver: Solver, backend: Backend) -> bool:
     """True if batch members are advanced together instead of sequentially.
 
     This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
     same stencils.
     """
-    return compute.device == "cuda" and solver.batches and not model.followers
+    return backend.device == "cuda" and solver.batches and not model.followers
 
 
-def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
-    """Set the scene file's initial positions in conditions without start."""
-    return replace(c, start=start) if c.start is None and start is not None else c
+def _started(c: Conditions, initial: np.ndarray | None) -> Conditions:
+    """Set the scene file's initial positions in conditions without any."""
+    return replace(c, initial=initial) if c.initial is None and initial is not None else c
 
 
 def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
@@ -113,10 +113,10 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
 
 
 def solved_under(
-    model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
+    model: Model, every: Iterator[Conditions], asked: Request, batch_size: int | None
 ) -> Iterator[Result]:
     """Solve conditions in the largest batches that device and solver allow."""
-    solving = Batches(model, asked, at_once)
+    solving = Batches(model, asked, batch_size)
     while chunk := solving.next_of(every):
         yield from _results(*solving.solve(chunk))
     solving.end()
@@ -128,13 +128,15 @@ class Batches:
     Args:
         model: Model.
         asked: Resolved options of the call.
-        at_once: Largest batch size, or None.
+        batch_size: Largest batch size, or None.
         share: Fraction of the device's memory that is available to this solver.
     """
 
-    def __init__(self, model: Model, asked: Request, at_once: int | None = None, share: float = 1.0) -> None:
-        self._model, self._asked, self._at_once, self._share = model, asked, at_once, share
-        self._together = move_together(model, asked.solver, asked.compute)
+    def __init__(
+        self, model: Model, asked: Request, batch_size: int | None = None, share: float = 1.0
+    ) -> None:
+        self._model, self._asked, self._batch_size, self._share = model, asked, batch_size, share
+        self._together = move_together(model, asked.solver, asked.backend)
         self._problem: Problem | None = None
 
     def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
@@ -149,9 +151,9 @@ class Batches:
 
         require_device()
         held = 0 if self._problem is None else self._problem.copies
-        each = bytes_per_copy(self._model, self._asked.compute.precision, self._asked.solver)
+        each = bytes_per_copy(self._model, self._asked.backend.precision, self._asked.solver)
         fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
-        return max(1, min(fitting, self._at_once or MOST_AT_ONCE, MOST_ROWS))
+        return max(1, min(fitting, self._batch_size or MOST_AT_ONCE, MOST_ROWS))
 
     def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
         """Solve one batch.
@@ -162,7 +164,7 @@ class Batches:
         asked, began = self._asked, perf_counter()
         if self._problem is None or not self._problem.take(chunk):
             self._problem = None  # free its device memory before the next is allocated
-            self._problem = problem_under(self._model, chunk, asked.compute)
+            self._problem = problem_under(self._model, chunk, asked.backend)
         reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
         for copy, c in enumerate(chunk):
             if reports[copy].outcome in CUT_BACK and c.path is not None:
@@ -177,7 +179,7 @@ class Batches:
         assert self._problem is not None
         assert c.path is not None
         problem, asked = self._problem, self._asked
-        alone = problem_under(self._model, [c], asked.compute)
+        alone = problem_under(self._model, [c], asked.backend)
         report = solve_along(c.path, c, alone, asked.solver, asked.stop, lost)
         if report is None:
             return lost
@@ -193,12 +195,12 @@ class Batches:
             release_memory()
 
 
-def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
+def problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
     """Create a problem for these conditions; compatible conditions can replace them later."""
     own = [c.materials for c in chunk if c.materials is not None]
     alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
-    where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
-    problem = Problem(model, compute.precision, compute.threads, where, varied)
+    where, varied = on_device(backend.device, model, len(chunk)), bool(own) and not alone
+    problem = Problem(model, backend.precision, backend.threads, where, varied)
     problem.take(chunk)
     return problem
 
@@ -219,7 +221,7 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
             report,
             model,
             state=state,
-            step=Step(np.inf, x, c.force, time=c.time, remembered=state.remembered),
+            step=Step(np.inf, x, c.force, time=c.time, history=state.history),
             on_device=there,
         )
 

@@ -25,7 +25,7 @@ MOST_COPIES = 65_535
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frames:
+class BatchFrame:
     """One frame of a `Stepper` batch.
 
     `len` is the batch size. Indexing returns the `Frame` of one batch member, and a slice returns a list of
@@ -72,7 +72,7 @@ class Frames:
     def __repr__(self) -> str:
         outcomes = Counter(report.outcome.name.lower() for report in self.reports)
         ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        title = f"Frames {self.index} at {self.time:.6g} s"
+        title = f"BatchFrame {self.index} at {self.time:.6g} s"
         return (
             f"<{title}: {counted(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.kernels import compilation
 from supple.materials import MATERIALS
@@ -20,7 +20,7 @@ from supple.solve.loop import make_problem
 from supple.solve.options import method_of
 from supple.solvers import PBNG, Solver
 from supple.solvers.options import plain_options
-from supple.support.arguments import closest
+from supple.support.arguments import closest, named
 
 SWEEPS = 5
 """Iterations per sample for solvers that check the residual only every few iterations."""
@@ -59,8 +59,8 @@ def sweep(
     Returns:
         Settings and measurements by name. `ms_per_sweep` is the median [ms] and `ms_min` the minimum;
         `visits` counts (free vertex, tetrahedron) incidences; `setup_seconds` covers mesh, model, coloring
-        and layout without `compile_seconds`; `imbalance` is that after the last sample, infinite if the
-        solver failed.
+        and layout without `compile_seconds`; `relative_residual` is that after the last sample, infinite if
+        the solver failed.
 
     Raises:
         ValueError: An argument is unknown or out of range.
@@ -69,12 +69,12 @@ def sweep(
     kind = _known(material, MATERIALS, "material")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    compute = Compute(device, precision, threads)
+    backend = Backend(device, precision, threads)
     method.refuse_unable(device, precision)
     began = perf_counter()
     with compilation() as compiled:
         model = twisted_block(cells, kind)
-        problem = make_problem(model, True, compute)
+        problem = make_problem(model, True, backend)
         problem.set_inertia(DT, model.rest)
         problem.begin_step(np.inf)
         start = problem.positions
@@ -101,13 +101,13 @@ def sweep(
         "cells": cells,
         "vertices": model.vertices,
         "tets": len(model.tets),
-        "colours": run.colours,
+        "colors": run.colors,
         "visits": int(np.count_nonzero(model.free[model.tets])),
         "threads": problem.device.threads,
         "repeats": repeats,
         "ms_per_sweep": median(samples),
         "ms_min": min(samples),
-        "imbalance": problem.balance().imbalance,
+        "relative_residual": problem.balance().relative_residual,
         "setup_seconds": setup,
         "compile_seconds": compiled.seconds,
         "machine": machine(),
@@ -116,9 +116,10 @@ def sweep(
 
 def _known(name: str, names: Iterable[str], what: str) -> str:
     """Return a known name, or raise an error with a suggestion."""
-    if name not in names:
+    known = named(name, names)
+    if known is None:
         raise ValueError(f"there is no {what} {name!r}; {closest(name, names)}")
-    return name
+    return known
 
 
 def twisted_block(cells: int, material: str) -> Model:
@@ -128,6 +129,6 @@ def twisted_block(cells: int, material: str) -> Model:
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(
         body.where(lambda X: X[:, 0] >= 1),
-        motion=Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
+        motion=Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
     )
     return build_model(scene)

@@ -9,8 +9,8 @@ from typing import Unpack
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Problem
@@ -21,8 +21,8 @@ from supple.solve.integrators import RULES, Integrating, refuse_rule
 from supple.solve.loop import Watcher, make_problem, solve
 from supple.solve.options import (
     Options,
+    backend_of,
     check_watching,
-    compute_of,
     method_of,
     stop_of,
     takes_options,
@@ -37,7 +37,8 @@ DEFAULT_ITERATIONS = 40
 """Iterations of every solver if neither call nor scene file sets a limit."""
 
 ROUNDING = 1e-13
-"""Imbalance at which solvers of linear systems, such as Newton, stop without a tolerance: only rounding
+"""Relative residual at which solvers of linear systems, such as Newton, stop without a tolerance: only
+rounding
 remains."""
 
 
@@ -66,7 +67,7 @@ class Trial:
         if self.report is None:
             return "not run yet" if self.error is None else f"not run, {self.error}"
         done = counted(self.report.iterations, "iteration")
-        return f"{self.report.ending}, imbalance {self.report.imbalance:.2e} after {done}"
+        return f"{self.report.ending}, relative residual {self.report.relative_residual:.2e} after {done}"
 
 
 @dataclass
@@ -75,12 +76,12 @@ class Comparison:
 
     Attributes:
         model: Model of the scene.
-        start: (n, 3) initial positions [m].
+        initial: (n, 3) initial positions [m].
         trials: One trial per solver.
     """
 
     model: Model
-    start: np.ndarray = field(repr=False)
+    initial: np.ndarray = field(repr=False)
     trials: list[Trial]
 
     def __repr__(self) -> str:
@@ -100,7 +101,7 @@ def compare(
     scene: Scene | SceneFile,
     solvers: str | Solver | Sequence[str | Solver] = tuple(SOLVERS),
     *,
-    start: np.ndarray | None = None,
+    initial: np.ndarray | None = None,
     velocities: np.ndarray | None = None,
     frame: int = 1,
     progress: Callable[[Trial], None] | None = None,
@@ -120,13 +121,13 @@ def compare(
     Args:
         scene: Scene or scene file. A scene file also provides initial positions and velocities.
         solvers: Solvers or their names, all solvers by default.
-        start: (n, 3) initial positions [m] instead of the rest positions. To compare on a later frame, pass
+        initial: (n, 3) initial positions [m] instead of the rest positions. To compare on a later frame, pass
             positions and velocities of the frame before it.
         velocities: (n, 3) initial velocities [m/s].
         frame: Number of the frame at which the dynamic step ends, from 1.
         progress: Called with each trial before and after it runs.
-        watch: Called as watch(iteration, imbalance, seconds) after each measurement.
-        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. If neither call nor
+        watch: Called as watch(iteration, relative_residual, seconds) after each measurement.
+        **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. If neither call nor
             scene file sets a limit, every solver does 40 iterations.
 
     Returns:
@@ -136,11 +137,11 @@ def compare(
         ValueError: No solver, invalid options, or a scene whose contact works on a grid.
         TypeError: An argument has the wrong type.
     """
-    compute = compute_of(options)
+    backend = backend_of(options)
     check_watching(watch=watch, progress=progress)
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _trials(solvers)
-    until, unlimited = stop_of(options, file), Stop(max_iterations=DEFAULT_ITERATIONS)
+    until, unlimited = stop_of(options, file), StopCriteria(max_iterations=DEFAULT_ITERATIONS)
     stops = [until.completed(trial.solver, otherwise=unlimited) for trial in trials]
     whole_number("frame", frame)
     model = build_model(scene)
@@ -149,16 +150,16 @@ def compare(
             'compare solves one step of the vertices, and contact="grid" has those of nodes; compare motions '
             "by simulate, or take another contact"
         )
-    if start is None and file is not None:
-        start = file.start_positions(model)
-        velocities = file.start_velocities(model) if velocities is None else velocities
-    x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
+    if initial is None and file is not None:
+        initial = file.initial_positions(model)
+        velocities = file.initial_velocities(model) if velocities is None else velocities
+    x = model.rest.copy() if initial is None else finite_rows("initial", initial, model.vertices).copy()
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
         v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
-    problems: dict[Compute, Problem] = {}
+    problems: dict[Backend, Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
-        where = compute.suited_to(trial.solver)
+        where = backend.suited_to(trial.solver)
         if where not in problems:
             problems[where] = make_problem(model, scene.quasistatic, where)
             refuse_beyond(model, where.precision, None if scene.quasistatic else scene.dt)
@@ -178,7 +179,7 @@ def compare(
 
 
 def _run(
-    trial: Trial, problem: Problem, place: Callable[[], None], stop: Stop, watch: Watcher | None
+    trial: Trial, problem: Problem, place: Callable[[], None], stop: StopCriteria, watch: Watcher | None
 ) -> None:
     """Run one solver from the placed state.
 
@@ -195,7 +196,7 @@ def _run(
     if open_ended:
         report.tolerance = None
         if report.outcome not in (Outcome.STAGNATED, Outcome.UNBOUNDED, Outcome.FAILED):
-            report.outcome = Outcome.COMPLETED
+            report.outcome = Outcome.FIXED_ITERATIONS
     report.compile_seconds += compiled.seconds
     trial.positions, trial.report = problem.positions, report
 
@@ -210,7 +211,7 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     problem.states.set_velocities(v)
     time = (frame - 1) * scene.dt + dt
     if scene.integrator in RULES:
-        problem.remembered.move_on([])
+        problem.history.move_on([])
         rule = Integrating(problem, RULES[scene.integrator], dt)
         rule.look_back(time, None)
         problem.begin_step(time, dt)

@@ -8,8 +8,8 @@ import numpy as np
 
 from supple.materials import Material, Parameter, findings, is_per_element, material_name
 from supple.model.model import Model
-from supple.ordering import batch_links, colour_elements, colour_vertices
-from supple.ordering.element_batches import colour_groups, element_groups
+from supple.ordering import batch_links, color_elements, color_vertices
+from supple.ordering.element_batches import color_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
 from supple.scene.constraints.pins import Pin, holds
@@ -198,7 +198,7 @@ def _span(values: Any) -> list[float]:
 def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     """Numbers of colors and clusters of the solvers' orderings.
 
-    Vertices are colored for all terms together, elements term by term. `link_colours` counts PBNG's
+    Vertices are colored for all terms together, elements term by term. `link_colors` counts PBNG's
     additional colors for vertices tied by weak constraints.
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
@@ -207,22 +207,22 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     springs = [term.vertices for term in model.terms if term.family == "spring"]
     links = batch_links(model.terms, model.free, np.dtype(float))
     clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
-    coloured = zip(clusters, elastic, strict=True)
+    colored = zip(clusters, elastic, strict=True)
     return {
-        "vertex_colours": _count(colour_vertices(stencils, np.flatnonzero(model.free), n)),
-        "link_colours": 0 if links is None else len(links.colour_start) - 1,
-        "element_colours": sum(_count(colour_elements(tets, n)) for tets in elastic),
-        "weak_constraint_colours": sum(_count(colour_elements(ids, n)) for ids in weak),
-        "spring_colours": sum(_count(colour_elements(ids, n)) for ids in springs),
+        "vertex_colors": _count(color_vertices(stencils, np.flatnonzero(model.free), n)),
+        "link_colors": 0 if links is None else len(links.color_start) - 1,
+        "element_colors": sum(_count(color_elements(tets, n)) for tets in elastic),
+        "weak_constraint_colors": sum(_count(color_elements(ids, n)) for ids in weak),
+        "spring_colors": sum(_count(color_elements(ids, n)) for ids in springs),
         "cluster_size": cluster_size,
         "clusters": sum(map(len, clusters)),
-        "cluster_colours": sum(_count(colour_groups(groups, tets, n)) for groups, tets in coloured),
+        "cluster_colors": sum(_count(color_groups(groups, tets, n)) for groups, tets in colored),
     }
 
 
-def _count(colours: np.ndarray) -> int:
+def _count(colors: np.ndarray) -> int:
     """Number of colors."""
-    return int(colours.max(initial=-1)) + 1
+    return int(colors.max(initial=-1)) + 1
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:

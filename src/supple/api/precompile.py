@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from supple.api.simulate import equilibrium, simulate
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.kernels import default_threads
 from supple.materials import MATERIALS
 from supple.meshes import block
@@ -78,10 +78,10 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
     for solver in (phase for one in solvers for phase in one.phases()):
         if precision not in solver.precisions or device not in solver.devices:
             continue
-        compute = Compute(device, precision, threads=1)
-        equilibrium(scene, solver, start=bent, max_iterations=30, compute=compute)
+        backend = Backend(device, precision, threads=1)
+        equilibrium(scene, solver, initial=bent, max_iterations=30, backend=backend)
         motion = simulate(
-            scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, compute=compute
+            scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, backend=backend
         )
         for _ in motion:
             pass

@@ -12,7 +12,7 @@ import numpy as np
 from supple.model.model import Model, Step, latest
 from supple.model.state import State
 from supple.problem import Problem
-from supple.problem.history import checked_remembered
+from supple.problem.history import checked_history
 from supple.problem.material_update import changing_materials
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -24,8 +24,8 @@ from supple.solve.options import (
     Options,
     Request,
     arriving,
+    backend_of,
     check_watching,
-    compute_of,
     request,
     takes_options,
 )
@@ -51,7 +51,7 @@ class Result:
         report: Report of the solve.
         model: Model with its contacts at these positions.
         velocities: (n, 3) velocities [m/s], or None.
-        state: Complete state, from which `start` continues exactly.
+        state: Complete state, from which `initial` continues exactly.
         step: Last step, for pictures of the residual, or None.
         stages: Intermediate equilibria, if loads and motions were applied in steps.
         on_device: Displacements in device memory, or None.
@@ -66,7 +66,7 @@ class Result:
     stages: tuple[Result, ...] = field(default=(), repr=False, kw_only=True)
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
-    def of(self, body: Body) -> np.ndarray:
+    def positions_of(self, body: Body) -> np.ndarray:
         """Return the positions of one body.
 
         Args:
@@ -80,13 +80,18 @@ class Result:
             ValueError: The body belongs to another scene.
         """
         if not isinstance(body, Body):
-            raise TypeError(f"of() takes a body of the scene, got {shown(body)}")
+            raise TypeError(f"positions_of() takes a body of the scene, got {shown(body)}")
         if not any(body.is_like(own) for own in self.model.bodies):
             names = listed(own.name for own in self.model.bodies)
             raise ValueError(f"body {body.name!r} belongs to another scene; the result has {names}")
         return self.positions[body.vertices]
 
-    def positions_like(self, like: str) -> Any:
+    @property
+    def displacements(self) -> np.ndarray:
+        """(n, 3) displacements from the rest positions [m]."""
+        return self.positions - self.model.rest
+
+    def positions_as(self, like: str) -> Any:
         """Return positions in the array type of another library.
 
         After a solve on a CUDA device, the array is on that device in the precision of the solve, without a
@@ -112,7 +117,7 @@ class Result:
         Loads and inertia are those of the step that led here.
 
         Args:
-            **options: `compute`, or its fields one by one, as in `supple.evaluate`.
+            **options: `backend`, or its fields one by one, as in `supple.evaluate`.
 
         Returns:
             The evaluated quantities.
@@ -122,11 +127,11 @@ class Result:
         """
         from supple.postprocess.evaluate import evaluation_of
 
-        compute = compute_of(options)
+        backend = backend_of(options)
         x = finite_rows("positions", self.positions, self.model.vertices)
-        return evaluation_of(self.model, x, self.step, compute)
+        return evaluation_of(self.model, x, self.step, backend)
 
-    def softest(self, count: int = 1) -> tuple[Mode, ...]:
+    def lowest_modes(self, count: int = 1) -> tuple[Mode, ...]:
         """Compute the lowest eigenmodes of the energy's Hessian, without inertia.
 
         They show how close an equilibrium is to buckling, for example one of the many equilibria of wrinkled
@@ -142,10 +147,10 @@ class Result:
             ValueError: The count or the positions are invalid, or forces are infinite or NaN.
             RuntimeError: The eigenvalue iteration did not converge.
         """
-        from supple.postprocess.modes import softest
+        from supple.postprocess.modes import lowest_modes
 
         x = finite_rows("positions", self.positions, self.model.vertices)
-        return softest(self.model, x, self.step, whole_number("count", count))
+        return lowest_modes(self.model, x, self.step, whole_number("count", count))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"on_device": None}
@@ -154,8 +159,8 @@ class Result:
         """One line; `print` also shows the report."""
         report = self.report
         return (
-            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, imbalance "
-            f"{report.imbalance:.2e} after {report.iterations:,} iterations of {report.solver}>"
+            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, relative residual "
+            f"{report.relative_residual:.2e} after {report.iterations:,} iterations of {report.solver}>"
         )
 
     def __str__(self) -> str:
@@ -188,28 +193,29 @@ def equilibrium(
     scene: Scene | SceneFile | Model,
     solver: Solver | str | None = None,
     *,
-    start: np.ndarray | State | None = None,
-    steps: int = 1,
-    history: bool = False,
+    initial: np.ndarray | State | None = None,
+    load_steps: int = 1,
+    record_history: bool = False,
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Result:
     """Solve for a static equilibrium, with all prescribed motions and loads at their end.
 
     Args:
-        scene: Scene, scene file or model. A scene file provides the solver, start and limits that the call
-            omits.
-        solver: Solver with its options, or a name such as "newton". The default is `supple.Descent`.
-        start: Initial positions (n, 3) [m] or a state; the rest positions by default.
-        steps: Number of steps in which loads and motions are applied, each from the previous equilibrium; see
-            `stages` of the result. More steps are made if forces would be infinite otherwise, or if a solve
-            stagnates or fails.
-        history: Record residual and energy after every iteration.
-        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
-        **options: `stop`, or `tolerance` (of the imbalance), `max_iterations`, `time_budget` [s] and
-            `distance` (of every body from the equilibrium, relative to its size) one by one. Tolerance and
-            distance are 1e-4 by default, also together with other limits; None disables them. `compute`, or
-            `device`, `precision` and `threads` one by one.
+        scene: Scene, scene file or model. A scene file provides the solver, initial state and limits that the
+            call omits.
+        solver: Solver with its options, or a name such as "newton". The default is `supple.Hybrid`.
+        initial: Initial positions (n, 3) [m] or a state; the rest positions by default.
+        load_steps: Number of steps in which loads and motions are applied, each from the previous
+            equilibrium; see `stages` of the result. More steps are made if forces would be infinite
+            otherwise, or if a solve stagnates or fails.
+        record_history: Record residual and energy after every iteration.
+        watch: Called as watch(iteration, relative_residual, seconds) after each measurement of the relative
+            residual.
+        **options: `stop`, or `tolerance` (of the relative residual), `max_iterations`, `time_limit` [s] and
+            `position_tolerance` (of every body from the equilibrium, relative to its size) one by one.
+            Tolerance and position tolerance are 1e-4 by default, also together with other limits; None
+            disables them. `backend`, or `device`, `precision` and `threads` one by one.
 
     Returns:
         Positions and report. A solve that does not converge also returns a result; see `ok` of its report.
@@ -220,20 +226,22 @@ def equilibrium(
     """
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)
-    check_watching(history, watch)
-    problem = make_problem(asked.scene, True, asked.compute)
-    place(problem, asked, start)
-    if isinstance(start, State):
-        problem.remembered.flow()
+    check_watching(record_history, watch)
+    problem = make_problem(asked.scene, True, asked.backend)
+    place(problem, asked, initial)
+    if isinstance(initial, State):
+        problem.history.flow()
     stages, model = [], problem.model
-    count = whole_number("steps", steps)
-    for part, report in Continuation(problem, asked.solver, asked.stop, count, watch, history, began).run():
+    count = whole_number("load_steps", load_steps)
+    for part, report in Continuation(
+        problem, asked.solver, asked.stop, count, watch, record_history, began
+    ).run():
         if part < 1:
             acting = _acting(problem, part * model.duration)
             model = latest(model, problem.model)
             stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     there, state = problem.states.on_device(), problem.state
-    acts = model.varying or model.obstacles is not None or state.remembered
+    acts = model.varying or model.obstacles is not None or state.history
     step = _acting(problem, np.inf) if acts else None
     model = latest(model, problem.model)
     return Result(
@@ -243,8 +251,8 @@ def equilibrium(
 
 def _acting(problem: Problem, time: float) -> Step:
     """Forces, parameters and history variables at an equilibrium at a time [s]."""
-    materials, (remembered, *_) = changing_materials(problem.model), problem.remembered.take()
-    return Step(np.inf, problem.positions, problem.loads.force, materials, time, remembered)
+    materials, (history, *_) = changing_materials(problem.model), problem.history.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
 
 
 @takes_options
@@ -259,10 +267,10 @@ def simulate(
     quasistatic: bool | None = None,
     integrator: str | None = None,
     initial_guess: str | None = None,
-    start: np.ndarray | State | None = None,
+    initial: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
-    history: bool = False,
+    record_history: bool = False,
     watch: Watcher | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Frame]:
@@ -271,8 +279,8 @@ def simulate(
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt. A
     quasistatic scene finds the equilibrium at the time of each frame.
 
-    To continue from frame k, pass its state as `start` and first_frame = k + 1: the frames are bitwise those
-    of an uninterrupted simulation. Positions and velocities are accepted as well.
+    To continue from frame k, pass its state as `initial` and first_frame = k + 1: the frames are bitwise
+    those of an uninterrupted simulation. Positions and velocities are accepted as well.
 
     Args:
         scene: Scene or scene file. The scene provides the defaults of time stepping. A scene file's initial
@@ -285,13 +293,14 @@ def simulate(
         quasistatic: Compute one equilibrium per frame, without inertia.
         integrator: "backward_euler", or "bdf2" or "trapezoidal" of second order, see docs/motions.md.
         initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
-        start: Initial positions (n, 3) [m] or a state.
+        initial: Initial positions (n, 3) [m] or a state.
         velocities: (n, 3) initial velocities [m/s].
         first_frame: Number of the first frame.
-        history: Record residual and energy after every iteration.
-        watch: Called as watch(iteration, imbalance, seconds) after each measurement of the imbalance.
-        **options: `stop` and `compute`, or their fields one by one, as in `equilibrium`. Limits apply to
-            every step. `max_iterations` and `time_budget` apply in addition to a tolerance of 1e-4, unless
+        record_history: Record residual and energy after every iteration.
+        watch: Called as watch(iteration, relative_residual, seconds) after each measurement of the relative
+            residual.
+        **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to
+            every step. `max_iterations` and `time_limit` apply in addition to a tolerance of 1e-4, unless
             the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`
             makes that number of iterations without a tolerance.
 
@@ -303,47 +312,47 @@ def simulate(
         TypeError: An argument has the wrong type.
     """
     asked = request(scene, solver, options)
-    check_watching(history, watch)
+    check_watching(record_history, watch)
     scene = scene_of(scene)
     pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
     if pace.quasistatic:
         asked = replace(asked, stop=arriving(asked.stop, options, asked.file))
     frames = whole_number("frames", scene.frames if frames is None else frames)
-    if isinstance(start, State) and velocities is not None:
-        raise ValueError("a state has its own velocities; give either a state as start, or velocities")
+    if isinstance(initial, State) and velocities is not None:
+        raise ValueError("a state has its own velocities; give either a state as initial, or velocities")
     first = whole_number("first_frame", first_frame)
-    return _frames(asked, pace, frames, start, velocities, first, history, watch)
+    return _frames(asked, pace, frames, initial, velocities, first, record_history, watch)
 
 
 def _frames(
     asked: Request,
     pace: Pace,
     frames: int,
-    start: np.ndarray | State | None,
+    initial: np.ndarray | State | None,
     velocities: np.ndarray | None,
     first_frame: int,
-    history: bool,
+    record_history: bool,
     watch: Watcher | None,
 ) -> Iterator[Frame]:
     """Yield the frames of a motion."""
     began = perf_counter()
-    problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
+    problem = make_problem(asked.scene, pace.quasistatic, asked.backend)
     begin = (first_frame - 1) * pace.dt
     problem.contacts.stand_at(begin)
     problem.room.stand_at(begin)
-    if not place(problem, asked, start):
+    if not place(problem, asked, initial):
         problem.begin_step(begin)
     if velocities is not None:
         limit = LARGEST
         given = finite_rows("velocities", velocities, problem.model.vertices, limit=limit)
         problem.states.set_velocities(given)
-    elif not isinstance(start, State):
-        moving = asked.velocities(start, problem.model, first_frame)
+    elif not isinstance(initial, State):
+        moving = asked.velocities(initial, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
-    stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
+    stepping = stepping_of(problem, asked.solver, asked.stop, pace, record_history, watch, began)
     stepping.index = first_frame - 1
-    if not isinstance(start, State):
+    if not isinstance(initial, State):
         stepping.count_inverted()
     for _ in range(first_frame, frames + 1):
         yield frame_of(stepping, stepping.advance()[0])
@@ -370,15 +379,15 @@ def sound(state: State, model: Model) -> State:
     return State(
         finite_rows("displacements of the state", state.displacements, model.vertices),
         finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
-        checked_remembered(model, state.remembered),
+        checked_history(model, state.history),
     )
 
 
-def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
+def place(problem: Problem, asked: Request, initial: np.ndarray | State | None) -> bool:
     """Set the initial positions (n, 3) [m], or the state; False if neither call nor file provides one."""
-    if isinstance(start, State):
-        problem.state = sound(start, problem.model)
+    if isinstance(initial, State):
+        problem.state = sound(initial, problem.model)
         return True
-    if (begin := asked.start(start, problem.model)) is not None:
-        problem.positions = finite_rows("start", begin, problem.model.vertices)
+    if (begin := asked.initial(initial, problem.model)) is not None:
+        problem.positions = finite_rows("initial", begin, problem.model.vertices)
     return begin is not None

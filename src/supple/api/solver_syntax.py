@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from supple.solvers import SOLVERS, Solver
+from supple.solvers import Solver, find_solver
 from supple.solvers.base import idle_options
 from supple.solvers.options import kind_of, option_names, part_with
 from supple.support.arguments import closest
@@ -37,10 +37,10 @@ def parse_solver(text: str, idle: bool = False) -> Solver:
         ValueError: A name, option or value is unknown or invalid.
     """
     name, *settings = text.split(":")
-    if name not in SOLVERS:
-        raise ValueError(f"there is no solver {name!r}; {closest(name, SOLVERS)}")
-    kind = SOLVERS[name]
-    given = dict(_setting(kind, setting) for setting in settings)
+    kind, chosen = find_solver(name)
+    given = {option: str(value) for option, value in chosen.items()} | dict(
+        _setting(kind, setting) for setting in settings
+    )
     own = {name: value for name, value in given.items() if name in option_names(kind)}
     foreign = {name: value for name, value in given.items() if name not in own}
     try:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from supple.api.batch import move_together
 from supple.api.batch_stepper import (
     MOST_COPIES,
-    Frames,
+    BatchFrame,
     OneByOne,
     Together,
     of_copy,
@@ -58,23 +58,23 @@ class Driving:
     Attributes:
         scene: Scene.
         model: Model of the scene.
-        copies: Batch size, None without a batch axis.
+        batch_size: Batch size, None without a batch axis.
         dtype: Working precision of states.
     """
 
     scene: Scene
     model: Model
-    copies: int | None
+    batch_size: int | None
     dtype: np.dtype[Any]
 
     def forces(self, given: Forces | None) -> np.ndarray | None:
-        """Convert forces to (n, 3) or (copies, n, 3) [N]."""
+        """Convert forces to (n, 3) or (batch_size, n, 3) [N]."""
         if isinstance(given, Mapping):
             return forces_on(self.scene, self.model, given)
         return None if given is None else self.rows("forces [N]", given)
 
     def pins(self, given: Pins | None, time: float) -> np.ndarray | None:
-        """Positions of the k pinned vertices at a time [s]: (k, 3) or (copies, k, 3) [m]."""
+        """Positions of the k pinned vertices at a time [s]: (k, 3) or (batch_size, k, 3) [m]."""
         if isinstance(given, Mapping):
             return pins_at(self.scene, self.model, given, time)
         if given is None:
@@ -91,16 +91,16 @@ class Driving:
     ) -> np.ndarray:
         """Copy an array of finite vectors (count, 3), with an optional leading batch axis."""
         count = self.model.vertices if count is None else count
-        return finite_rows(what, values, count, limit=limit, copies=self.copies, per=per).copy()
+        return finite_rows(what, values, count, limit=limit, copies=self.batch_size, per=per).copy()
 
     def states(self, given: State | Sequence[State]) -> list[State]:
         """Check states, one per batch member, and round them to the working precision."""
-        wanted = "a supple.State" if self.copies is None else f"a list of {self.copies} states"
+        wanted = "a supple.State" if self.batch_size is None else f"a list of {self.batch_size} states"
         what = f"the state of this stepper is {wanted}, as stepper.state gives it"
         states = [given] if isinstance(given, State) else list(each(given, what))
         if not all(isinstance(one, State) for one in states):
             raise TypeError(f"{what}; got {shown(given)}")
-        if len(states) != (self.copies or 1):
+        if len(states) != (self.batch_size or 1):
             raise ValueError(f"{what}; got {counted(len(states), 'state')}")
         return [self.rounded(sound(one, self.model)) for one in states]
 
@@ -109,17 +109,17 @@ class Driving:
         u, v = state.displacements.astype(self.dtype), state.velocities.astype(self.dtype)
         return replace(state, displacements=u, velocities=v)
 
-    def chosen(self, copies: Sequence[int]) -> list[int]:
+    def chosen(self, members: Sequence[int]) -> list[int]:
         """Check the indices of selected batch members."""
-        chosen = np.asarray(copies)
-        if self.copies is None:
-            raise ValueError("this stepper has no copies; reset() without copies starts it again")
+        chosen = np.asarray(members)
+        if self.batch_size is None:
+            raise ValueError("this stepper has no batch; reset() without members starts it again")
         if (
             chosen.ndim != 1
             or (chosen.size and chosen.dtype.kind not in "iu")
-            or not np.all((chosen >= 0) & (chosen < self.copies))
+            or not np.all((chosen >= 0) & (chosen < self.batch_size))
         ):
-            raise ValueError(f"copies are numbers from 0 to {self.copies - 1}, got {shown(copies)}")
+            raise ValueError(f"members are numbers from 0 to {self.batch_size - 1}, got {shown(members)}")
         return [int(k) for k in chosen]
 
 
@@ -205,7 +205,7 @@ class Stepper:
     takes `substeps` backward Euler steps per step, each with v = (1 - damping) Δx/Δt, or those of another
     integrator, as in `simulate`. A quasistatic scene finds the equilibrium.
 
-    With `copies`, each batch member has its own forces, pins and state. Arrays then have a leading batch
+    With `members`, each batch member has its own forces, pins and state. Arrays then have a leading batch
     axis; inputs without it apply to all members. On a CUDA device all solvers but Newton advance the whole
     batch at once. On the CPU members are advanced sequentially, with one common set-up.
 
@@ -218,13 +218,13 @@ class Stepper:
         quasistatic: Compute one equilibrium per step, without inertia.
         integrator: "backward_euler", "bdf2" or "trapezoidal".
         initial_guess: Initial guess of a step: "adaptive", "inertial" or "coast".
-        copies: Batch size; None for a single state without batch axis.
+        batch_size: Batch size; None for a single state without batch axis.
         springs: Capacity for springs of `set_springs`.
-        **options: `stop` and `compute`, or their fields one by one, as in `simulate`.
+        **options: `stop` and `backend`, or their fields one by one, as in `simulate`.
 
     Attributes:
         scene: Scene.
-        copies: Batch size, or None.
+        batch_size: Batch size, or None.
         model: Model of the scene.
 
     Raises:
@@ -244,38 +244,38 @@ class Stepper:
         quasistatic: bool | None = None,
         integrator: str | None = None,
         initial_guess: str | None = None,
-        copies: int | None = None,
+        batch_size: int | None = None,
         springs: int = 0,
         **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
         asked = request(scene, solver, options)
-        scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
+        scene, solver, stop, backend = scene_of(scene), asked.solver, asked.stop, asked.backend
         pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
-        if copies is not None:
-            copies = whole_number("copies", copies, at_most=MOST_COPIES)
-        self.scene, self.copies, self._asked = scene, copies, asked
+        if batch_size is not None:
+            batch_size = whole_number("batch_size", batch_size, at_most=MOST_COPIES)
+        self.scene, self.batch_size, self._asked = scene, batch_size, asked
         self._gravity = tuple(np.ravel(scene.gravity).tolist())
         self.model = build_model(scene, pace.quasistatic)
         self._springs = whole_number("springs", springs, at_least=0) > 0
         if self._springs:
             self.model = with_room_for_springs(self.model, springs)
-        at_once = move_together(self.model, solver, compute)
-        if copies is not None and at_once:
-            problem = problem_of_copies(self.model, compute.precision, copies, solver)
+        at_once = move_together(self.model, solver, backend)
+        if batch_size is not None and at_once:
+            problem = problem_of_copies(self.model, backend.precision, batch_size, solver)
         else:
-            problem = make_problem(self.model, pace.quasistatic, compute)
-        if pace.quasistatic and not (copies is not None and at_once):
+            problem = make_problem(self.model, pace.quasistatic, backend)
+        if pace.quasistatic and not (batch_size is not None and at_once):
             stop = arriving(stop, options, asked.file)
         self._stepping = stepping_of(problem, solver, stop, pace, began=began)
-        kind = Together if copies is None or at_once else OneByOne
+        kind = Together if batch_size is None or at_once else OneByOne
         self._copies: Together | OneByOne = kind(self._stepping)
-        self._driving = Driving(scene, self.model, copies, problem.dtype)
+        self._driving = Driving(scene, self.model, batch_size, problem.dtype)
         self._failed: dict[int, Report] = {}
         self.reset()
 
     def __repr__(self) -> str:
-        of = "" if self.copies is None else f"{counted(self.copies, 'copy', 'copies')} of "
+        of = "" if self.batch_size is None else f"{counted(self.batch_size, 'copy', 'copies')} of "
         return (
             f"<Stepper at {self.time:.6g} s after {counted(self.index, 'step')}: "
             f"{of}{self.model.vertices:,} vertices, {self._asked.solver.name}>"
@@ -307,19 +307,19 @@ class Stepper:
 
     @property
     def positions(self) -> np.ndarray:
-        """(n, 3) or (copies, n, 3) positions [m]."""
+        """(n, 3) or (batch_size, n, 3) positions [m]."""
         return self._all_or_one(self._copies.positions)
 
     def _all_or_one(self, of_copies: Any) -> Any:
         """Remove the batch axis if the stepper has none."""
-        return of_copies[0] if self.copies is None else of_copies
+        return of_copies[0] if self.batch_size is None else of_copies
 
     @property
     def velocities(self) -> np.ndarray:
-        """(n, 3) or (copies, n, 3) velocities [m/s]."""
+        """(n, 3) or (batch_size, n, 3) velocities [m/s]."""
         return self._all_or_one(self._copies.velocities)
 
-    def positions_like(self, like: str) -> Any:
+    def positions_as(self, like: str) -> Any:
         """Return the positions in the array type of another library.
 
         If the stepper runs on a device, the array is in device memory.
@@ -328,7 +328,7 @@ class Stepper:
             like: "torch" or "cupy".
 
         Returns:
-            (n, 3) or (copies, n, 3) positions [m].
+            (n, 3) or (batch_size, n, 3) positions [m].
 
         Raises:
             ValueError: The library is unknown or not installed.
@@ -337,7 +337,7 @@ class Stepper:
 
         there = self._copies.on_device()
         here = self.positions if there is None else None
-        return array_of(like, here, self.model.rest, there, self.copies)
+        return array_of(like, here, self.model.rest, there, self.batch_size)
 
     @property
     def state(self) -> Any:
@@ -357,25 +357,25 @@ class Stepper:
         self,
         positions: ArrayLike | None = None,
         velocities: ArrayLike | None = None,
-        copies: Sequence[int] | None = None,
+        members: Sequence[int] | None = None,
     ) -> None:
         """Reset to time 0, or reset some batch members only.
 
-        Members reset by `copies` keep the current time: their pins are placed at the scene's prescribed
+        Members reset by `members` keep the current time: their pins are placed at the scene's prescribed
         positions at `time`, and the next step continues from there.
 
         Args:
-            positions: (n, 3) or (copies, n, 3) positions [m]; by default the initial positions of the scene,
-                with the pins at their start.
-            velocities: (n, 3) or (copies, n, 3) velocities [m/s]; by default those of the scene. A scene
+            positions: (n, 3) or (batch_size, n, 3) positions [m]; by default the initial positions of the
+                scene, with the pins at their start.
+            velocities: (n, 3) or (batch_size, n, 3) velocities [m/s]; by default those of the scene. A scene
                 file's initial positions come with their own velocities.
-            copies: Indices of the batch members to reset, all by default.
+            members: Indices of the batch members to reset, all by default.
 
         Raises:
             ValueError: An array or index is invalid.
         """
-        x, v = self._start
-        if copies is not None:
+        x, v = self._initial
+        if members is not None:
             x = x.copy()
             self.model.hold(x, self.model.prescribed(self.time))
         if positions is not None:
@@ -384,13 +384,13 @@ class Stepper:
         if velocities is not None:
             v = self._driving.rows("velocities [m/s]", velocities)
         u = x - self.model.rest
-        begun = [self._driving.rounded(State(*of_copy(k, u, v))) for k in range(self.copies or 1)]
-        if copies is None:
+        begun = [self._driving.rounded(State(*of_copy(k, u, v))) for k in range(self.batch_size or 1)]
+        if members is None:
             self._stepping.index = 0
             self._copies.put(begun)
             self._failed.clear()
             return
-        chosen = self._driving.chosen(copies)
+        chosen = self._driving.chosen(members)
         if not chosen:
             return
         states = self.state
@@ -410,16 +410,16 @@ class Stepper:
                 motion. By default the scene's prescribed motion.
 
         Returns:
-            The `Frame`, or `Frames` for a batch.
+            The `Frame`, or `BatchFrame` for a batch.
 
         Raises:
             ValueError: Forces or pins are invalid, or the previous step was interrupted.
             RuntimeError: The previous step failed.
         """
         reports = self._advance(forces, pins)
-        if self.copies is None:
+        if self.batch_size is None:
             return frame_of(self._stepping, reports[0])
-        return Frames(
+        return BatchFrame(
             self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
             self._copies.last_steps(), self._copies.models,
         )  # fmt: skip
@@ -442,7 +442,7 @@ class Stepper:
             RuntimeError: The previous step failed.
         """
         reports = self._advance(forces, pins)
-        return reports[0] if self.copies is None else reports
+        return reports[0] if self.batch_size is None else reports
 
     def set_springs(
         self, pairs: ArrayLike, stiffness: ArrayLike | None = None, rest_length: ArrayLike | None = None
@@ -468,9 +468,9 @@ class Stepper:
         """
         if not self._springs:
             raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
-        if rest_length is None and self.copies is not None:
+        if rest_length is None and self.batch_size is not None:
             raise ValueError("the copies are not alike: give the springs a rest_length")
-        now = self.model.rest if self.copies is not None else self.positions
+        now = self.model.rest if self.batch_size is not None else self.positions
         term = springs_between(self.model, pairs, stiffness, rest_length, now)
         refuse_beyond(replace(self.model, terms=(term,)), str(self._problem.dtype))
         self._problem.refresh(len(self.model.terms) - 1, term)
@@ -479,8 +479,10 @@ class Stepper:
     def _advance(self, forces: Forces | None, pins: Pins | None) -> list[Report]:
         """Advance by one step and return the reports; failed batch members must be reset first."""
         if self._failed:
-            which = "" if self.copies is None else f" of copies {', '.join(map(str, sorted(self._failed)))}"
-            again = "reset()" if self.copies is None else f"reset(copies={sorted(self._failed)})"
+            which = (
+                "" if self.batch_size is None else f" of copies {', '.join(map(str, sorted(self._failed)))}"
+            )
+            again = "reset()" if self.batch_size is None else f"reset(members={sorted(self._failed)})"
             raise RuntimeError(
                 f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
                 "or go back by setting the state to an earlier one; smaller steps or forces may help."
@@ -509,9 +511,9 @@ class Stepper:
         return self._stepping.problem
 
     @cached_property
-    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+    def _initial(self) -> tuple[np.ndarray, np.ndarray]:
         """Initial positions and velocities (n, 3) of the scene, or of its file."""
-        x, v = self._asked.start(None, self.model), self._asked.velocities(None, self.model)
+        x, v = self._asked.initial(None, self.model), self._asked.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
         self.model.hold(x, self.model.prescribed(0.0))
         return x, np.zeros_like(x) if v is None else v

@@ -33,8 +33,8 @@ TERMINATED = 143
 
 STDOUT = "standard output"
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Say nothing but errors.")]
 ScenePath = Annotated[
     Path, typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False)
 ]
@@ -234,17 +234,17 @@ def parse_seconds(text: str) -> float:
 def given_limits(
     tolerance: float | None,
     max_iterations: int | None,
-    time_budget: str | None,
-    distance: float | None = None,
+    time_limit: str | None,
+    position_tolerance: float | None = None,
 ) -> Options:
     """Termination criteria given on the command line."""
     limits: Options = {"max_iterations": max_iterations}
     if tolerance is not None:
         limits["tolerance"] = tolerance
-    if time_budget is not None:
-        limits["time_budget"] = parse_seconds(time_budget)
-    if distance is not None:
-        limits["distance"] = distance
+    if time_limit is not None:
+        limits["time_limit"] = parse_seconds(time_limit)
+    if position_tolerance is not None:
+        limits["position_tolerance"] = position_tolerance
     return limits
 
 

@@ -22,8 +22,8 @@ from rich.text import Text
 from supple.api.simulate import Frame, equilibrium, simulate
 from supple.api.solver_syntax import parse_solver
 from supple.cli.console import errors, hearing, note
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.io import SavedFrame
 from supple.model.model import Model
 from supple.model.state import State
@@ -49,7 +49,7 @@ def shipped_scenes() -> dict[str, Path]:
     return {}
 
 
-class ShowTetrahedralisation(logging.Handler):
+class ShowTetrahedralization(logging.Handler):
     """Log handler that shows the current step and elapsed time on a terminal, and a single line elsewhere."""
 
     def __init__(self, status: Status) -> None:
@@ -69,11 +69,11 @@ class ShowTetrahedralisation(logging.Handler):
 
 
 @contextmanager
-def showing_tetrahedralisation() -> Iterator[None]:
+def showing_tetrahedralization() -> Iterator[None]:
     """Show the progress of tetrahedralization within the context."""
     status = Status("", console=errors)
     try:
-        with hearing(ShowTetrahedralisation(status)):
+        with hearing(ShowTetrahedralization(status)):
             yield
     finally:
         status.stop()
@@ -88,22 +88,22 @@ class Job:
         solver: Solver of every step.
         stop: Termination criteria.
         frames: Number of frames.
-        compute: Device, precision and threads.
-        history: Record the residual history of every solve.
+        backend: Device, precision and threads.
+        record_history: Record the residual history of every solve.
         fields: Quantities to write with every frame.
     """
 
     file: SceneFile
     solver: Solver
-    stop: Stop
+    stop: StopCriteria
     frames: int
-    compute: Compute
-    history: bool
+    backend: Backend
+    record_history: bool
     fields: Sequence[str] = ()
 
     def fields_at_start(self, model: Model) -> Fields | None:
         """Fields to write with frame 0; None without requested fields."""
-        return evaluation_of(model, self.start.positions).fields(self.fields) if self.fields else None
+        return evaluation_of(model, self.initial.positions).fields(self.fields) if self.fields else None
 
     @property
     def single(self) -> bool:
@@ -117,19 +117,19 @@ class Job:
             "method": self.solver.name,
             "options": plain_options(self.solver),
             **asdict(self.stop),
-            "precision": self.compute.precision,
+            "precision": self.backend.precision,
             "single_equilibrium": self.single,
         }
 
     @property
-    def start(self) -> SavedFrame:
+    def initial(self) -> SavedFrame:
         """Frame 0: initial positions and velocities at time 0."""
         scene = self.file.scene
         moving = np.concatenate([body.velocities for body in scene.bodies])
-        if self.file.start is None:
+        if self.file.initial is None:
             return SavedFrame(start_of(scene), moving, 0, 0.0)
         model = build_model(scene)
-        positions, velocities = self.file.start_positions(model), self.file.start_velocities(model)
+        positions, velocities = self.file.initial_positions(model), self.file.initial_velocities(model)
         assert positions is not None
         return SavedFrame(positions, moving if velocities is None else velocities, 0, 0.0)
 
@@ -141,20 +141,20 @@ class Job:
             watch: Callback of every iteration.
         """
         scene = self.file.scene
-        start: np.ndarray | State | None = None
+        initial: np.ndarray | State | None = None
         velocities: np.ndarray | None = None
         if last is not None and last.state is not None:
-            start = last.state
+            initial = last.state
         elif last is not None:
-            start, velocities = last.positions, last.velocities
-        elif self.file.start is not None:
+            initial, velocities = last.positions, last.velocities
+        elif self.file.initial is not None:
             model = build_model(scene)
-            start, velocities = self.file.start_positions(model), self.file.start_velocities(model)
+            initial, velocities = self.file.initial_positions(model), self.file.initial_velocities(model)
         options: dict[str, Any] = {
             "stop": self.stop,
-            "compute": self.compute,
-            "history": self.history,
-            "start": start,
+            "backend": self.backend,
+            "record_history": self.record_history,
+            "initial": initial,
             "watch": watch,
         }
         if not self.single:
@@ -189,7 +189,7 @@ def load_file(path: Path) -> SceneFile:
             known = [*(str(other) for other in sorted(path.parent.glob("*.toml"))), *shipped]
             raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
         path = shipped[str(path)]
-    with showing_tetrahedralisation():
+    with showing_tetrahedralization():
         return load_scene(path)
 
 
@@ -201,4 +201,5 @@ def solver_for(file: SceneFile, text: str | None) -> Solver:
         text: Solver and options such as newton or pbng:acceleration=chebyshev. None, or the name of the
             file's solver, selects that solver with the options of the file.
     """
-    return method_of(None, file) if text in (None, file.solver.method) else parse_solver(str(text))
+    own = text is None or text.casefold() == file.solver.method
+    return method_of(None, file) if own else parse_solver(str(text))

@@ -17,7 +17,7 @@ from supple.support.text import counted, say_seconds
 
 if TYPE_CHECKING:
     from supple.api.compare import Trial
-    from supple.config.stop import Stop
+    from supple.config.stop import StopCriteria
     from supple.solve.report import Report
 
 
@@ -36,15 +36,15 @@ class Forecast:
     The relative residual is assumed to decay exponentially.
     """
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: StopCriteria) -> None:
         self.stop = stop
         self._seen: list[tuple[float, float]] = []
         self._iteration = 0
 
-    def see(self, iteration: int, imbalance: float, seconds: float) -> None:
+    def see(self, iteration: int, relative_residual: float, seconds: float) -> None:
         self._iteration = iteration
-        if 0 < imbalance < math.inf:
-            self._seen.append((seconds, math.log(imbalance)))
+        if 0 < relative_residual < math.inf:
+            self._seen.append((seconds, math.log(relative_residual)))
 
     @property
     def seconds(self) -> float:
@@ -81,7 +81,7 @@ class Forecast:
         return self.seconds / self._iteration * (self.stop.max_iterations - self._iteration)
 
     def _to_budget(self) -> float | None:
-        return None if self.stop.time_budget is None else max(0.0, self.stop.time_budget - self.seconds)
+        return None if self.stop.time_limit is None else max(0.0, self.stop.time_limit - self.seconds)
 
 
 SILENCE = 30.0
@@ -135,7 +135,7 @@ class RunProgress(_Bar):
         quiet: Show nothing.
     """
 
-    def __init__(self, frames: int, done: int, stop: Stop, quiet: bool) -> None:
+    def __init__(self, frames: int, done: int, stop: StopCriteria, quiet: bool) -> None:
         self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
         self._first, self._seconds = done, 0.0
         self._in_lines, self._said = not (quiet or errors.is_terminal), perf_counter()
@@ -146,11 +146,11 @@ class RunProgress(_Bar):
     def _frame(self) -> str:
         return f"frame {min(self.done + 1, self.frames)}/{self.frames}"
 
-    def watch(self, iteration: int, imbalance: float, seconds: float) -> None:
+    def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0:
             self._forecast = Forecast(self.stop)
-        self._forecast.see(iteration, imbalance, seconds)
-        figures = _figures(iteration, imbalance)
+        self._forecast.see(iteration, relative_residual, seconds)
+        figures = _figures(iteration, relative_residual)
         left = self._forecast.left
         if left is not None:
             figures += f"  {self._time_left(left)}"
@@ -186,7 +186,7 @@ class TrialProgress(_Bar):
     The bar is drawn within `watch`, outside the timed region, not by a separate thread.
     """
 
-    def __init__(self, trials: int, stop: Stop) -> None:
+    def __init__(self, trials: int, stop: StopCriteria) -> None:
         self.trials, self.stop, self.done = trials, stop, 0
         self._forecast = Forecast(stop)
         self._label, self._drawn = "", 0.0
@@ -202,13 +202,13 @@ class TrialProgress(_Bar):
         if not errors.is_terminal:
             errors.print(f"{trial.label}: {_brief(trial.report) if trial.report else 'not run'}")
 
-    def watch(self, iteration: int, imbalance: float, seconds: float) -> None:
+    def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0:
             self._forecast = Forecast(self.stop)
-        self._forecast.see(iteration, imbalance, seconds)
+        self._forecast.see(iteration, relative_residual, seconds)
         if perf_counter() > self._drawn + 0.1:
             self._drawn = perf_counter()
-            self.show(self._label, self._forecast.fraction, _figures(iteration, imbalance))
+            self.show(self._label, self._forecast.fraction, _figures(iteration, relative_residual))
 
 
 class FilmProgress(_Bar):
@@ -228,15 +228,15 @@ class FilmProgress(_Bar):
         self.show(f"drawing {done}/{pictures}", done / pictures, f"{_whole(left)} left" if left else "")
 
 
-def _figures(iteration: int, imbalance: float) -> str:
-    return f"iteration {iteration}  imbalance {imbalance:.1e}"
+def _figures(iteration: int, relative_residual: float) -> str:
+    return f"iteration {iteration}  relative residual {relative_residual:.1e}"
 
 
 def _brief(report: Report) -> str:
-    """One-line result: converged, 12 iterations, imbalance 8.1e-05, 0.3 s"""
+    """One-line result: converged, 12 iterations, relative residual 8.1e-05, 0.3 s"""
     return (
         f"{report.ending}, {counted(report.iterations, 'iteration')}, "
-        f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}"
+        f"relative residual {report.relative_residual:.1e}, {say_seconds(report.seconds)}"
     )
 
 

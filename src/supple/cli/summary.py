@@ -23,11 +23,11 @@ def print_summary(account: dict[str, Any], folder: Path) -> None:
 
 def _distance(frame: dict[str, Any]) -> dict[str, str]:
     """Largest relative position error of all bodies, if computed."""
-    certificate = frame.get("certificate")
-    if not certificate:
+    error_estimate = frame.get("error_estimate")
+    if not error_estimate:
         return {}
-    worst = max(body["of_size"] for body in certificate["bodies"])
-    return {"distance": f"{worst:.1e} of the size" + ("" if certificate["stable"] else ", not stable")}
+    worst = max(body["position_error"] for body in error_estimate["bodies"])
+    return {"distance": f"{worst:.1e} of the size" + ("" if error_estimate["stable"] else ", not stable")}
 
 
 def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
@@ -43,7 +43,7 @@ def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
         "outcome": outcome(frames),
         **({"inverted": inverted(frames)} if several and has_inverted(frames) else {}),
         "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
-        "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
+        "relative residual": f"{totals['worst_relative_residual']:.2e}" + (" at worst" if several else ""),
         **_distance(last),
         "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
         "energy": f"{last['energy']:.6g} J" + (" in the last frame" if several else ""),

@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from supple.solvers import Solver
 
 DEFAULT_TOLERANCE = 1e-4
-"""Default tolerance of the imbalance in Python, scene files and commands."""
+"""Default tolerance of the relative residual in Python, scene files and commands."""
 
-DEFAULT_DISTANCE = 1e-4
+DEFAULT_POSITION_TOLERANCE = 1e-4
 """Default distance of every body from the equilibrium, relative to its size, in solves for an equilibrium."""
 
 
 @dataclass(frozen=True)
-class Stop:
+class StopCriteria:
     """Termination criteria of a solve, which ends at whichever comes first.
 
-    A `Stop` replaces all defaults: `Stop(max_iterations=20)` has no tolerance, while the keyword
-    `max_iterations=20` of a call applies in addition to the default tolerance. None disables a limit.
+    A `StopCriteria` replaces all defaults: `StopCriteria(max_iterations=20)` has no tolerance, while the
+    keyword `max_iterations=20` of a call applies in addition to the default tolerance. None disables a limit.
 
     Attributes:
-        tolerance: Tolerance of the imbalance, between 0 and 1.
+        tolerance: Tolerance of the relative residual, between 0 and 1.
         max_iterations: Iteration limit, at least 1. With barrier contact, iterations in which pins and
             obstacles still move to their targets are not counted.
-        time_budget: Time limit [s].
-        distance: Largest distance of every body from the equilibrium, relative to its size, required in
-            addition to the tolerance. None disables its estimate.
+        time_limit: Time limit [s].
+        position_tolerance: Largest distance of every body from the equilibrium, relative to its size,
+            required in addition to the tolerance. None disables its estimate.
 
     Raises:
         ValueError: A limit is out of range.
@@ -38,25 +38,25 @@ class Stop:
 
     tolerance: float | None = None
     max_iterations: int | None = None
-    time_budget: float | None = None
-    distance: float | None = None
+    time_limit: float | None = None
+    position_tolerance: float | None = None
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
             one_number("tolerance", self.tolerance, above=0, below=1)
         if self.max_iterations is not None:
             whole_number("max_iterations", self.max_iterations)
-        if self.time_budget is not None:
-            positive("time_budget", self.time_budget, "s")
-        if self.distance is not None:
-            one_number("distance", self.distance, above=0, below=1)
+        if self.time_limit is not None:
+            positive("time_limit", self.time_limit, "s")
+        if self.position_tolerance is not None:
+            one_number("position_tolerance", self.position_tolerance, above=0, below=1)
 
     @property
     def open(self) -> bool:
         """True if there is no limit."""
-        return self == Stop()
+        return self == StopCriteria()
 
-    def completed(self, solver: Solver, otherwise: Stop | None = None) -> Stop:
+    def completed(self, solver: Solver, otherwise: StopCriteria | None = None) -> StopCriteria:
         """Add the solver's own iterations, or a default, to open criteria.
 
         Args:
@@ -67,4 +67,4 @@ class Stop:
             The completed criteria.
         """
         mine = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
-        return (otherwise or Stop(DEFAULT_TOLERANCE)) if mine.open else mine
+        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if mine.open else mine

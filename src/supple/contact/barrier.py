@@ -26,7 +26,7 @@ from supple.collision.narrow_phase.proximity import (
     ANYWHERE,
     PART,
     Gaps,
-    Neighbours,
+    Neighbors,
     distances_at,
     gaps,
     within_reach,
@@ -126,7 +126,7 @@ class BarrierContact:
         stiffness: (bodies,) k [N/m]; a pair of bodies has the smaller one.
         names: Names of the bodies.
         friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs, or None.
-        push_apart: Young's modulus for the separation of initial intersections [Pa], or None to reject them.
+        separate_initial: Young's modulus for the separation of initial intersections [Pa]; None: reject them.
         every: Iterations between contact updates.
         confines: True, the protocol flag of methods with step bounds.
     """
@@ -136,7 +136,7 @@ class BarrierContact:
     stiffness: np.ndarray
     names: tuple[str, ...]
     friction: np.ndarray | None = None
-    push_apart: float | None = None
+    separate_initial: float | None = None
     every: int | None = EVERY
     confines: bool = True
 
@@ -162,7 +162,7 @@ class BarrierContact:
         """Set the step bounds of all vertices around their current positions."""
         problem.room.settle(self.near(problem).rooms())
 
-    def near(self, problem: Problem, anew: bool = False) -> Neighbours:
+    def near(self, problem: Problem, anew: bool = False) -> Neighbors:
         """Return all proximity pairs at the current positions.
 
         Reuses the cached pairs while their radius of completeness suffices.
@@ -176,12 +176,12 @@ class BarrierContact:
         anew = anew or not room.checked
         if not room.checked:
             self._check(problem)
-        known: Neighbours | None = None if anew else room.neighbours
+        known: Neighbors | None = None if anew else room.neighbors
         x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
         here = None if known is None else known.at(x, least, finder)
         if here is None:
             pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
-            here = room.neighbours = Neighbours(self.surfaces, pairs, self._reach(pairs), self.radius, x)
+            here = room.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
         return here
 
     def fly(self, problem: Problem) -> None:
@@ -191,13 +191,13 @@ class BarrierContact:
         """
         states, room = problem.states, problem.room
         assert room.balls
-        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
+        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.center)[0].astype(float)
         far = ((u - start) ** 2).sum(axis=1) > room.radii**2
         if not far.any():
             return
         x, finder = self.surfaces.rest + start, problem.device
         self._halt(problem, x)
-        known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, finder)
+        known: Neighbors | None = None if room.neighbors is None else room.neighbors.at(x, 0.0, finder)
         for flight in room.pins.flights(u - start, self.surfaces.body, room.radii):
             part = flown(self.surfaces, x, flight.step, self.thickness, finder, known, self._candidates)
             if (part[flight.led] >= 1).all():
@@ -281,20 +281,20 @@ class BarrierContact:
     def _term_of(self, problem: Problem) -> Any:
         return problem.model.terms[self._index(problem)]
 
-    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
+    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
         """Barrier contacts at given positions, outside of a solve.
 
         Args:
             model: Model with this method.
             x: (n, 3) positions [m].
-            remembered: History variables of a state, which contain the friction state.
+            history: History variables of a state, which contain the friction state.
 
         Raises:
             ValueError: If surfaces intersect.
         """
         self._refuse_crossings(x)
         found = gaps(self.surfaces, x, self.thickness)
-        grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
+        grip = None if self.friction is None else BarrierGrip(x, rows_from(history))
         return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
@@ -348,11 +348,11 @@ class BarrierContact:
         return reach
 
     def _check(self, problem: Problem) -> None:
-        """Reject initial intersections and touching bodies, or separate them if `push_apart` is set."""
+        """Reject initial intersections and touching bodies, or separate them if `separate_initial` is set."""
         finder, x = problem.device, problem.positions
         close = touching(self.surfaces, x, self.thickness, finder)
-        if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
-            how = self.thickness, self.push_apart, problem.device.threads
+        if self.separate_initial is not None and (close or crossings(self.surfaces, x, finder)):
+            how = self.thickness, self.separate_initial, problem.device.threads
             problem.positions = pushed_apart(problem.model, self.surfaces, x, *how)
             problem.following.remember()
             close = touching(self.surfaces, problem.positions, self.thickness, finder)
@@ -380,8 +380,8 @@ def already_crossing(sentences: list[str]) -> str:
     """Error message for initial intersections."""
     return (
         "contact = 'barrier' must begin where nothing intersects or touches, but "
-        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with push_apart = true, or "
-        "take contact = 'weak'."
+        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with "
+        "separate_initial = true, or take contact = 'weak'."
     )
 
 
@@ -393,7 +393,7 @@ def with_barrier_contact(
     thickness: float | None = None,
     stiffness: float | None = None,
     friction: np.ndarray | None = None,
-    push_apart: bool = False,
+    separate_initial: bool = False,
 ) -> Model:
     """Add barrier contact to a model.
 
@@ -405,14 +405,14 @@ def with_barrier_contact(
         thickness: h [m], by default a fraction of the mean edge.
         stiffness: k [N/m] of all bodies, by default in proportion to `young`.
         friction: (2, bodies, bodies) static and kinetic friction coefficients, or None.
-        push_apart: Separate initial intersections instead of rejecting them.
+        separate_initial: Separate initial intersections instead of rejecting them.
     """
     surfaces = surfaces_of(model, triangles, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
     stiff = STIFFNESS * young * edge if stiffness is None else np.full(len(young), stiffness)
     names = tuple(name for name, _ in model.body_vertices)
-    apart = float(young.max()) if push_apart else None
+    apart = float(young.max()) if separate_initial else None
     contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
     nothing = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))

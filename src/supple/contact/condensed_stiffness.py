@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from supple.collision.obstacles.rigid_body import Hold, Response, RigidMotion, Touching
 
 MOST_RISES = 3
-"""Number of corrections per step that may increase the imbalance of rigid bodies above twice its minimum.
+"""Number of corrections per step that may increase the relative residual of rigid bodies above twice its
+minimum.
 
 Beyond it, the stiffness of the touching vertices, which is larger, replaces the condensed stiffness.
 """
@@ -21,10 +22,10 @@ class Condensed:
         self._responses: Sequence[Response | None] = []
         self._least, self._rises = float("inf"), 0
 
-    def see(self, imbalance: float) -> None:
-        """Record the imbalance of the rigid bodies before a correction."""
-        self._rises += imbalance > 2.0 * self._least
-        self._least = min(self._least, imbalance)
+    def see(self, relative_residual: float) -> None:
+        """Record the relative residual of the rigid bodies before a correction."""
+        self._rises += relative_residual > 2.0 * self._least
+        self._least = min(self._least, relative_residual)
 
     def disable(self) -> None:
         """Disable the condensed stiffness for the rest of the step."""
@@ -51,6 +52,6 @@ class Condensed:
             return none
         key = tuple((each.vertices.tobytes(), each.sticks.tobytes()) for each in touched)
         if key != self._key:
-            holds = [each.hold(motion.centre) for each, motion in zip(touched, motions, strict=True)]
+            holds = [each.hold(motion.center) for each, motion in zip(touched, motions, strict=True)]
             self._key, self._responses = key, condense(holds) or none
         return self._responses

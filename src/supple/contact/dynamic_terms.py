@@ -252,7 +252,7 @@ class _There:
 
 
 def standing_at(
-    model: Model, x: np.ndarray, time: float, remembered: Mapping[str, np.ndarray] | None = None
+    model: Model, x: np.ndarray, time: float, history: Mapping[str, np.ndarray] | None = None
 ) -> Model:
     """Return a model with all dynamic terms updated to given positions.
 
@@ -260,14 +260,14 @@ def standing_at(
         model: Model.
         x: (n, 3) positions [m].
         time: Time [s].
-        remembered: History variables of a state, which contain frictional contacts; without them, contacts
+        history: History variables of a state, which contain frictional contacts; without them, contacts
             have zero slip.
     """
     for index, follower in model.followers:
         if hasattr(follower, "standing"):
             term = follower.standing(model, x, time)
         elif hasattr(follower, "at"):
-            term = follower.at(model, x, remembered or {})
+            term = follower.at(model, x, history or {})
         else:
             term = follower.follow(_There(model, x), time)
         if term is not None:

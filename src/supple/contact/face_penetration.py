@@ -310,13 +310,13 @@ def find_pinned_overlaps(contacts: Contacts) -> list[tuple[int, PinnedOverlap]]:
         row = motion.body.row
         depths = np.zeros(len(faces))
         _measure_depths(contacts.shapes, row, x[faces], depths)
-        holding = tets[_contains(x[tets], motion.centre)]
+        holding = tets[_contains(x[tets], motion.center)]
         depth, vertex = 0.0, -1
         if len(faces) and depths.max() > SLIGHT * model.mean_edge:
             depth, vertex = float(depths.max()), int(faces[depths.argmax(), 0])
         if len(holding):
             inside = np.zeros(1)
-            _depth_at(contacts.shapes, row, motion.centre, inside)
+            _depth_at(contacts.shapes, row, motion.center, inside)
             depth, vertex = max(depth, float(inside[0])), int(holding[0, 0])
         if vertex >= 0:
             body = next(name for name, own in model.body_vertices if own.start <= vertex < own.stop)

@@ -34,7 +34,7 @@ from supple.kernels import HOST
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.problem.diagnostics import rest_stiffness_of
-from supple.problem.reactions import Touches
+from supple.problem.reactions import ObstacleContacts
 from supple.terms import RubbingContacts
 from supple.terms.contact.friction import NORMAL, NUMBERS, SLIP, STIFFNESS
 
@@ -161,13 +161,13 @@ class FaceContact:
         yields = 1 / term.numbers[own, STIFFNESS] + through
         return Push(points, -forces[own], ways, 1 / yields)
 
-    def touches(self, model: Model, x: np.ndarray) -> Touches:
+    def touches(self, model: Model, x: np.ndarray) -> ObstacleContacts:
         """Obstacle forces on the corners of faces, at positions x (n, 3) [m]."""
         assert model.obstacles is not None
         term: Any = model.terms[self._index(model)]
         forces = term.weights[:, :, None] * term.forces(x - model.rest)[:, None]
         obstacle = np.repeat(model.obstacles.obstacle[term.keys[:, 1]], 3)
-        return Touches(model.obstacles.names, term.vertices.ravel(), obstacle, forces.reshape(-1, 3))
+        return ObstacleContacts(model.obstacles.names, term.vertices.ravel(), obstacle, forces.reshape(-1, 3))
 
     def pressed(self, problem: Problem) -> Pressed:
         """Sums of obstacle forces on faces at the current displacements, per obstacle and per body."""

@@ -83,7 +83,7 @@ def _touching(vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
     return np.asarray(vertices * (int(body.max()) + 1) + both[:, None] - body[vertices])
 
 
-def remembered(term: Barriers, positions: np.ndarray) -> np.ndarray:
+def history(term: Barriers, positions: np.ndarray) -> np.ndarray:
     """History rows (m, BARRIER_NUMBERS) of active contacts at the end of a step, at positions (n, 3) [m]."""
     if term.rubs is None:
         return no_rows()
@@ -237,14 +237,14 @@ def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: A
         rows: History rows of barriers in the first step after a restored state, else None.
     """
     if term.confines:
-        return BarrierGrip(x, remembered(term, x) if rows is None else rows)
+        return BarrierGrip(x, history(term, x) if rows is None else rows)
     return Grip.of(term, u, body)
 
 
 def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
     """History variable of contacts at positions (n, 3) [m]; `rows` as in `grip_of`."""
     if term.confines:
-        return {CONTACTS: remembered(term, positions) if rows is None else rows}
+        return {CONTACTS: history(term, positions) if rows is None else rows}
     keys = np.zeros((len(term.vertices), KEYS)) if term.keys is None else term.keys
     return {CONTACTS: np.column_stack([term.vertices, term.weights, keys, term.numbers]).astype(float)}
 
@@ -254,9 +254,9 @@ def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
     return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, rough=rough)
 
 
-def contacts_from_state(remembered: Mapping[str, Any]) -> RubbingContacts:
+def contacts_from_state(history: Mapping[str, Any]) -> RubbingContacts:
     """Restore contacts from the history variables of a state; empty without them."""
-    return _from_rows(floats(remembered[CONTACTS])) if CONTACTS in remembered else no_contacts()
+    return _from_rows(floats(history[CONTACTS])) if CONTACTS in history else no_contacts()
 
 
 def _from_rows(rows: np.ndarray) -> RubbingContacts:
@@ -270,9 +270,9 @@ def _from_rows(rows: np.ndarray) -> RubbingContacts:
     )
 
 
-def rows_from(remembered: Mapping[str, Any]) -> np.ndarray:
+def rows_from(history: Mapping[str, Any]) -> np.ndarray:
     """Barrier history rows of a state; empty without them."""
-    return floats(remembered[CONTACTS]) if CONTACTS in remembered else no_rows()
+    return floats(history[CONTACTS]) if CONTACTS in history else no_rows()
 
 
 def check_contacts(model: Model, values: Any) -> None:

@@ -68,7 +68,7 @@ class Contacts:
         rigid: Motions of the dynamic rigid bodies.
         moves: Number of corrections of obstacle poses within steps.
         condensed: Condensed stiffness of soft bodies.
-        rigid_residual: Imbalance of the rigid bodies, None if unknown; see `rigid_imbalance`.
+        rigid_residual: Relative residual of the rigid bodies, None if unknown; see `rigid_relative_residual`.
     """
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
@@ -342,13 +342,13 @@ class Contacts:
                 soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touched]
                 pushes = [together(push, *further) for push, further in zip(soft, others, strict=True)]
             steps = corrections(self.rigid, pushes, self.shapes, responses)
-            caught = [each.caught(m.centre, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
+            caught = [each.caught(m.center, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
             if not any(stops.any() for stops in caught):
                 break
             touched = [each.stick_too(stops) for each, stops in zip(touched, caught, strict=True)]
         farthest = worst = 0.0
         for motion, push, step, response in zip(self.rigid, pushes, steps, responses, strict=True):
-            worst = max(worst, motion.imbalance(push, step, response))
+            worst = max(worst, motion.relative_residual(push, step, response))
             farthest = max(farthest, motion.correct(step))
             motion.settle(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
@@ -414,7 +414,7 @@ def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
     ]
 
 
-def rigid_imbalance(contacts: Contacts) -> float:
+def rigid_relative_residual(contacts: Contacts) -> float:
     """Relative residual of the rigid bodies in their equation of motion, for the last evaluated forces.
 
     This is |m (x - x̂)/Δt² - F|, with torques divided by the radius of gyration, relative to the sum of all
@@ -442,7 +442,7 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
     pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
     steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
     each = zip(contacts.rigid, pushes, steps, strict=True)
-    contacts.rigid_residual = max(motion.imbalance(push, step) for motion, push, step in each)
+    contacts.rigid_residual = max(motion.relative_residual(push, step) for motion, push, step in each)
 
 
 def _displace(contacts: Contacts, moves: np.ndarray) -> None:

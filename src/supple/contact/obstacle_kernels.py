@@ -19,7 +19,7 @@ from supple.kernels import (
     physics,
     put_record,
     record_at,
-    select,
+    where,
 )
 from supple.problem.vertex_kernels import act, for_each
 
@@ -198,7 +198,7 @@ def _settled(at, x, free, snap):
     def snapped(at, x, free, snap):
         slip = sub(at.error, scale(at.gap, at.normal))
         near = (dot(slip, slip) <= snap * snap) & (at.gap <= snap)
-        return sub(x, scale(select(near, free, 0.0 * free), slip))
+        return sub(x, scale(where(near, free, 0.0 * free), slip))
 
     return snapped
 

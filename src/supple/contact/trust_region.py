@@ -18,7 +18,7 @@ from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.obstacle_contact import Contacts
 from supple.contact.obstacle_kernels import follow
 from supple.contact.prescribed_motion import Pins, Pressing
-from supple.kernels import RECORD, chosen_by_type, gather, offset_of, physics, put_record, record_at, select
+from supple.kernels import RECORD, chosen_by_type, gather, offset_of, physics, put_record, record_at, where
 from supple.model.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.states import States
@@ -29,11 +29,11 @@ class Balls(NamedTuple):
     """One ball per vertex, as padded vectors (batch (n + 1), 4).
 
     Attributes:
-        centre: Center, as a displacement [m].
+        center: Center, as a displacement [m].
         radius: Radius as first number [m].
     """
 
-    centre: Any
+    center: Any
     radius: Any
 
 
@@ -43,9 +43,9 @@ def _nearest(x, c, radius):
     d = sub(x, c)
     square = dot(d, d)
     outside = square > radius * radius
-    t = radius / math.sqrt(select(outside, square, 0.0 * square + 1.0))
+    t = radius / math.sqrt(where(outside, square, 0.0 * square + 1.0))
     y = add(c, scale(t, d))
-    return select(outside, y[0], x[0]), select(outside, y[1], x[1]), select(outside, y[2], x[2])
+    return where(outside, y[0], x[0]), where(outside, y[1], x[1]), where(outside, y[2], x[2])
 
 
 def in_ball(balls: Any, own: Any, batch: Any, x: Any) -> Any:
@@ -57,7 +57,7 @@ def _in_ball(balls, own, batch, x):
     if len(balls) == 0:
         return lambda balls, own, batch, x: x
     return lambda balls, own, batch, x: _nearest(
-        x, gather(balls.centre, own, batch, 0), gather(balls.radius, own, batch, 0)[0]
+        x, gather(balls.center, own, batch, 0), gather(balls.radius, own, batch, 0)[0]
     )
 
 
@@ -78,7 +78,7 @@ class Confine(NamedTuple):
 @act.of(Confine)
 def _confine(operation, place, i):
     o, k = operation, i + offset_of(place)
-    x = _nearest(record_at(o.u, k), record_at(o.balls.centre, k), record_at(o.balls.radius, k)[0])
+    x = _nearest(record_at(o.u, k), record_at(o.balls.center, k), record_at(o.balls.radius, k)[0])
     put_record(o.u, k, x)
     follow(o.followers, o.u, k)
 
@@ -106,7 +106,7 @@ class Room:
         stale: True if vertices left their balls on a path known to be free of intersections.
         pins: Pinned vertices on their path.
         pressing: Obstacles with prescribed motion.
-        neighbours, around: Cached neighborhoods of the contact term.
+        neighbors, around: Cached neighborhoods of the contact term.
         start_notes: Notes on the initial positions of a motion.
     """
 
@@ -118,7 +118,7 @@ class Room:
         self.balls: Balls | tuple[()] = ()
         self.checked, self.fresh, self.stale = False, True, True
         self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)
-        self.neighbours: Any = None
+        self.neighbors: Any = None
         self.around: Any = None
         self.start_notes: list[str] = []
         self.resize()
@@ -151,7 +151,7 @@ class Room:
         assert self.balls
         u = self.states.vectors(self.states.u)[0]
         slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
-        self.device.assign(self.balls.centre, self.states.u)
+        self.device.assign(self.balls.center, self.states.u)
         self.balls.radius[:-1, 0] = np.maximum(radius - slack, 0)
         self.device.push(self.balls.radius)
         self.stale = False
@@ -165,8 +165,8 @@ class Room:
     def used(self, part: float) -> float:
         """Fraction of vertices beyond a given fraction of their radius."""
         assert self.balls
-        u, centre = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.centre))
-        return float((((u - centre) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
+        u, center = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.center))
+        return float((((u - center) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
 
     @property
     def tight(self) -> bool:
@@ -248,7 +248,7 @@ class Room:
         Returns:
             Present positions of the pins (k, 3) [m].
         """
-        if c.start is not None:
-            self.states.positions = c.start[None]
+        if c.initial is not None:
+            self.states.positions = c.initial[None]
         self.checked = False
         return self.aim(c.time, c.pinned, True)

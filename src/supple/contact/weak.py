@@ -77,16 +77,16 @@ class WeakContact:
         old: Any = problem.model.terms[index]
         return unless_alike(old, new, problem)
 
-    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> RubbingContacts:
+    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> RubbingContacts:
         """Contacts at given positions, outside of a solve.
 
         Args:
             model: Model with this method.
             x: (n, 3) positions [m].
-            remembered: History variables of a state, which contain frictional contacts.
+            history: History variables of a state, which contain frictional contacts.
         """
-        if self.rough and CONTACTS in remembered:
-            return contacts_from_state(remembered)
+        if self.rough and CONTACTS in history:
+            return contacts_from_state(history)
         grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
         found = self.meetings(x)
         return self.term(found, grip, max(1, len(found.distance)))

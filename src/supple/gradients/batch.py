@@ -99,8 +99,8 @@ class SideBySide:
 
 def _goes(problem: Problem, result: Result) -> bool:
     """True for equilibria of the problem's model without history variables."""
-    still = result.step is None or (math.isinf(result.step.dt) and not result.step.remembered)
-    still = still and (result.state is None or not result.state.remembered)
+    still = result.step is None or (math.isinf(result.step.dt) and not result.step.history)
+    still = still and (result.state is None or not result.state.history)
     return still and not result.model.changing and same_shape(problem.model, result.model)
 
 
@@ -116,16 +116,16 @@ class _Balanced(NamedTuple):
     """Residual [N] and relative residual of each batch member (batch,)."""
 
     residual: np.ndarray
-    imbalance: np.ndarray
+    relative_residual: np.ndarray
 
 
 def _balanced(problem: Problem, copies: int) -> _Balanced:
     bodies = problem.balance().bodies
-    residual, imbalance = (
+    residual, relative_residual = (
         np.array([getattr(body, name) for body in bodies]).reshape(copies, -1)
-        for name in ("residual", "imbalance")
+        for name in ("residual", "relative_residual")
     )
-    return _Balanced(np.sqrt(np.square(residual).sum(axis=1)), imbalance.max(axis=1))
+    return _Balanced(np.sqrt(np.square(residual).sum(axis=1)), relative_residual.max(axis=1))
 
 
 def _solved(problem: Problem, copies: int, losses: Sequence[Loss]) -> list[Adjoint | None]:
@@ -133,8 +133,8 @@ def _solved(problem: Problem, copies: int, losses: Sequence[Loss]) -> list[Adjoi
     with _timed(len(losses)) as polishing:
         start, before = problem.positions.reshape(shape), _balanced(problem, copies)
         steps, good = _polish(problem, copies)
-        x, imbalance = problem.positions.reshape(shape), _balanced(problem, copies).imbalance
-    good &= imbalance <= NEAR
+        x, relative_residual = problem.positions.reshape(shape), _balanced(problem, copies).relative_residual
+    good &= relative_residual <= NEAR
     direct = np.zeros(shape)
     direct[: len(losses)] = _directs(losses, x)
     with _timed(len(losses)) as solving:
@@ -148,7 +148,12 @@ def _solved(problem: Problem, copies: int, losses: Sequence[Loss]) -> list[Adjoi
     moved = np.abs(x - start).reshape(copies, -1).max(axis=1)
 
     def one(k: int) -> Adjoint:
-        figures = float(imbalance[k]), float(before.imbalance[k]), int(steps[k]), float(moved[k])
+        figures = (
+            float(relative_residual[k]),
+            float(before.relative_residual[k]),
+            int(steps[k]),
+            float(moved[k]),
+        )
         state = Polished(problem, *figures, seconds=polishing[0])
         return Adjoint(x[k], direct[k], found[k], report_of(state, solved, system, solving[0], k))
 
@@ -201,8 +206,8 @@ def _polish(problem: Problem, copies: int) -> tuple[np.ndarray, np.ndarray]:
     """
     steps, good = np.zeros(copies, int), np.ones(copies, bool)
     balance = _balanced(problem, copies)
-    good &= balance.imbalance <= NEAR
-    going = good & (balance.imbalance > TARGET)
+    good &= balance.relative_residual <= NEAR
+    going = good & (balance.relative_residual > TARGET)
     for _ in range(MOST_STEPS):
         if not going.any():
             break
@@ -223,7 +228,7 @@ def _polish(problem: Problem, copies: int) -> tuple[np.ndarray, np.ndarray]:
         going &= ~worse
         steps += going
         balance = reached
-        going &= balance.imbalance > TARGET
+        going &= balance.relative_residual > TARGET
     return steps, good
 
 

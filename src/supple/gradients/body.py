@@ -81,7 +81,7 @@ class BodyGradient:
         """(k, 3) derivatives with respect to rest positions of the body's vertices [1/m]."""
         return self._whole.rest[self._body.vertices]
 
-    def each(self, name: str) -> np.ndarray:
+    def per_element(self, name: str) -> np.ndarray:
         """Derivatives with respect to a material parameter, separately per cell.
 
         Args:
@@ -98,7 +98,7 @@ class BodyGradient:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        values = self.each(name)
+        values = self.per_element(name)
         if is_per_element(getattr(self._part.material, name)):
             return values[self._numbers]
         total = values.sum(axis=0)

@@ -38,7 +38,7 @@ from supple.model.model import Model, Step
 from supple.problem import Problem
 from supple.problem.history import ACCELERATION, EARLIER
 from supple.scene import Body
-from supple.solve.options import Circumstances, compute_of, takes_options
+from supple.solve.options import Circumstances, backend_of, takes_options
 from supple.support.arguments import LARGEST, closest, finite_rows, listed, shown
 
 ACCURACY = 1e-9
@@ -62,7 +62,7 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
     Args:
         result: Result of `equilibrium`, or a frame of `simulate`.
         loss: ∂L/∂x (n, 3), or a function of positions (n, 3) [m] that returns it.
-        **options: compute: a `Compute`, or its device and threads individually; the precision is always
+        **options: backend: a `Backend`, or its device and threads individually; the precision is always
             float64.
 
     Returns:
@@ -77,8 +77,8 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
             "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
             f"got {shown(result)}"
         )
-    compute = compute_of(options)
-    return gradient_at(polished_in_time(lambda: problem_of(result, compute)), result, loss)
+    backend = backend_of(options)
+    return gradient_at(polished_in_time(lambda: problem_of(result, backend)), result, loss)
 
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
@@ -127,15 +127,16 @@ def report_of(
             "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
             "it; the gradient is that of this state nevertheless"
         )
-    if state.imbalance > EXACT:
+    if state.relative_residual > EXACT:
         notes.append(
-            f"the state is balanced to {state.imbalance:.1e} only, so that the gradient may be off by a part "
+            f"the state is balanced to {state.relative_residual:.1e} only, so that the gradient may be "
+            "off by a part "
             "of about a thousand times that"
         )
     if state.grazing:
         notes.append(f"{state.grazing} vertices hardly touch an obstacle: there the gradient has a jump")
     return GradientReport(
-        imbalance=state.imbalance,
+        relative_residual=state.relative_residual,
         before=state.before,
         steps=state.steps,
         moved=state.moved,
@@ -156,7 +157,7 @@ def report_of(
 class Gradient:
     """dL/dθ for every input θ of an equilibrium, evaluated on first access.
 
-    Units are those of L divided by those of θ. `of` gives the derivatives with respect to properties of one
+    Units are those of L divided by those of θ. `body` gives the derivatives with respect to properties of one
     body.
 
     Attributes:
@@ -252,7 +253,7 @@ class Gradient:
         return total + pinned
 
     @property
-    def start_positions(self) -> np.ndarray:
+    def initial_positions(self) -> np.ndarray:
         """(n, 3) derivatives with respect to positions at the start of a time step [1/m].
 
         For frames of motions only.
@@ -260,7 +261,7 @@ class Gradient:
         return self._by_anchor
 
     @property
-    def start_velocities(self) -> np.ndarray:
+    def initial_velocities(self) -> np.ndarray:
         """(n, 3) derivatives with respect to velocities at the start of a time step [s/m].
 
         For frames of motions only.
@@ -268,16 +269,16 @@ class Gradient:
         assert self._by_anchor is not None
         return self._by_anchor * self._dt
 
-    def of(self, body: Body) -> BodyGradient:
+    def body(self, body: Body) -> BodyGradient:
         """Derivatives with respect to properties of one body.
 
-        Example: `supple.gradient(result, result.positions).of(body).young`.
+        Example: `supple.gradient(result, result.positions).body(body).young`.
         """
         for own in self.model.bodies:
             if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
                 return BodyGradient(self, own)
         names = listed(own.name for own in self.model.bodies)
-        raise ValueError(f"of() takes a body of the scene, which has {names}; got {shown(body)}")
+        raise ValueError(f"body() takes a body of the scene, which has {names}; got {shown(body)}")
 
     @property
     def _sticks(self) -> bool:
@@ -296,7 +297,7 @@ class Gradient:
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
             )
-        if self._step is not None and self._step.remembered.keys() & {ACCELERATION, EARLIER}:
+        if self._step is not None and self._step.history.keys() & {ACCELERATION, EARLIER}:
             raise ValueError(
                 "Gradients by the start of a step are those of backward Euler; steps of second order look "
                 "back to what came before, too: integrator='backward_euler'."
@@ -344,6 +345,7 @@ class Gradient:
     def __repr__(self) -> str:
         report = self.report
         return (
-            f"<Gradient: {len(self.positions):,} vertices, at an imbalance of {report.imbalance:.1e}, "
+            f"<Gradient: {len(self.positions):,} vertices, at a relative residual of "
+            f"{report.relative_residual:.1e}, "
             f"{report.linear_solver} in {report.iterations:,} iterations>"
         )

@@ -200,10 +200,10 @@ def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.
     if each.kind == "pins":
         return found.pins[str(each.name)]
     (body,) = (body for body in found.model.bodies if body.name == each.name)
-    own = found.of(body)  # type: ignore[arg-type]
+    own = found.body(body)  # type: ignore[arg-type]
     if each.kind == "density":
         return np.reshape(own.density, value.shape)
-    derivative = own.each(each.kind)
+    derivative = own.per_element(each.kind)
     parameter = declared(body.material)[each.kind]  # type: ignore[attr-defined]
     if parameter.kind == "direction":  # only its orientation counts
         derivative = derivative / np.linalg.norm(value, axis=-1, keepdims=True)

@@ -20,7 +20,7 @@ from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions_in
 from supple.solve.float_range import refuse_beyond
-from supple.solve.options import Options, compute_of, request
+from supple.solve.options import Options, backend_of, request
 from supple.solvers import Solver
 
 KEPT = 8
@@ -29,7 +29,7 @@ KEPT = 8
 APART = {"rest", "density", "pressures"}
 """Inputs that change masses, rest shape or terms, so that equilibria are solved one by one."""
 
-OPTIONS = set(Options.__annotations__) | {"stop", "compute", "device", "precision", "threads"}
+OPTIONS = set(Options.__annotations__) | {"stop", "backend", "device", "precision", "threads"}
 
 
 def apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -44,7 +44,7 @@ class Layer:
     Args:
         scene: Scene.
         inputs: Inputs.
-        solver, start, options: As for `supple.equilibrium`.
+        solver, initial, options: As for `supple.equilibrium`.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Layer:
         scene: Scene | SceneFile,
         inputs: Sequence[Input],
         solver: Solver | str | None,
-        start: Any,
+        initial: Any,
         options: Mapping[str, Any],
     ) -> None:
         self.scene, self.inputs = scene_of(scene), tuple(inputs)
-        self._solver, self._start, self._options = solver, start, dict(options)
-        self._compute = compute_of(self._options)  # type: ignore[arg-type]
+        self._solver, self._initial, self._options = solver, initial, dict(options)
+        self._backend = backend_of(self._options)  # type: ignore[arg-type]
         self._known: OrderedDict[bytes, Any] = OrderedDict()
 
     @property
@@ -75,7 +75,7 @@ class Layer:
 
         def find() -> tuple[Result, Polished]:
             result = self._equilibrium(changed(self.scene, self.inputs, values))
-            return result, polished_in_time(lambda: problem_of(result, self._compute))
+            return result, polished_in_time(lambda: problem_of(result, self._backend))
 
         known: tuple[Result, Polished] = self._kept(values, find)
         return known
@@ -106,7 +106,7 @@ class Layer:
         found: list[Any] = self._many(values)
         good = [k for k, one in enumerate(found) if not isinstance(one, ValueError)]
         pairs = ((found[k], direct[k]) for k in good)
-        for k, one in zip(good, attempted(pairs, self._compute), strict=True):
+        for k, one in zip(good, attempted(pairs, self._backend), strict=True):
             own = [np.asarray(value[k], float) for value in values]
             found[k] = one if isinstance(one, ValueError) else self._pulled(one, own)
         return found
@@ -127,7 +127,7 @@ class Layer:
         good = [k for k, one in enumerate(found) if isinstance(one, Scene)]
         results = self._equilibria([found[k] for k in good])
         still = ((result, np.zeros_like(result.positions)) for result in results)
-        for k, result, one in zip(good, results, attempted(still, self._compute), strict=True):
+        for k, result, one in zip(good, results, attempted(still, self._backend), strict=True):
             found[k] = one if isinstance(one, ValueError) else replace(result, positions=one.positions)
         return found
 
@@ -137,17 +137,17 @@ class Layer:
             return [self._equilibrium(scene) for scene in scenes]
         asked = request(self.scene, self._solver, self._options, always_tolerance=True)  # type: ignore[arg-type]
         model = build_model(self.scene, quasistatic=True)
-        refuse_beyond(model, asked.compute.precision)
-        start = asked.start(self._start, model)
+        refuse_beyond(model, asked.backend.precision)
+        initial = asked.initial(self._initial, model)
 
         def under(scene: Scene) -> Conditions:
             gravity = model.gravity._replace(vector=np.array(scene.gravity, float))
-            return replace(conditions_in(scene), start=start, gravity=gravity)
+            return replace(conditions_in(scene), initial=initial, gravity=gravity)
 
         return list(solved_under(model, map(under, scenes), asked, None))
 
     def _equilibrium(self, scene: Scene) -> Result:
-        return equilibrium(scene, self._solver, start=self._start, **self._options)
+        return equilibrium(scene, self._solver, initial=self._initial, **self._options)
 
     def _kept(self, values: Sequence[np.ndarray], find: Callable[[], Any]) -> Any:
         """Return the cached result for some values, or compute it."""
@@ -160,9 +160,9 @@ class Layer:
 
 
 def layer_of(
-    scene: Scene | SceneFile, solver: Any, start: Any, given: Mapping[str, Any]
+    scene: Scene | SceneFile, solver: Any, initial: Any, given: Mapping[str, Any]
 ) -> tuple[Layer, list[Any]]:
     """Create a layer, and the list of its input values from any array library."""
     values, options = apart(given)
     found = inputs_of(scene_of(scene), values)
-    return Layer(scene, [each for each, _ in found], solver, start, options), [value for _, value in found]
+    return Layer(scene, [each for each, _ in found], solver, initial, options), [value for _, value in found]

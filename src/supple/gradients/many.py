@@ -11,13 +11,13 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from supple.api.simulate import Result
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.gradients.batch import Adjoint, SideBySide
 from supple.gradients.gradient import Gradient, Loss, gradient_at, made_at
 from supple.gradients.polish import Polished, polished_in_time, problem_of
 from supple.gradients.report import NoGradientError
 from supple.problem import Problem
-from supple.solve.options import Circumstances, compute_of, takes_options
+from supple.solve.options import Circumstances, backend_of, takes_options
 from supple.solvers.newton_methods.block_diagonal import most_gathered
 from supple.support.arguments import each, shown, whole_number
 
@@ -32,7 +32,7 @@ def gradients(
     loss: Loss | Iterable[Loss],
     take: Callable[[Gradient], T],
     *,
-    at_once: int | None = None,
+    batch_size: int | None = None,
     **options: Unpack[Circumstances],
 ) -> Iterator[T]:
     """Differentiate many results of one scene.
@@ -41,15 +41,15 @@ def gradients(
     read before the first gradient is returned. Preparations for the scene, such as preconditioner levels, are
     shared.
 
-    Example: `list(supple.gradients(results, lambda x: x, lambda found: found.gravity))`.
+    Example: `list(supple.gradients.gradients(results, lambda x: x, lambda found: found.gravity))`.
 
     Args:
         results: Results of one scene, for example from `equilibria`.
         loss: As for `gradient`, one for all results, or an iterable with one per result.
         take: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until the
             next one only, since all share one problem.
-        at_once: Number of results solved at once.
-        **options: compute: as for `gradient`.
+        batch_size: Number of results solved at once.
+        **options: backend: as for `gradient`.
 
     Returns:
         Iterator over the results of `take`.
@@ -58,15 +58,15 @@ def gradients(
         raise TypeError(
             "take is a function of a gradient, such as lambda found: found.gravity; got " + shown(take)
         )
-    if at_once is not None:
-        whole_number("at_once", at_once)
+    if batch_size is not None:
+        whole_number("batch_size", batch_size)
     same = callable(loss) or isinstance(loss, np.ndarray)
     losses: Iterator[Any] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
     given = each(results, "results are a list or an iterator of results, as equilibria gives them")
-    compute = compute_of(options)
+    backend = backend_of(options)
 
     def found() -> Iterator[T]:
-        for one in attempted(_pairs(given, losses), compute, at_once):
+        for one in attempted(_pairs(given, losses), backend, batch_size):
             if isinstance(one, NoGradientError):
                 raise one
             yield take(one)
@@ -87,7 +87,7 @@ def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
 
 
 def attempted(
-    pairs: Pairs, compute: Compute, at_once: int | None = None
+    pairs: Pairs, backend: Backend, batch_size: int | None = None
 ) -> Iterator[Gradient | NoGradientError]:
     """Yield one gradient, or NoGradientError, per result.
 
@@ -100,8 +100,8 @@ def attempted(
             for pair in pairs:
                 chunk.append(pair)
                 with suppress(NoGradientError):  # reported in its turn
-                    problem = problem or _problem_of(pair[0], compute, None)
-                if problem is None or len(chunk) == (at_once or most_gathered(problem)):
+                    problem = problem or _problem_of(pair[0], backend, None)
+                if problem is None or len(chunk) == (batch_size or most_gathered(problem)):
                     break
         except Exception as raised:
             error = raised
@@ -112,7 +112,7 @@ def attempted(
             known = together.adjoints(problem, *zip(*chunk, strict=True))
         for (result, loss), adjoint in zip(chunk, known, strict=True):
             try:
-                problem, found = _found(result, loss, adjoint, compute, problem)
+                problem, found = _found(result, loss, adjoint, backend, problem)
             except NoGradientError as none:
                 yield none
             else:
@@ -121,21 +121,21 @@ def attempted(
 
 
 def _found(
-    result: Result, loss: Loss, adjoint: Adjoint | None, compute: Compute, known: Problem | None
+    result: Result, loss: Loss, adjoint: Adjoint | None, backend: Backend, known: Problem | None
 ) -> tuple[Problem, Gradient]:
     """Gradient of one result, and a problem for reuse by the next."""
     if adjoint is None:
-        problem = _problem_of(result, compute, known)
+        problem = _problem_of(result, backend, known)
         return problem, gradient_at(polished_in_time(lambda: problem), result, loss)
     problem, report = (
-        _problem_of(replace(result, positions=adjoint.positions), compute, known),
+        _problem_of(replace(result, positions=adjoint.positions), backend, known),
         adjoint.report,
     )
-    state = Polished(problem, report.imbalance, report.before, report.steps, report.moved)
+    state = Polished(problem, report.relative_residual, report.before, report.steps, report.moved)
     return problem, made_at(state, result, adjoint.direct, adjoint.found, report)
 
 
-def _problem_of(result: Result, compute: Compute, known: Problem | None) -> Problem:
-    problem = problem_of(result, compute, known)
+def _problem_of(result: Result, backend: Backend, known: Problem | None) -> Problem:
+    problem = problem_of(result, backend, known)
     problem.keeps_prepared = True
     return problem

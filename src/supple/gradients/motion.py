@@ -24,7 +24,7 @@ from supple.problem import Problem
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.contact_settings import contact_of
 from supple.scene.scene import scene_of
-from supple.solve.options import Options, compute_of, takes_options
+from supple.solve.options import Options, backend_of, takes_options
 from supple.solvers import Solver
 from supple.support.arguments import LARGEST, finite_rows, listed, positive, shown, whole_number
 
@@ -43,8 +43,8 @@ class MotionGradient:
     Attributes:
         forces: (n, 3) derivatives with respect to the forces on all vertices [1/N].
         gravity: (3,) derivative with respect to the gravitational acceleration [s²/m].
-        start_positions: (n, 3) derivatives with respect to the initial positions [1/m].
-        start_velocities: (n, 3) derivatives with respect to the initial velocities [s/m].
+        initial_positions: (n, 3) derivatives with respect to the initial positions [1/m].
+        initial_velocities: (n, 3) derivatives with respect to the initial velocities [s/m].
         frames: Positions (n, 3) of all frames [m].
         reports: Reports on the adjoint systems of all steps, last step first.
         parameters: Derivatives with respect to the requested parameters, by body and name.
@@ -52,8 +52,8 @@ class MotionGradient:
 
     forces: np.ndarray
     gravity: np.ndarray
-    start_positions: np.ndarray
-    start_velocities: np.ndarray
+    initial_positions: np.ndarray
+    initial_velocities: np.ndarray
     frames: list[np.ndarray] = field(default_factory=list)
     reports: list[GradientReport] = field(default_factory=list)
     parameters: dict[tuple[Body, str], Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def motion_gradient(
     frames: int | None = None,
     substeps: int | None = None,
     damping: float | None = None,
-    start: np.ndarray | State | None = None,
+    initial: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     **options: Unpack[Options],
 ) -> MotionGradient:
@@ -84,7 +84,7 @@ def motion_gradient(
         solver: Solver.
         wanted: Names of material parameters, or "density", by body.
         checkpoints: Number of steps between stored states; the other states are computed twice.
-        dt, frames, substeps, damping, start, velocities: As for `supple.simulate`.
+        dt, frames, substeps, damping, initial, velocities: As for `supple.simulate`.
         **options: As for `supple.simulate`; the default tolerance is 1e-10.
 
     Raises:
@@ -107,11 +107,11 @@ def motion_gradient(
     }
 
     def steps(first: int, last: int, begin: Any, speed: Any) -> list[Frame]:
-        limits: dict[str, Any] = {"first_frame": first, "frames": last, "start": begin, "velocities": speed}
+        limits: dict[str, Any] = {"first_frame": first, "frames": last, "initial": begin, "velocities": speed}
         return list(simulate(scene, solver, **pace, **limits, **options))
 
-    kept, found = _forward(steps, count, every, start, velocities, parts)
-    back = _Backward(loss, float(lost), parts, wanted or {}, compute_of(options))
+    kept, found = _forward(steps, count, every, initial, velocities, parts)
+    back = _Backward(loss, float(lost), parts, wanted or {}, backend_of(options))
     for first in sorted(kept, reverse=True):
         begin, speed = kept[first]
         for frame in reversed(steps(first, min(first + every - 1, count), begin, speed)):
@@ -123,7 +123,7 @@ def motion_gradient(
 
 
 def _forward(
-    steps: Callable[..., list[Frame]], count: int, every: int, start: Any, velocities: Any, parts: int
+    steps: Callable[..., list[Frame]], count: int, every: int, initial: Any, velocities: Any, parts: int
 ) -> tuple[dict[int, tuple[Any, Any]], list[np.ndarray]]:
     """Compute the motion.
 
@@ -131,7 +131,7 @@ def _forward(
         Start of each stretch between checkpoints, by its first step, and positions of all frames.
     """
     kept: dict[int, tuple[Any, Any]] = {}
-    found, begin, speed = [], start, velocities
+    found, begin, speed = [], initial, velocities
     for first in range(1, count + 1, every):
         kept[first] = begin, speed
         done = steps(first, min(first + every - 1, count), begin, speed)
@@ -165,10 +165,10 @@ class _Backward:
     """Backward pass through the steps, from last to first."""
 
     def __init__(
-        self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], compute: Any
+        self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], backend: Any
     ) -> None:
         self._loss, self._keep, self._parts = loss, 1.0 - damping, parts
-        self._wanted, self._compute = wanted, compute
+        self._wanted, self._backend = wanted, backend
         self._problem: Problem | None = None
         self._ahead: dict[int, np.ndarray] = {}
         self.total: MotionGradient | None = None
@@ -180,13 +180,13 @@ class _Backward:
         given = self._loss(k // self._parts, x) if k % self._parts == 0 else None
         if given is not None:
             direct = direct + finite_rows(f"∂L/∂x of frame {k // self._parts}", given, len(x), limit=LARGEST)
-        self._problem = problem_of(frame, self._compute, self._problem)
-        balance = self._problem.balance().imbalance
+        self._problem = problem_of(frame, self._backend, self._problem)
+        balance = self._problem.balance().relative_residual
         found = gradient_at(Polished(self._problem, balance, balance, 0, 0.0), frame, direct)
         self._add(found, k)
 
     def _add(self, found: Gradient, k: int) -> None:
-        by_anchor = found.start_positions
+        by_anchor = found.initial_positions
         if self.total is None:
             zeros = [np.zeros_like(by_anchor) for _ in range(3)]
             self.total = MotionGradient(zeros[0], np.zeros(3), zeros[1], zeros[2])
@@ -197,11 +197,11 @@ class _Backward:
         for body, names in self._wanted.items():
             for name in names:
                 before = total.parameters.get((body, name), 0.0)
-                total.parameters[body, name] = before + getattr(found.of(body), name)
+                total.parameters[body, name] = before + getattr(found.body(body), name)
         self._give(k - 1, (1.0 + one * self._keep) * by_anchor)
         if k == 1:
-            total.start_velocities += found.start_velocities
-            total.start_positions += self._ahead.pop(0)
+            total.initial_velocities += found.initial_velocities
+            total.initial_positions += self._ahead.pop(0)
         else:
             self._give(k - 2, -self._keep * by_anchor)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from supple.api.simulate import Result
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.contact.friction_state import rubbing_terms
 from supple.gradients.report import NoGradientError
 from supple.gradients.system import System
@@ -57,7 +57,7 @@ class Polished:
     """A problem at its equilibrium, and statistics of the refinement; see `GradientReport`."""
 
     problem: Problem
-    imbalance: float
+    relative_residual: float
     before: float
     steps: int
     moved: float
@@ -102,7 +102,7 @@ def refuse_unknown(result: Result) -> None:
     if result.stages and (flowed := flowed_before(result)):
         raise NoGradientError(
             f"Elements of {listed(flowed)} flowed in earlier load steps, so that the result depends on its "
-            "path, which cannot be differentiated through yet. Solve with steps=1, or take central "
+            "path, which cannot be differentiated through yet. Solve with load_steps=1, or take central "
             "differences of whole solves."
         )
     moving = result.step is not None and math.isfinite(result.step.dt)
@@ -113,7 +113,7 @@ def refuse_unknown(result: Result) -> None:
 
 def flowed_before(result: Result) -> list[str]:
     """Names of bodies of rate-independent materials, if any of them flowed in earlier load steps."""
-    first, last = (one.step.remembered if one.step else {} for one in (result.stages[0], result))
+    first, last = (one.step.history if one.step else {} for one in (result.stages[0], result))
     names = {name for name, *_ in evolving_parameters(result.model)}
     absent = np.empty(0)
     if all(np.array_equal(first.get(name, absent), last.get(name, absent)) for name in names):
@@ -122,7 +122,7 @@ def flowed_before(result: Result) -> list[str]:
     return [name for name, material in materials if getattr(material, "rate_independent", False)]
 
 
-def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
+def problem_of(result: Result, backend: Backend, known: Problem | None = None) -> Problem:
     """Float64 problem with a result as its solution, at the result's positions.
 
     A compatible known problem, of the same bodies under other loads or with other materials, is reused.
@@ -131,7 +131,7 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
     model, step = acting(result.model, result.step), result.step
     suits = known is not None and not result.model.changing and same_shape(known.model, model)
     if known is None or not suits or not _goes_over(known, materials_of(model)):
-        problem = Problem(model, "float64", compute.threads, on_device(compute.device, model))
+        problem = Problem(model, "float64", backend.threads, on_device(backend.device, model))
     else:
         problem = known
         problem.loads.set(model.force)
@@ -200,22 +200,23 @@ def polished_in_time(make: Callable[[], Problem]) -> Polished:
 
 def polished(problem: Problem) -> Polished:
     """Refine a problem's state by Newton steps; solve first if far from equilibrium."""
-    start, before = problem.positions, problem.balance().imbalance
+    start, before = problem.positions, problem.balance().relative_residual
     contacts = grazing = 0
     if not before <= NEAR:
-        solve(problem, default_solver(), Stop(tolerance=1e-6))
+        solve(problem, default_solver(), StopCriteria(tolerance=1e-6))
     if problem.contacts:
         contacts, grazing = _touching(problem)
         _refuse_sliding(problem)
         problem = touching_twin(problem)
-    steps, imbalance = _newton(problem)
-    if not imbalance <= NEAR:
+    steps, relative_residual = _newton(problem)
+    if not relative_residual <= NEAR:
         raise NoGradientError(
-            f"There is no equilibrium to take a gradient at: forces are out of balance by {imbalance:.1e}, "
+            "There is no equilibrium to take a gradient at: forces are out of balance by "
+            f"{relative_residual:.1e}, "
             "and neither Newton steps nor the default solver get closer."
         )
     moved = float(np.abs(problem.positions - start).max(initial=0.0))
-    return Polished(problem, imbalance, before, steps, moved, contacts, grazing)
+    return Polished(problem, relative_residual, before, steps, moved, contacts, grazing)
 
 
 def _newton(problem: Problem) -> tuple[int, float]:
@@ -226,20 +227,20 @@ def _newton(problem: Problem) -> tuple[int, float]:
     """
     balance = problem.balance()
     for step in range(MOST_STEPS):
-        if balance.at_rest or balance.imbalance <= TARGET:
-            return step, balance.imbalance
+        if balance.at_rest or balance.relative_residual <= TARGET:
+            return step, balance.relative_residual
         try:
             direction = _direction(problem)
         except NoGradientError:
-            return step, balance.imbalance
+            return step, balance.relative_residual
         move = line(problem, direction)
         move(1.0)
         reached = problem.balance()
         if not reached.residual < balance.residual:
             move(0.0)
-            return step, problem.balance().imbalance
+            return step, problem.balance().relative_residual
         balance = reached
-    return MOST_STEPS, balance.imbalance
+    return MOST_STEPS, balance.relative_residual
 
 
 def _direction(problem: Problem) -> np.ndarray:

@@ -20,7 +20,7 @@ class GradientReport:
     """Accuracy and timings of one gradient.
 
     Attributes:
-        imbalance: Relative residual of the state at which it is taken.
+        relative_residual: Relative residual of the state at which it is taken.
         before: Relative residual before the Newton steps.
         steps: Number of Newton steps.
         moved: Largest displacement of a vertex by them [m].
@@ -34,7 +34,7 @@ class GradientReport:
         notes: Sentences on limitations.
     """
 
-    imbalance: float
+    relative_residual: float
     before: float
     steps: int
     moved: float
@@ -55,7 +55,8 @@ class GradientReport:
 
     def __str__(self) -> str:
         lines = [
-            f"Gradient at an imbalance of {self.imbalance:.1e}, after {counted(self.steps, 'Newton step')} "
+            f"Gradient at a relative residual of {self.relative_residual:.1e}, after "
+            f"{counted(self.steps, 'Newton step')} "
             f"from {self.before:.1e}",
             f"  {self.linear_solver}: {counted(self.iterations, 'iteration')}, residual {self.residual:.1e}, "
             f"{self.adjoint_seconds:.3g} s of {self.seconds:.3g} s",

@@ -30,7 +30,7 @@ ITERATIONS = 2000
 REFINEMENTS = 3
 """Maximum number of iterative refinements."""
 
-MOST_FACTORISED = 60_000
+MOST_FACTORIZED = 60_000
 """Largest number of unknowns for the factorization of an indefinite matrix; beyond, MINRES."""
 
 SINGULAR = 1e-12
@@ -157,7 +157,7 @@ class System:
 
     def _direct(self, right: np.ndarray, accuracy: float) -> Solved:
         """Solve by a pivoted factorization, or by MINRES for large systems; single member only."""
-        if len(right) > MOST_FACTORISED:
+        if len(right) > MOST_FACTORIZED:
             diagonal = 1 / np.maximum(np.abs(self._hessian.diagonal()), 1e-300)
             root = np.sqrt(diagonal)
             from scipy.sparse.linalg import LinearOperator

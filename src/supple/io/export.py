@@ -158,7 +158,7 @@ def save_frames(
     formats: str | Iterable[str],
     output: str | os.PathLike[str],
     dt: float | None = None,
-    start: ArrayLike | None = None,
+    initial: ArrayLike | None = None,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
     """Write frames during a simulation, with one frame in memory at a time.
@@ -171,7 +171,7 @@ def save_frames(
         formats: Formats such as "usd,glb".
         output: Output folder.
         dt: Time from frame to frame [s]; by default the scene's.
-        start: (n, 3) initial positions [m], written as frame 0 at time 0; by default the scene at rest.
+        initial: (n, 3) initial positions [m], written as frame 0 at time 0; by default the scene at rest.
         fields: Additional fields such as "von_mises,cauchy", see `evaluate`; for USD, VTU, NPZ and Zarr.
 
     Returns:
@@ -189,7 +189,7 @@ def save_frames(
     values = _evaluated(scene, names) if names else None
     _refuse_without_fields(chosen, values)
     with locked(target):
-        moments = _with_start(_moments(frames, scene, shot.dt), scene, start)
+        moments = _with_start(_moments(frames, scene, shot.dt), scene, initial)
         return _write(shot, moments, chosen, target, values, obstacles_of(scene))
 
 
@@ -330,12 +330,14 @@ def _when(frame: Any, single: bool) -> float:
     return np.inf if single and frame.index > 0 else frame.time
 
 
-def _with_start(frames: Iterator[Any], scene: Scene, start: ArrayLike | None) -> Iterator[Any]:
+def _with_start(frames: Iterator[Any], scene: Scene, initial: ArrayLike | None) -> Iterator[Any]:
     """Insert the initial state before frame 1; frames with another first index are unchanged."""
     for first in frames:
         if first.index == 1:
             count = scene.bodies[-1].vertices.stop
-            positions = start_of(scene) if start is None else finite_rows("start", start, count, ResultsError)
+            positions = (
+                start_of(scene) if initial is None else finite_rows("initial", initial, count, ResultsError)
+            )
             yield SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
         yield first
         del first  # keeps one frame in memory

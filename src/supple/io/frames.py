@@ -98,7 +98,7 @@ def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | 
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
         arrays |= {f"state_{name}": getattr(frame.state, name) for name in OF_STATE}
-        arrays |= {f"{REMEMBERED}{name}": values for name, values in frame.state.remembered.items()}
+        arrays |= {f"{REMEMBERED}{name}": values for name, values in frame.state.history.items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
         np.savez(path, allow_pickle=False, **arrays, **(fields or Fields()).all)
 

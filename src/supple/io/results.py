@@ -25,6 +25,9 @@ from supple.support.memory import say_bytes, say_count
 SMALLEST_FRAME = 2000
 """Size of a frame's files without positions [bytes]."""
 
+REPORT_SCHEMA = 1
+"""Version of the names in report.json and comparison.json; others are rejected."""
+
 REPORT_LIMIT = 2**32
 """Largest size of report.json [bytes]; histories of long runs reach several hundred million bytes."""
 
@@ -114,6 +117,13 @@ class ResultsFolder:
             raise ResultsError(f"{path} is not a report of supple; {again}")
         if not all(isinstance(frame, dict) for frame in report["frames"]):
             raise ResultsError(f"{path} is not a report of supple: its frames are no tables; {again}")
+        if report.get("schema") != REPORT_SCHEMA:
+            version = report["versions"].get("supple", "of unknown version")
+            raise ResultsError(
+                f"{path} was written by supple {version} with other names of its figures; run the scene "
+                "again "
+                "with --overwrite."
+            )
         return report
 
     def complete(self, report: dict[str, Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ def equilibrium(
     scene: Scene | SceneFile,
     solver: Solver | str | None = None,
     *,
-    start: np.ndarray | None = None,
+    initial: np.ndarray | None = None,
     complaints: list[str] | None = None,
     **given: Any,
 ) -> jax.Array:
@@ -35,14 +35,14 @@ def equilibrium(
     Args:
         scene: Scene or scene file.
         solver: Solver or its name.
-        start: (n, 3) initial positions [m].
+        initial: (n, 3) initial positions [m].
         complaints: List to which a sentence is appended for every failed solve or gradient.
         **given: Inputs that replace those of the scene, and options, as in `supple.torch.equilibrium`.
 
     Returns:
         (n, 3) equilibrium positions [m]. If there is no equilibrium or no gradient, they are NaN.
     """
-    layer, values = layer_of(scene, solver, start, given)
+    layer, values = layer_of(scene, solver, initial, given)
     arrays = tuple(jnp.asarray(value, float) for value in values)
     return _function(layer, [array.shape for array in arrays], complaints)(arrays)
 

@@ -91,7 +91,7 @@ from supple.kernels.simd.pack import (
     lanes_of,
     pack_like,
     rounding,
-    select,
+    where,
 )
 from supple.kernels.simd.scalars import (
     number_at,
@@ -171,7 +171,6 @@ __all__ = [
     "row_at",
     "run",
     "scatter",
-    "select",
     "six_numbers",
     "six_sum",
     "skip",
@@ -192,5 +191,6 @@ __all__ = [
     "vector_of_eight",
     "vector_of_four",
     "wait_for_phase",
+    "where",
     "writes",
 ]

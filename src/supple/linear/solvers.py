@@ -194,17 +194,17 @@ class AlgebraicMultigrid(OnHost):
         return hierarchy.solve(b, tol=accuracy, accel="cg", maxiter=500)
 
 
-def rigid_motions(points: np.ndarray, centred: bool = False) -> np.ndarray:
+def rigid_motions(points: np.ndarray, centerd: bool = False) -> np.ndarray:
     """Translations and rotations about the center: the near-null space of elasticity.
 
     Args:
         points: (n, 3) positions [m].
-        centred: True if positions are relative to the center already.
+        centerd: True if positions are relative to the center already.
 
     Returns:
         (3n, 6) modes.
     """
-    x, y, z = (points if centred else points - points.mean(axis=0)).T
+    x, y, z = (points if centerd else points - points.mean(axis=0)).T
     motions = np.zeros((len(points), 3, 6))
     motions[:, range(3), range(3)] = 1
     motions[:, 0, 4], motions[:, 0, 5] = z, -y

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.config.compute import PRECISIONS
+from supple.config.backend import PRECISIONS
 from supple.live.settings import (
     Settings,
     accelerations,
@@ -104,7 +104,9 @@ class SolverFolder:
                 "Sweeps per update", 0, MOST_SWEEPS, 1, 0, hint="0 is what the scene and its solver say."
             )
             self.precision = gui.add_dropdown("Precision", PRECISIONS)
-            self._tolerance = NumberField(gui, "Rest below", "Imbalance at which the body rests; 0 is never.")
+            self._tolerance = NumberField(
+                gui, "Rest below", "Relative residual at which the body rests; 0 is never."
+            )
         with gui.add_folder("Compare", expand_by_default=False):
             self.compare = gui.add_checkbox("Second solver", False, hint="Shown beside the first.")
             self.second = SolverChoice(gui)

@@ -12,21 +12,21 @@ from supple.view.render.drawing import Paint
 from supple.view.render.surface import Surface
 
 
-def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray, separate: bool = False) -> bytes:
+def painted(surface: Surface, corners: np.ndarray, colors: np.ndarray, separate: bool = False) -> bytes:
     """Binary glTF of a colored surface.
 
     Args:
         surface: The surface.
         corners: (c, 3) corner positions [m].
-        colours: (c, 3) corner colors in [0, 1].
+        colors: (c, 3) corner colors in [0, 1].
         separate: Keep colors separate instead of interpolating between corners.
     """
     import trimesh
     from trimesh.exchange.gltf import export_glb
 
-    paint = Paint(corners, surface.triangles, surface.normals(corners), colours)
+    paint = Paint(corners, surface.triangles, surface.normals(corners), colors)
     paint = paint.separated() if separate else paint
-    shades = np.round(255 * to_linear(paint.colours)).astype(np.uint8)
+    shades = np.round(255 * to_linear(paint.colors)).astype(np.uint8)
     mesh = trimesh.Trimesh(
         paint.points,
         paint.triangles,
@@ -60,7 +60,7 @@ class Scale:
         self.field, self._smallest = field, smallest
         self.limits: tuple[float, float] | None = None
 
-    def colours(self, values: np.ndarray) -> np.ndarray:
+    def colors(self, values: np.ndarray) -> np.ndarray:
         """Colors (c, 3) in [0, 1] of values; constant values do not change the limits."""
         low, high = self.field.limits(values)
         if len(np.unique(values[np.isfinite(values)])) > 1:

@@ -119,10 +119,10 @@ def status(snapshot: Snapshot, notice: Notice | None) -> str:
 
 def _figures(shape: Shape) -> str:
     name = f"<b>{escape(shape.label)}</b>"
-    if not np.isfinite(shape.imbalance):
+    if not np.isfinite(shape.relative_residual):
         return f"{name} · not started"
     figures = (
-        f"{name} · imbalance {shape.imbalance:.1e} · residual {shape.residual:.1e} N · "
+        f"{name} · relative residual {shape.relative_residual:.1e} · residual {shape.residual:.1e} N · "
         f"{shape.iterations:,} iterations"
     )
     return "<br>".join(
@@ -146,13 +146,13 @@ def legend(scale: Scale | None) -> str:
     """HTML of the color bar; empty without a field."""
     if scale is None or scale.limits is None:
         return ""
-    label, colours = escape(scale.field.label), ", ".join(scale.field.colours)
+    label, colors = escape(scale.field.label), ", ".join(scale.field.colors)
     if scale.field.separate:
         return _padded(f"<span style='opacity:.7'>{label}</span>")
     low, high = scale.limits
     return _padded(
         f"<span style='opacity:.7'>{label}</span>"
-        f"<div style='height:.7em;border-radius:.2em;background:linear-gradient(to right, {colours})'></div>"
+        f"<div style='height:.7em;border-radius:.2em;background:linear-gradient(to right, {colors})'></div>"
         f"<div style='display:flex;justify-content:space-between'><span>{low:.3g}</span>"
         f"<span>{high:.3g}</span></div>"
     )
@@ -217,7 +217,7 @@ class Page:
         self._handles = PinHandles(self.server, session, self._size)
         self._obstacles = ObstacleHandles(self.server, session, self._size)
         self._set_theme()
-        self.colour_by(self._field.value)
+        self.color_by(self._field.value)
         session.listen(self._tell)
         self.server.on_client_connect(self._greet)
         self.server.on_client_disconnect(self._part)
@@ -263,10 +263,10 @@ class Page:
 
     def _build_appearance(self, gui: Any) -> None:
         with gui.add_folder("Look"):
-            self._field = gui.add_dropdown("Colour by", (PLAIN, *FIELDS), initial_value="displacement")
+            self._field = gui.add_dropdown("Color by", (PLAIN, *FIELDS), initial_value="displacement")
             self._legend = gui.add_html("")
             self._dark = gui.add_checkbox("Dark", False)
-        self._field.on_update(lambda event: self.colour_by(event.target.value))
+        self._field.on_update(lambda event: self.color_by(event.target.value))
         self._dark.on_update(lambda _: self._set_theme())
 
     @property
@@ -284,10 +284,10 @@ class Page:
         self._stage.set_theme(self._theme)
         self._anew.set()
 
-    def colour_by(self, field: str) -> None:
+    def color_by(self, field: str) -> None:
         """Color the bodies by a field of FIELDS, or by PLAIN."""
         self._field.value = field
-        self._stage.colour_by(field)
+        self._stage.color_by(field)
         self._anew.set()
 
     def _run(self, action: str) -> None:
@@ -297,7 +297,7 @@ class Page:
         self._forget_notice()
         getattr(self._session, action.lower())()
         if action == "Reset":
-            self.colour_by(self._field.value)
+            self.color_by(self._field.value)
 
     def _change(self, settings: Settings) -> int:
         self._forget_notice()
@@ -330,10 +330,10 @@ class Page:
             return
         self._forget_notice()
         self._notice = notice
-        colour = {"error": "red", "warning": "orange", "info": "blue"}[notice.kind]
+        color = {"error": "red", "warning": "orange", "info": "blue"}[notice.kind]
         for client in self.server.get_clients().values():
             popup = client.add_notification(
-                notice.kind.capitalize(), notice.text, auto_close_seconds=12, color=colour
+                notice.kind.capitalize(), notice.text, auto_close_seconds=12, color=color
             )
             self._popups.append(popup)
 
@@ -373,7 +373,7 @@ class Page:
             log.exception("the live page failed")
             self._tell_text("error", f"The page could not be updated: {type(error).__name__}: {error}")
             self._stopped.wait(1.0)
-            self.colour_by(PLAIN)
+            self.color_by(PLAIN)
 
     def _show_figures(self, snapshot: Snapshot) -> None:
         self._status.content = status(snapshot, self._notice)

@@ -29,8 +29,8 @@ class Placement:
     rotation: Rotation = field(default_factory=Rotation.identity)
     stretch: np.ndarray = field(default_factory=lambda: np.ones(3))
 
-    def __call__(self, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        return self.position + self.rotation.apply((points - centre) * self.stretch)
+    def __call__(self, points: np.ndarray, center: np.ndarray) -> np.ndarray:
+        return self.position + self.rotation.apply((points - center) * self.stretch)
 
 
 class PinSet:
@@ -71,7 +71,7 @@ class PinSet:
         """Target positions (k, 3) [m] at a time [s]."""
         return self._moved(time) if self.taken is None else self.placement(self._base, self.middle)
 
-    def centre(self, time: float) -> np.ndarray:
+    def center(self, time: float) -> np.ndarray:
         """Position (3,) [m] of the handle at a time [s]."""
         return self._moved(time).mean(axis=0) if self.taken is None else self.placement.position
 

@@ -48,12 +48,12 @@ class ResidualPlot:
     def _new(self, labels: tuple[str, ...], theme: Theme, data: tuple[np.ndarray, ...]) -> Any:
         from viser import uplot
 
-        colours = [theme.curve(label.split()[0]) for label in labels]
-        if len(set(colours)) < len(colours):
-            colours = [theme.accent, theme.links]
+        colors = [theme.curve(label.split()[0]) for label in labels]
+        if len(set(colors)) < len(colors):
+            colors = [theme.accent, theme.links]
         series = [
-            uplot.Series(label=label, stroke=colour, width=2)
-            for label, colour in zip(labels, colours, strict=True)
+            uplot.Series(label=label, stroke=color, width=2)
+            for label, color in zip(labels, colors, strict=True)
         ]
         return self._gui.add_uplot(
             data,
@@ -61,7 +61,7 @@ class ResidualPlot:
             scales={"x": uplot.Scale(time=False), "y": uplot.Scale()},
             axes=(
                 uplot.Axis(size=28, label="update", labelSize=16),
-                uplot.Axis(size=40, label="log₁₀ imbalance", labelSize=16),
+                uplot.Axis(size=40, label="log₁₀ relative residual", labelSize=16),
             ),
             legend=uplot.Legend(show=len(series) > 1),
             height=180,
@@ -76,6 +76,6 @@ def _columns(histories: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     updates = reduce(np.intersect1d, [history[:, 0] for history in histories])
     columns = []
     for history in histories:
-        imbalance = history[np.isin(history[:, 0], updates), 1]
-        columns.append(np.log10(np.clip(imbalance, SMALLEST, 1.0)))
+        relative_residual = history[np.isin(history[:, 0], updates), 1]
+        columns.append(np.log10(np.clip(relative_residual, SMALLEST, 1.0)))
     return (updates, *columns)

@@ -46,7 +46,7 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
     path = free_path(folder, simulation.file.path.stem, ".toml")
     state, track = path.with_suffix(".npz"), simulation.tracks[0]
     table = scene_table(simulation, folder)
-    table["start"] = {"file": state.name}
+    table["initial"] = {"file": state.name}
     np.savez(state, positions=track.positions, velocities=track.velocities)
     path.write_text(tomli_w.dumps(table), encoding="utf-8")
     return path
@@ -76,7 +76,10 @@ def save_pictures(
     paths = []
     for shape in snapshot.shapes:
         paths.append(free_path(folder, file.path.stem or file.title, ".png"))
-        caption = f"{shape.label} · {shape.iterations:,} iterations · imbalance {shape.imbalance:.1e}"
+        caption = (
+            f"{shape.label} · {shape.iterations:,} iterations · relative residual "
+            f"{shape.relative_residual:.1e}"
+        )
         drawn = Shape(shape.positions, caption, shape.step)
         picture(
             paths[-1],
@@ -191,15 +194,15 @@ def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table
     """Constant motions that keep a pin at its current position."""
     if pins.taken is None:
         return [_held(motion, time) for motion in motions]
-    place, centre, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}
+    place, center, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}
     turn = place.rotation.as_rotvec()
     angle = float(np.linalg.norm(turn))
     steps = [_held(motion, pins.taken) for motion in motions]
     if not np.all(place.stretch == 1):
-        steps.append({"scale": {"factor": place.stretch.tolist(), "centre": centre, **at_once}})
+        steps.append({"scale": {"factor": place.stretch.tolist(), "center": center, **at_once}})
     if angle:
         axis = (turn / angle).tolist()
-        steps.append({"rotate": {"axis": axis, "centre": centre, "angle": angle, **at_once}})
+        steps.append({"rotate": {"axis": axis, "center": center, "angle": angle, **at_once}})
     steps.append({"translate": {"offset": (place.position - pins.middle).tolist(), **at_once}})
     return steps
 
@@ -208,7 +211,7 @@ def _held(motion: Table, time: float) -> Table:
     """Motion frozen at a time [s]."""
     ((kind, options),) = motion.items()
     if kind != "keyframes":
-        start, duration = options.get("start", 0.0), options.get("duration", 1.0)
+        start, duration = options.get("start_time", 0.0), options.get("duration", 1.0)
         done = float(time >= start + duration) if duration == 0 else (time - start) / duration
         return {"keyframes": {"times": [0.0], "motion": [motion], "fractions": [float(np.clip(done, 0, 1))]}}
     if "offsets" in options:

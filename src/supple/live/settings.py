@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from supple.api.solver_syntax import parse_solver
-from supple.config.compute import Compute
-from supple.config.stop import DEFAULT_TOLERANCE, Stop
+from supple.config.backend import Backend
+from supple.config.stop import DEFAULT_TOLERANCE, StopCriteria
 from supple.materials import (
     MATERIALS,
     MEMBRANES,
@@ -68,12 +68,12 @@ class Settings:
             raise ValueError(f"sweeps per update must be at least 1, got {self.sweeps}")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
-        self.compute.refuse_absent()
+        self.backend.refuse_absent()
 
     @property
-    def compute(self) -> Compute:
+    def backend(self) -> Backend:
         """Device and precision, on all cores."""
-        return Compute(self.device, self.precision)
+        return Backend(self.device, self.precision)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -100,14 +100,14 @@ def file_settings(file: SceneFile) -> Settings:
     )
 
 
-def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[Pace, Stop]:
+def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[Pace, StopCriteria]:
     """Step settings and termination criteria of a motion.
 
     They equal those of `supple run` for the file and solver, with the selected time step and, if set, the
     selected number of sweeps.
     """
     pace = make_pace(file.scene, solver, settings.dt, 1, None, False)
-    chosen = None if settings.sweeps is None else Stop(max_iterations=settings.sweeps)
+    chosen = None if settings.sweeps is None else StopCriteria(max_iterations=settings.sweeps)
     return pace, chosen or resolved_stop({}, file, solver)
 
 

@@ -163,7 +163,7 @@ class Simulation:
             self.model = self._held_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.compute, self.time)
+                track.work_on(self.model, now.backend, self.time)
                 if not now.quasistatic:
                     track.move_by(*steps_of(now, track.solver, self.file))
         except ValueError:
@@ -215,7 +215,7 @@ class Simulation:
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
-            track.history.append((self.updates, track.balance.imbalance))
+            track.history.append((self.updates, track.balance.relative_residual))
         after = [track.positions for track in self.tracks]
         if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
             states = tuple((track.positions, track.bodies) for track in self.tracks)
@@ -250,7 +250,7 @@ class Simulation:
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
             track.go_back_to(*good.states[min(i, len(good.states) - 1)], good.updates)
-            track.work_on(self.model, s.compute, self.time)
+            track.work_on(self.model, s.backend, self.time)
 
     def rest(self) -> bool:
         """Advance time without solving if nothing moves and all forces balance.
@@ -271,7 +271,7 @@ class Simulation:
         return True
 
     def _balanced(self, track: Track) -> bool:
-        return track.balance is not None and track.balance.imbalance <= self.settings.tolerance
+        return track.balance is not None and track.balance.relative_residual <= self.settings.tolerance
 
     def follow_pins(self) -> None:
         """Move constrained vertices to their targets without solving.
@@ -316,7 +316,7 @@ def _start(file: SceneFile, model: Model, pins: Pins) -> tuple[np.ndarray, np.nd
 
     Both come from the start file, otherwise from the scene; pins are at their targets at time 0.
     """
-    asked, saved = file.start_positions(model), file.start_velocities(model)
+    asked, saved = file.initial_positions(model), file.initial_velocities(model)
     positions = model.rest.copy() if asked is None else asked
     model.hold(positions, pins.prescribed(0.0))
     velocities = model.velocities if saved is None else saved

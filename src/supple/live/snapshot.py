@@ -22,7 +22,7 @@ class Shape:
         label: Name of the solver.
         positions: (n, 3) positions [m].
         iterations: Number of iterations.
-        imbalance: Relative residual; NaN before the first update.
+        relative_residual: Relative residual; NaN before the first update.
         residual: Residual norm [N]; NaN before the first update.
         history: (k, 2) update numbers and relative residuals.
         step: Time step that led to the shape.
@@ -33,7 +33,7 @@ class Shape:
     label: str
     positions: np.ndarray
     iterations: int
-    imbalance: float
+    relative_residual: float
     residual: float
     history: np.ndarray
     step: Step | None
@@ -144,7 +144,7 @@ def _shape(label: str, track: Track, model: Model) -> Shape:
         label,
         track.positions,
         track.iterations,
-        balance.imbalance if balance else np.nan,
+        balance.relative_residual if balance else np.nan,
         balance.residual if balance else np.nan,
         np.array(track.history).reshape(-1, 2),
         track.step,
@@ -161,7 +161,7 @@ def _notes(report: Report | None) -> tuple[str, ...]:
 
 
 def _handle(pins: PinSet, time: float) -> Handle:
-    return placed_handle(pins.name, replace(pins.placement, position=pins.centre(time)))
+    return placed_handle(pins.name, replace(pins.placement, position=pins.center(time)))
 
 
 def placed_handle(name: str, placement: Placement) -> Handle:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
-from supple.problem.history import checked_remembered
+from supple.problem.history import checked_history
 from supple.solve.loop import make_problem
 from supple.solve.report import Outcome, Report
 from supple.solve.step_schedule import Pace
@@ -53,7 +53,7 @@ def suited(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndar
     kept: dict[str, np.ndarray] = {}
     for name, values in history.items():
         with suppress(ValueError):
-            kept |= checked_remembered(model, {name: values})
+            kept |= checked_history(model, {name: values})
     return kept
 
 
@@ -109,19 +109,19 @@ class Track:
         self._state = {}
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
-    def work_on(self, model: Model, compute: Compute, time: float) -> None:
+    def work_on(self, model: Model, backend: Backend, time: float) -> None:
         """Continue with another model of the same vertices; compatible history variables are kept.
 
         Args:
             model: The new model.
-            compute: Device, precision and threads.
+            backend: Device, precision and threads.
             time: Current time [s].
 
         Raises:
             ValueError: The solver does not support the model.
         """
         model = replace(model, winds=())  # wind forces are passed to `advance`
-        self._problem = make_problem(model, True, compute.suited_to(self.solver))
+        self._problem = make_problem(model, True, backend.suited_to(self.solver))
         self._problem.contacts.stand_at(time)
         self._problem.room.stand_at(time)
         self._put_back()
@@ -133,7 +133,7 @@ class Track:
         p = self._problem
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
-        p.remembered.put([suited(p.model, self._state)])
+        p.history.put([suited(p.model, self._state)])
         if self.bodies is not None:
             p.contacts.moved_by_bodies = self.bodies
 
@@ -164,7 +164,7 @@ class Track:
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
 
-    def move_by(self, pace: Pace, stop: Stop) -> Stepping:
+    def move_by(self, pace: Pace, stop: StopCriteria) -> Stepping:
         """Prepare the steps of a motion.
 
         Raises:
@@ -179,7 +179,7 @@ class Track:
         self,
         time: float,
         pace: Pace,
-        stop: Stop,
+        stop: StopCriteria,
         forces: np.ndarray | None,
         abandoned: Callable[[], bool],
     ) -> None:
@@ -205,11 +205,11 @@ class Track:
         (self.velocities,), (self.step,) = stepping.settle(), stepping.last_steps()
         p = self._problem
         self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies
-        (self._state,) = p.remembered.take()
+        (self._state,) = p.history.take()
         self.balance, self.report = p.balance(), report
         self.iterations += report.iterations
 
-    def _look(self, iteration: int, imbalance: float, seconds: float) -> None:
+    def _look(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration and self._abandoned():
             raise AbandonedError
 

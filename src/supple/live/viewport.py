@@ -29,9 +29,9 @@ DISTANCE = 1.6
 """Camera distance relative to the distance at which the body at rest fills the view."""
 
 
-def rgb(colour: str) -> tuple[int, int, int]:
+def rgb(color: str) -> tuple[int, int, int]:
     """Convert #rrggbb to three integers from 0 to 255."""
-    red, green, blue = bytes.fromhex(colour[1:])
+    red, green, blue = bytes.fromhex(color[1:])
     return red, green, blue
 
 
@@ -81,22 +81,22 @@ class Figure:
             self._hide_paint()
         else:
             separate, values = scale.field.separate, scale.field.values(model, shape.positions, shape.step)
-            colours = scale.colours(self._surface.values(values, separate))
-            self._show_paint(painted(self._surface, corners, colours, separate))
+            colors = scale.colors(self._surface.values(values, separate))
+            self._show_paint(painted(self._surface, corners, colors, separate))
 
-    def mark(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> None:
+    def mark(self, name: str, points: np.ndarray, color: tuple[int, int, int]) -> None:
         """Draw dots at points (k, 3) [m], displaced outward to remain visible in front of the surface."""
         outwards = points - self._middle
         length = np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-9 * self._size)
         points = points + 0.006 * self._size * outwards / length
-        kind = len(points), colour
+        kind = len(points), color
         before, dots = self._marks.get(name, (None, None))
         if kind == before and dots is not None:
             dots.points = points
             return
         if dots is not None:
             dots.remove()
-        self._marks[name] = kind, self._dots(name, points, colour) if len(points) else None
+        self._marks[name] = kind, self._dots(name, points, color) if len(points) else None
 
     def surround(self, outlines: list[Outline], model: Model, time: float) -> None:
         """Draw translucent obstacles at a time [s]."""
@@ -115,11 +115,11 @@ class Figure:
                 path = f"{self._name}/obstacle{k}"
                 self._obstacles.append(self._scene.add_mesh_simple(path, points, triangles, **style))
 
-    def _dots(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> Any:
+    def _dots(self, name: str, points: np.ndarray, color: tuple[int, int, int]) -> Any:
         return self._scene.add_point_cloud(
             f"{self._name}/{name}",
             points,
-            colour,
+            color,
             point_size=0.011 * self._size,
             point_shape="circle",
             precision="float32",
@@ -178,7 +178,7 @@ class Stage:
         server.scene.world_axes.visible = False
         self._arrange(first)
 
-    def colour_by(self, name: str) -> None:
+    def color_by(self, name: str) -> None:
         """Color the bodies by a field of FIELDS, or by PLAIN."""
         smallest = 1e-3 * float(self._size.max()) if name == "displacement" else 0.0
         self.scale = None if name == PLAIN else Scale(FIELDS[name], smallest)
@@ -236,9 +236,9 @@ class Stage:
         """Point all cameras at the figures, using the view direction of pictures."""
         points = np.concatenate([rest + figure.offset for figure in self.figures])
         camera = fitted_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
-        centre = (points.min(axis=0) + points.max(axis=0)) / 2
-        position = centre + DISTANCE * (camera.position - centre)
+        center = (points.min(axis=0) + points.max(axis=0)) / 2
+        position = center + DISTANCE * (camera.position - center)
         start = self._server.initial_camera
-        start.position, start.look_at, start.fov = position, centre, OPENING
+        start.position, start.look_at, start.fov = position, center, OPENING
         for client in self._server.get_clients().values():
-            client.camera.position, client.camera.look_at = position, centre
+            client.camera.position, client.camera.look_at = position, center

@@ -66,7 +66,7 @@ MATERIALS: dict[str, type[Material]] = {
     "hencky": Hencky,
     "transverse_stvk": TransverseStVK,
     "orthotropic_stvk": OrthotropicStVK,
-    "holzapfel": HolzapfelGasserOgden,
+    "holzapfel_gasser_ogden": HolzapfelGasserOgden,
     "muscle": Muscle,
     "plastic_stvk": PlasticStVK,
     "plastic_hencky": PlasticHencky,
@@ -109,7 +109,7 @@ def register_material(name: str, kind: type[Material]) -> None:
         ValueError: The name is not an identifier, or belongs to another material.
     """
     if not (isinstance(kind, type) and issubclass(kind, Material)):
-        raise TypeError(f"a material is a subclass of supple.Material, got {shown(kind)}")
+        raise TypeError(f"a material is a subclass of supple.materials.Material, got {shown(kind)}")
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a material's name must be a plain word such as 'corotated', got {shown(name)}")
     known = MATERIALS | MEMBRANES

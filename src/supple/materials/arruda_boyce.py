@@ -19,7 +19,7 @@ class ArrudaBoyce(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear", "shear modulus of the chains", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus of the chains", "μ", 4e4, aliases=("mu",)),
         Parameter(
             "locking", "stretch at which chains lock", symbol="λₘ", above=1, example=3.0, slider=(1.5, 10.0)
         ),
@@ -33,4 +33,4 @@ class ArrudaBoyce(Material):
             power, rest = power * x, 3.0 * rest
             total = total + coefficient * weight * (power - rest)
             weight = weight * scale
-        return self.shear * total + volumetric(self.bulk, J)
+        return self.shear_modulus * total + volumetric(self.bulk_modulus, J)

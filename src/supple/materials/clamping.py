@@ -6,7 +6,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import add_diagonal, combine, contract, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import all_lanes, chosen_by_type, physics, select
+from supple.kernels import all_lanes, chosen_by_type, physics, where
 from supple.materials.material import psi, stress
 
 
@@ -75,4 +75,4 @@ def _in_principal_frame(material, F):
     S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
     H = stress(material, S)
     clamped = psi(material, S) + H[0] * (s[0] - c[0]) + H[4] * (s[1] - c[1]) + H[8] * (s[2] - c[2])
-    return select(sound, energy, clamped), select9(sound, P, matmul(matmul(U, H), transpose(V)))
+    return where(sound, energy, clamped), select9(sound, P, matmul(matmul(U, H), transpose(V)))

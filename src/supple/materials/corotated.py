@@ -5,7 +5,7 @@ import math
 from supple.algebra.isotropic import Cubic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scaled
 from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
-from supple.kernels import rounding, select
+from supple.kernels import rounding, where
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import constraint_pair, psi, stress_differential
 
@@ -26,7 +26,7 @@ def _psi(material, F):
     D = combine(1.0, F, -1.0, R)
     missing = 3.0 - contract(R, R)
     told = abs(missing) > 0.1 * math.sqrt(rounding(missing))
-    shear = contract(D, D) + select(told, missing, 0.0 * missing)
+    shear = contract(D, D) + where(told, missing, 0.0 * missing)
     volume_change = det(F) - 1.0
     return material.mu * shear + 0.5 * material.lam * volume_change * volume_change
 

@@ -13,11 +13,11 @@ class Fung(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear", "shear modulus at rest", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus at rest", "μ", 4e4, aliases=("mu",)),
         Parameter("stiffening", "exponent", symbol="b", above=0, example=1.0, slider=(0.1, 20.0)),
         BULK,
     )
 
     def psi(self, I1: Any, J: Any) -> Any:
         growth = math.exp(self.stiffening * (isochoric(I1, J) - 3.0)) - 1.0
-        return 0.5 * self.shear / self.stiffening * growth + volumetric(self.bulk, J)
+        return 0.5 * self.shear_modulus / self.stiffening * growth + volumetric(self.bulk_modulus, J)

@@ -13,11 +13,11 @@ class Gent(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear", "shear modulus at rest", "μ", 4e4),
+        modulus("shear_modulus", "shear modulus at rest", "μ", 4e4, aliases=("mu",)),
         Parameter("limit", "largest Ī₁ - 3", symbol="Jₘ", above=0, example=30.0, slider=(1.0, 100.0)),
         BULK,
     )
 
     def psi(self, I1: Any, J: Any) -> Any:
         left = 1.0 - (isochoric(I1, J) - 3.0) / self.limit
-        return volumetric(self.bulk, J) - 0.5 * self.shear * self.limit * math.log(left)
+        return volumetric(self.bulk_modulus, J) - 0.5 * self.shear_modulus * self.limit * math.log(left)

@@ -19,29 +19,31 @@ class HolzapfelGasserOgden(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("shear", "shear modulus between the fibres", "μ", 4e4),
-        modulus("stiffness", "stiffness of the fibres", "k₁", 8e4, at_least=0),
+        modulus("shear_modulus", "shear modulus between the fibers", "μ", 4e4, aliases=("mu",)),
+        modulus("fiber_modulus", "stiffness of the fibers", "k₁", 8e4, at_least=0),
         Parameter(
-            "stiffening", "exponent of the fibres", symbol="k₂", above=0, example=0.8, slider=(0.1, 100.0)
+            "fiber_exponent", "exponent of the fibers", symbol="k₂", above=0, example=0.8, slider=(0.1, 100.0)
         ),
         Parameter(
-            "dispersion", "dispersion of the fibres", symbol="d", at_least=0, at_most=1 / 3, default=0.0,
+            "dispersion", "dispersion of the fibers", symbol="d", at_least=0, at_most=1 / 3, default=0.0,
             slider=(0.0, 1 / 3),
         ),
-        Parameter("fibre", "direction of one family of fibres", kind="direction", example=(0.8, 0.6, 0.0)),
-        Parameter("other", "direction of the other family", kind="direction", example=(0.8, -0.6, 0.0)),
+        Parameter("fiber", "direction of one family of fibers", kind="direction", example=(0.8, 0.6, 0.0)),
+        Parameter(
+            "second_fiber", "direction of the other family", kind="direction", example=(0.8, -0.6, 0.0)
+        ),
         BULK,
     )  # fmt: skip
 
     def psi(self, F: Any) -> Any:
         J = det(F)
         I1 = isochoric(contract(F, F), J)
-        matrix = 0.5 * self.shear * (I1 - 3.0) + volumetric(self.bulk, J)
-        return matrix + self.family(F, J, I1, self.fibre) + self.family(F, J, I1, self.other)
+        matrix = 0.5 * self.shear_modulus * (I1 - 3.0) + volumetric(self.bulk_modulus, J)
+        return matrix + self.family(F, J, I1, self.fiber) + self.family(F, J, I1, self.second_fiber)
 
-    def family(self, F: Any, J: Any, I1: Any, fibre: Any) -> Any:
+    def family(self, F: Any, J: Any, I1: Any, fiber: Any) -> Any:
         """Energy density of one fiber family [J/m³]."""
-        d = matvec(F, fibre)
+        d = matvec(F, fiber)
         longer = isochoric(dot(d, d), J) - 1.0
         E = max(self.dispersion * (I1 - 3.0) + (1.0 - 3.0 * self.dispersion) * longer, 0.0)
-        return 0.5 * self.stiffness / self.stiffening * (math.exp(self.stiffening * E * E) - 1.0)
+        return 0.5 * self.fiber_modulus / self.fiber_exponent * (math.exp(self.fiber_exponent * E * E) - 1.0)

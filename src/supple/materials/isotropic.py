@@ -9,10 +9,11 @@ import numpy as np
 from supple.algebra.isotropic import matrix_of, times
 from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
-from supple.materials.parameters import Parameter
+from supple.materials.parameters import Parameter, without_aliases
+from supple.materials.volumetric import BULK
 from supple.support.arguments import LARGEST, shown
 
-YOUNG = Parameter("young", "Young's modulus", "Pa", "E", above=0, example=1e5)
+YOUNG = Parameter("young", "Young's modulus", "Pa", "E", above=0, example=1e5, aliases=("E",))
 
 POISSON = Parameter(
     "poisson",
@@ -23,14 +24,18 @@ POISSON = Parameter(
     example=0.3,
     slider=(0.0, 0.4995),
     advice="for nearly incompressible bodies use for example 0.499",
+    aliases=("nu",),
 )
 
-MU = Parameter("mu", "Lamé parameter", "Pa", "μ", above=0)
+MU = Parameter("mu", "Lamé parameter", "Pa", "μ", above=0, aliases=("shear_modulus",))
 LAM = Parameter("lam", "Lamé parameter", "Pa", "λ", advice="it must be greater than -2/3 μ")
 
 
 class Isotropic(Material):
     """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
+
+    Solid materials may be given by the Lamé parameters or by shear and bulk modulus instead:
+    `NeoHookean(young=1e5, poisson=0.4)` or `(E=, nu=)`, `(mu=, lam=)`, `(shear_modulus=, bulk_modulus=)`.
 
     The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]. Every
     subclass re-parametrizes its energy so that its Hessian at F = I equals linear elasticity with these
@@ -46,8 +51,19 @@ class Isotropic(Material):
     mu: Any
     lam: Any
 
-    def __new__(cls, *, young: Any, poisson: Any) -> Self:
-        return super().__new__(cls, young=young, poisson=poisson)
+    def __new__(cls, **given: Any) -> Self:
+        named = without_aliases(cls.__name__, (YOUNG, POISSON, MU, LAM, BULK), given)
+        if cls.thin or not named.keys() & {"mu", "lam", "bulk_modulus"}:
+            return super().__new__(cls, **named)
+        if named.keys() == {"mu", "bulk_modulus"}:
+            mu, bulk = MU.checked(named["mu"]), BULK.checked(named["bulk_modulus"])
+            named = {"mu": mu, "lam": bulk - 2 / 3 * mu}
+        if named.keys() != {"mu", "lam"}:
+            raise TypeError(
+                f"{cls.__name__} needs young and poisson, mu and lam, or shear_modulus and bulk_modulus; "
+                f"got {' and '.join(given)}"
+            )
+        return cls.of_stored(**named)
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:

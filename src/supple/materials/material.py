@@ -17,6 +17,7 @@ from supple.materials.parameters import (
     element_count,
     instead_of,
     is_per_element,
+    without_aliases,
 )
 
 
@@ -33,7 +34,7 @@ class Material(tuple):
     class whose kernels need other numbers, such as Lamé parameters computed from E and ν, declares them as
     `stored`, computes them in `store` and has a property for each of its parameters.
 
-    Parameters may also be declared by annotations: `mu: Pa`, `Jm: float = 30`, `fibre: Direction`. If a class
+    Parameters may also be declared by annotations: `mu: Pa`, `Jm: float = 30`, `fiber: Direction`. If a class
     has a method `psi` of F, of `stretches` or of some of the invariants I1, I2 and J, all derivatives are
     generated from it (docs/design/psi_only.md).
     """
@@ -143,7 +144,7 @@ class Material(tuple):
         Args:
             **changes: Parameters that replace their example values.
         """
-        return cls(**(examples_of(cls) | changes))
+        return cls(**(examples_of(cls) | without_aliases(cls.__name__, cls.parameters, changes)))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
@@ -165,6 +166,7 @@ class Material(tuple):
     @classmethod
     def _checked(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:
         names = [p.name for p in declared]
+        given = without_aliases(cls.__name__, declared, given)
         for name in given:
             if name not in names:
                 raise TypeError(f"{cls.__name__} has no parameter {name!r}; {instead_of(cls, name, names)}")

@@ -21,4 +21,4 @@ class MooneyRivlin(Material):
 
     def psi(self, I1: Any, I2: Any, J: Any) -> Any:
         second = self.c01 * (I2 * J ** (-4.0 / 3.0) - 3.0)
-        return self.c10 * (isochoric(I1, J) - 3.0) + second + volumetric(self.bulk, J)
+        return self.c10 * (isochoric(I1, J) - 3.0) + second + volumetric(self.bulk_modulus, J)

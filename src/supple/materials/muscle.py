@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from supple.algebra.matrix3 import cofactor, contract, det, dot, matvec
 from supple.algebra.rotation import stretch_trace
-from supple.kernels import select
+from supple.kernels import where
 from supple.materials.isotropic import POISSON, YOUNG
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
@@ -30,20 +30,20 @@ class Muscle(Material):
     parameters = (
         YOUNG,
         POISSON,
-        modulus("strength", "largest active stress of the fibres", "σ", 3e5),
+        modulus("strength", "largest active stress of the fibers", "σ", 3e5),
         Parameter(
-            "optimal", "stretch at which fibres pull most", symbol="λₒ", above=0, default=1.0,
+            "optimal", "stretch at which fibers pull most", symbol="λₒ", above=0, default=1.0,
             slider=(0.5, 2.0),
         ),
-        Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
+        Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
-            "activation", "how much of their strength fibres use", symbol="α", at_least=0, at_most=1,
+            "activation", "how much of their strength fibers use", symbol="α", at_least=0, at_most=1,
             default=0.0, slider=(0.0, 1.0),
         ),
     )  # fmt: skip
 
     def psi(self, F: Any) -> Any:
-        d = matvec(F, self.fibre)
+        d = matvec(F, self.fiber)
         x = math.sqrt(dot(d, d) + SHORTEST) / self.optimal
         return self.corotated(F) + self.strength * (passive(x) + self.activation * active(x))
 
@@ -66,4 +66,4 @@ def active(x: Any) -> Any:
     lower, upper = max(x - 0.4, 0.0), min(x - 1.6, 0.0)
     middle = x - 1.0 - 4.0 / 3.0 * (x - 1.0) ** 3 + 0.024 + 0.4 - 4.0 / 3.0 * 0.4**3
     top = 0.024 + 0.8 - 8.0 / 3.0 * 0.4**3 + 0.024
-    return select(x < 0.6, 3.0 * lower**3, select(x < 1.4, middle, top + 3.0 * upper**3))
+    return where(x < 0.6, 3.0 * lower**3, where(x < 1.4, middle, top + 3.0 * upper**3))

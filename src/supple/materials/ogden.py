@@ -54,7 +54,7 @@ class Ogden(Material):
     def psi(self, stretches: Any) -> Any:
         J = stretches[0] * stretches[1] * stretches[2]
         shrunk = J ** (-1.0 / 3.0)
-        total = volumetric(self.bulk, J)
+        total = volumetric(self.bulk_modulus, J)
         for mu, alpha in ((self.mu1, self.alpha1), (self.mu2, self.alpha2), (self.mu3, self.alpha3)):
             for stretch in stretches:
                 total = total + mu / alpha * ((shrunk * stretch) ** alpha - 1.0)

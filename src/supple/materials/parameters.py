@@ -45,6 +45,7 @@ class Parameter:
         example: Typical value for sliders, tables and tests.
         slider: Usual range of a slider.
         advice: Suggestion in error messages about values out of bounds.
+        aliases: Other names of the argument, such as "E" for "young".
         evolves: True for an internal variable that every step updates, see `Material.evolve`; the argument is
             its initial value.
     """
@@ -63,6 +64,7 @@ class Parameter:
     slider: tuple[float, float] | None = None
     advice: str = ""
     evolves: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def argument(self) -> Argument:
@@ -258,6 +260,28 @@ def annotated_parameters(cls: type) -> dict[str, Parameter]:
     return found
 
 
+def without_aliases(called: str, declared: Iterable[Parameter], given: dict[str, Any]) -> dict[str, Any]:
+    """Replace aliases by the names of their parameters.
+
+    Args:
+        called: Name of the material in messages.
+        declared: Parameters; a parameter's own name takes precedence over an alias of another one.
+        given: Values by name or alias.
+
+    Raises:
+        TypeError: One parameter is given twice.
+    """
+    declared = list(declared)
+    names = {alias: p.name for p in declared for alias in p.aliases} | {p.name: p.name for p in declared}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        own = names.get(name, name)
+        if own in found:
+            raise TypeError(f"{called} got {own} twice: {name!r} is another name of it")
+        found[own] = value
+    return found
+
+
 def instead_of(cls: type, name: str, names: list[str]) -> str:
     """Sentence with suggestions for an unknown parameter name of a class."""
     for base in cls.__mro__:
@@ -265,7 +289,8 @@ def instead_of(cls: type, name: str, names: list[str]) -> str:
         if annotation is not None:
             kind = getattr(annotation, "__name__", str(annotation))
             return (
-                f"it is annotated as {kind}, and parameters are supple.Pa, float or supple.Direction; "
+                f"it is annotated as {kind}, and parameters are supple.materials.Pa, float or "
+                "supple.materials.Direction; "
                 "several numbers are several parameters, and what never changes is a constant of the class"
             )
     return closest(name, names) if names else "it has none"

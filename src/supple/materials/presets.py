@@ -64,16 +64,17 @@ def _artery(layer: str, c: float, k1: float, k2: float, cosine: float, sine: flo
     return Measured(
         HolzapfelGasserOgden,
         {
-            "shear": c,
-            "stiffness": k1,
-            "stiffening": k2,
-            "fibre": (cosine, sine, 0.0),
-            "other": (cosine, -sine, 0.0),
-            "bulk": 100 * c,
+            "shear_modulus": c,
+            "fiber_modulus": k1,
+            "fiber_exponent": k2,
+            "fiber": (cosine, sine, 0.0),
+            "second_fiber": (cosine, -sine, 0.0),
+            "bulk_modulus": 100 * c,
         },
         1060.0,
         f"Holzapfel, Gasser, Ogden, J. Elasticity 61, 2000: {layer} of a rabbit's carotid artery",
-        "x is around the vessel, y along it: give fibre and other for others; bulk and density are assumed",
+        "x is around the vessel, y along it: give fiber and second_fiber for others; bulk_modulus and "
+        "density are assumed",
     )
 
 
@@ -82,7 +83,7 @@ MEASURED: dict[str, Measured] = {
         Ogden,
         {
             "mu1": 6.3e5, "alpha1": 1.3, "mu2": 1.2e3, "alpha2": 5.0, "mu3": -1e4, "alpha3": -2.0,
-            "bulk": 4.2e7,
+            "bulk_modulus": 4.2e7,
         },
         910.0,
         "Ogden, Proc. R. Soc. London A 326, 1972: fitted to vulcanised rubber of Treloar, 1944",
@@ -98,11 +99,11 @@ MEASURED: dict[str, Measured] = {
     "artery_adventitia": _artery("adventitia", 300.0, 562.0, 0.7112, 0.4694715628, 0.8829475929),
     "muscle": Measured(
         Muscle,
-        {"young": 1.2e4, "poisson": 0.49, "strength": 2.25e5, "fibre": (1.0, 0.0, 0.0)},
+        {"young": 1.2e4, "poisson": 0.49, "strength": 2.25e5, "fiber": (1.0, 0.0, 0.0)},
         1060.0,
         "Engler et al., J. Cell Biology 166, 2004: relaxed muscle of mice, 12 kPa; Powell et al., J. Applied "
         "Physiology 57, 1984: 22.5 N/cm² of active muscle of guinea pigs; density: Mendez, Keys, 1960",
-        "fibre is along x, and at rest: give activation; Poisson's ratio 0.49 is assumed",
+        "fiber is along x, and at rest: give activation; Poisson's ratio 0.49 is assumed",
     ),
     "fat": Measured(
         NeoHookean,
@@ -131,11 +132,11 @@ MEASURED: dict[str, Measured] = {
             "shear_along": 2.5e6,
             "poisson_along": 0.05,
             "poisson_across": 0.375,
-            "fibre": (1.0, 0.0, 0.0),
+            "fiber": (1.0, 0.0, 0.0),
         },
         170.0,
         "Gibson, Easterling, Ashby, Proc. R. Soc. London A 377, 1981: the structure and mechanics of cork",
-        "fibre is the radial direction of the tree; small strains; middles of the ranges given",
+        "fiber is the radial direction of the tree; small strains; middles of the ranges given",
     ),
 }  # fmt: skip
 """Measured materials with the parameters of a single source; assumptions are stated in the note."""

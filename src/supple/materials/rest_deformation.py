@@ -118,7 +118,7 @@ def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
             element. `Scene.vary` with "swelling" varies it over time.
         rest_shape: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
 
-    Example: `supple.grown(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
+    Example: `supple.materials.grown(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
     """
     if not isinstance(material, Material):
         raise TypeError(f"grown takes a material such as StVK(young=1e5, poisson=0.3), got {shown(material)}")

@@ -22,14 +22,14 @@ class TransverseStVK(Material):
 
     __slots__ = ()
     parameters = (
-        modulus("young_along", "Young's modulus along the fibres", "Eₐ", 3e5),
-        modulus("young_across", "Young's modulus across the fibres", "E", 1e5),
-        modulus("shear_along", "shear modulus along the fibres", "Gₐ", 6e4),
-        Parameter("poisson_along", "Poisson's ratio of a pull along the fibres", symbol="νₐ", example=0.3),
+        modulus("young_along", "Young's modulus along the fibers", "Eₐ", 3e5),
+        modulus("young_across", "Young's modulus across the fibers", "E", 1e5),
+        modulus("shear_along", "shear modulus along the fibers", "Gₐ", 6e4),
+        Parameter("poisson_along", "Poisson's ratio of a pull along the fibers", symbol="νₐ", example=0.3),
         Parameter(
-            "poisson_across", "Poisson's ratio across the fibres", symbol="ν", above=-1, below=1, example=0.3
+            "poisson_across", "Poisson's ratio across the fibers", symbol="ν", above=-1, below=1, example=0.3
         ),
-        Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
+        Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
     )
 
     @classmethod
@@ -45,8 +45,8 @@ class TransverseStVK(Material):
 
     def psi(self, F: Any) -> Any:
         E = green_strain(F)
-        Ea = matvec(E, self.fibre)
-        e, square = dot(self.fibre, Ea), dot(Ea, Ea)
+        Ea = matvec(E, self.fiber)
+        e, square = dot(self.fiber, Ea), dot(Ea, Ea)
         p = E[0] + E[4] + E[8] - e
         nu, along = self.poisson_across, self.poisson_along * self.poisson_along
         n = self.young_across / self.young_along

@@ -7,7 +7,7 @@ from typing import Any
 from supple.materials.parameters import Parameter
 
 BULK = Parameter(
-    "bulk",
+    "bulk_modulus",
     "bulk modulus",
     "Pa",
     "κ",
@@ -15,6 +15,7 @@ BULK = Parameter(
     example=2e5,
     slider=(1e4, 1e8),
     advice="for nearly incompressible bodies use 10 to 1000 times the shear modulus",
+    aliases=("kappa",),
 )
 
 

@@ -49,8 +49,8 @@ def _ratio(name: str, pulled: str, across: str) -> Parameter:
 class WovenStVK(Material):
     """ψ = ½ c₁₁ e₁² + ½ c₂₂ e₂² + c₁₂ e₁ e₂ + 2 G e₁₂², the strains E = ½ (Fᵀ F - I) along weft and warp.
 
-    c₁₁ = weft/(1 - ν ν'), c₂₂ = warp/(1 - ν ν'), c₁₂ = ν warp/(1 - ν ν') with Poisson's ratios ν of the weft
-    and ν' of the warp [PBCM section 4.3]. Symmetry of the energy requires weft ν' = warp ν. The warp is
+    c₁₁ = E/(1 - ν ν'), c₂₂ = E'/(1 - ν ν'), c₁₂ = ν E'/(1 - ν ν') with Poisson's ratios ν of the weft
+    and ν' of the warp [PBCM section 4.3]. Symmetry of the energy requires E ν' = E' ν. The warp is
     perpendicular to the weft, in the plane of the sheet. The thickness is eliminated, as in plane stress.
     """
 
@@ -58,9 +58,9 @@ class WovenStVK(Material):
     thin: ClassVar[bool] = True
 
     parameters = (
-        Parameter("weft", "Young's modulus along the weft", "Pa", above=0, example=2e5),
-        Parameter("warp", "Young's modulus along the warp", "Pa", above=0, example=2e5),
-        Parameter("shear", "shear modulus", "Pa", "G", above=0, example=2e4),
+        Parameter("young_weft", "Young's modulus along the weft", "Pa", above=0, example=2e5),
+        Parameter("young_warp", "Young's modulus along the warp", "Pa", above=0, example=2e5),
+        Parameter("shear_modulus", "shear modulus", "Pa", "G", above=0, example=2e4),
         _ratio("poisson_weft", "weft", "warp"),
         _ratio("poisson_warp", "warp", "weft"),
         Parameter("direction", "direction of the weft", kind="direction", default=(1.0, 0.0, 0.0)),
@@ -69,7 +69,7 @@ class WovenStVK(Material):
         Parameter("along", "stiffness c₁₁", "Pa", above=0),
         Parameter("across", "stiffness c₂₂", "Pa", above=0),
         Parameter("coupling", "stiffness c₁₂", "Pa"),
-        Parameter("shear", "shear modulus", "Pa", "G", above=0),
+        Parameter("shear_modulus", "shear modulus", "Pa", "G", above=0),
         Parameter("direction", "direction of the weft", kind="direction"),
     )
     along: Any
@@ -78,13 +78,13 @@ class WovenStVK(Material):
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
-        weft, warp = parameters["weft"], parameters["warp"]
+        weft, warp = parameters["young_weft"], parameters["young_warp"]
         nu, other = parameters["poisson_weft"], parameters["poisson_warp"]
         wanted = np.asarray(nu * warp / weft)
         off = np.abs(wanted - other) > SYMMETRY * np.maximum(np.abs(wanted), np.abs(other)) + 1e-12
         if off.any():
             raise ValueError(
-                f"poisson_warp must be poisson_weft × warp/weft = {np.ravel(wanted)[0]:.4g}, "
+                f"poisson_warp must be poisson_weft × young_warp/young_weft = {np.ravel(wanted)[0]:.4g}, "
                 f"else pulling and pushing in a circle would make energy; got {shown(other)}"
             )
         free = 1 - nu * (nu * warp / weft)
@@ -96,7 +96,7 @@ class WovenStVK(Material):
             "along": weft / free,
             "across": warp / free,
             "coupling": nu * warp / free,
-            "shear": parameters["shear"],
+            "shear_modulus": parameters["shear_modulus"],
             "direction": parameters["direction"],
         }
 
@@ -111,12 +111,12 @@ class WovenStVK(Material):
         return self.coupling / self.along
 
     @property
-    def weft(self) -> Any:
+    def young_weft(self) -> Any:
         """Young's modulus along the weft [Pa]."""
         return self.along * (1 - self.poisson_weft * self.poisson_warp)
 
     @property
-    def warp(self) -> Any:
+    def young_warp(self) -> Any:
         """Young's modulus along the warp [Pa]."""
         return self.across * (1 - self.poisson_weft * self.poisson_warp)
 
@@ -132,9 +132,11 @@ def _second_piola(material, E):
     first = dot(a, Ea)
     second = E[0] + E[4] + E[8] - first
     across = material.across * second + material.coupling * first
-    along = material.along * first + material.coupling * second - across - 4.0 * material.shear * first
+    along = (
+        material.along * first + material.coupling * second - across - 4.0 * material.shear_modulus * first
+    )
     mixed = outer(a, Ea)
-    S = combine(along, outer(a, a), 2.0 * material.shear, combine(1.0, mixed, 1.0, transpose(mixed)))
+    S = combine(along, outer(a, a), 2.0 * material.shear_modulus, combine(1.0, mixed, 1.0, transpose(mixed)))
     return add_diagonal(S, across)
 
 
@@ -177,20 +179,22 @@ def _hessian_bound(material, F, g, h):
     )
     shear = combine(ha, outer(a, g), ga, outer(h, a))
     shear = combine(1.0, shear, gh - 4.0 * ga * ha, outer(a, a))
-    B = combine(1.0, B, material.shear, add_diagonal(shear, ga * ha))
+    B = combine(1.0, B, material.shear_modulus, add_diagonal(shear, ga * ha))
     S = _second_piola(material, green_strain(F))
     bound = matmul(matmul(F, B), transpose(F))
-    return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.shear) * gh)
+    return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.shear_modulus) * gh)
 
 
 @shear_modulus.of(WovenStVK)
 def _shear_modulus(material):
-    return material.shear
+    return material.shear_modulus
 
 
 @stiffest.of(WovenStVK)
 def _stiffest(material, F):
     """|S| + (|F|² - 1) max(c₁₁ + |c₁₂|, c₂₂ + |c₁₂|, 2G), without the unit stretch along the normal."""
     S = _second_piola(material, green_strain(F))
-    elasticity = max(max(material.along, material.across) + abs(material.coupling), 2.0 * material.shear)
+    elasticity = max(
+        max(material.along, material.across) + abs(material.coupling), 2.0 * material.shear_modulus
+    )
     return math.sqrt(contract(S, S)) + (contract(F, F) - 1.0) * elasticity

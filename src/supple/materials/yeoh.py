@@ -19,4 +19,4 @@ class Yeoh(Material):
 
     def psi(self, I1: Any, J: Any) -> Any:
         x = isochoric(I1, J) - 3.0
-        return ((self.c30 * x + self.c20) * x + self.c10) * x + volumetric(self.bulk, J)
+        return ((self.c30 * x + self.c20) * x + self.c10) * x + volumetric(self.bulk_modulus, J)

@@ -1,13 +1,13 @@
 """Rest geometry: tetrahedral and triangle meshes, generators of simple shapes, mesh files."""
 
 from supple.meshes.checks import MeshError
-from supple.meshes.fibers import fibres_between
+from supple.meshes.combine import merge, weld
+from supple.meshes.fibers import fibers_between
 from supple.meshes.files.load_save import load_mesh, save_mesh
 from supple.meshes.files.surface_files import load_surface
 from supple.meshes.generators.sheets import disc, pillow, sheet, sphere, tube
-from supple.meshes.generators.solids import ball, bar, block, torus
-from supple.meshes.generators.tetrahedralize import tetrahedralise
-from supple.meshes.merge import merge_meshes, select_tets, weld
+from supple.meshes.generators.solids import ball, block, torus
+from supple.meshes.generators.tetrahedralize import tetrahedralize
 from supple.meshes.mesh import Mesh
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
@@ -18,19 +18,17 @@ __all__ = [
     "TetMesh",
     "TriMesh",
     "ball",
-    "bar",
     "block",
     "disc",
-    "fibres_between",
+    "fibers_between",
     "load_mesh",
     "load_surface",
-    "merge_meshes",
+    "merge",
     "pillow",
     "save_mesh",
-    "select_tets",
     "sheet",
     "sphere",
-    "tetrahedralise",
+    "tetrahedralize",
     "torus",
     "tube",
     "weld",

@@ -16,18 +16,18 @@ from supple.support.arguments import shown
 Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list[int]
 
 
-def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarray:
+def fibers_between(mesh: TetMesh, origin: Selection, insertion: Selection) -> np.ndarray:
     """Compute fiber directions from one end of a body to the other: directions of heat flow.
 
-    They are the normalized gradients of the harmonic function that is 0 at the start, 1 at the end and has no
-    flux through the rest of the surface. They follow the body like the fibers of a muscle between its
+    They are the normalized gradients of the harmonic function that is 0 at the origin, 1 at the insertion and
+    has no flux through the rest of the surface. They follow the body like the fibers of a muscle between its
     tendons.
 
     Args:
         mesh: Mesh of the body.
-        start: Vertices of the first end: a function of rest points (n, 3) that returns a mask, a mask, or
+        origin: Vertices of the first end: a function of rest points (n, 3) that returns a mask, a mask, or
             vertex ids.
-        end: Vertices of the other end, likewise.
+        insertion: Vertices of the other end, likewise.
 
     Returns:
         (m, 3) unit vectors per tetrahedron.
@@ -36,18 +36,20 @@ def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarra
         MeshError: Empty or overlapping ends, or tetrahedra without a direction.
     """
     if not isinstance(mesh, TetMesh):
-        raise TypeError(f"fibres_between needs a TetMesh, got {shown(mesh)}")
-    low, high = (_vertices(mesh, chosen, name) for chosen, name in ((start, "start"), (end, "end")))
+        raise TypeError(f"fibers_between needs a TetMesh, got {shown(mesh)}")
+    low, high = (
+        _vertices(mesh, chosen, name) for chosen, name in ((origin, "origin"), (insertion, "insertion"))
+    )
     if len(shared := np.intersect1d(low, high)):
-        raise MeshError(f"start and end of fibres must not share vertices; they share {len(shared)}")
+        raise MeshError(f"origin and insertion of fibers must not share vertices; they share {len(shared)}")
     gradients = _gradients(mesh)
     potential = _harmonic(mesh, gradients, low, high)
     direction = np.einsum("ea,eai->ei", potential[mesh.tets], gradients)
     length = np.linalg.norm(direction, axis=1)
     if len(lost := np.flatnonzero(~(length > 1e-9 * length.max()))):
         raise MeshError(
-            f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they are not between start "
-            f"and end of the fibers, or all of their vertices belong to one end"
+            f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they are not between origin "
+            f"and insertion of the fibers, or all of their vertices belong to one end"
         )
     return direction / length[:, None]
 
@@ -55,14 +57,14 @@ def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarra
 def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
     found = np.asarray(chosen(mesh.points) if callable(chosen) else chosen)
     if found.dtype == bool and found.shape != (mesh.n_vertices,):
-        raise MeshError(f"{name} of fibres: a mask has one value for each of {mesh.n_vertices} vertices")
+        raise MeshError(f"{name} of fibers: a mask has one value for each of {mesh.n_vertices} vertices")
     numbers = np.flatnonzero(found) if found.dtype == bool else np.unique(found)
     if not len(numbers):
-        raise MeshError(f"{name} of fibres selects no vertex of the mesh; it needs at least one")
+        raise MeshError(f"{name} of fibers selects no vertex of the mesh; it needs at least one")
     if numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= mesh.n_vertices:
         given = f"a function that gives {shown(found)}" if callable(chosen) else shown(chosen)
         raise MeshError(
-            f"{name} of fibres must be vertices of the mesh, 0 to {mesh.n_vertices - 1}, got {given}"
+            f"{name} of fibers must be vertices of the mesh, 0 to {mesh.n_vertices - 1}, got {given}"
         )
     return numbers
 

@@ -63,15 +63,15 @@ class Movable(Constant, ABC):
         """Scale about the origin by one factor, or one factor per axis."""
         return self.transformed(scaling(factor))
 
-    def rotated(self, axis: ArrayLike, angle: float, centre: ArrayLike = (0, 0, 0)) -> Self:
+    def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> Self:
         """Rotate about an axis, counter-clockwise seen from its tip.
 
         Args:
             axis: Direction of the axis, (3,).
             angle: Angle [rad].
-            centre: Point on the axis, (3,) [m].
+            center: Point on the axis, (3,) [m].
         """
-        direction, c = three("axis", axis), three("centre", centre)
+        direction, c = three("axis", axis), three("center", center)
         angle = one_number("angle", angle)
         if not direction.any():
             raise MeshError("axis must not be zero.")

@@ -68,7 +68,7 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
     elif len(turned):
         one, other = turned[0]
         yield (
-            f"{len(turned)} of {len(edges)} edges have neighbours of opposite orientation: triangles {one} "
+            f"{len(turned)} of {len(edges)} edges have neighbors of opposite orientation: triangles {one} "
             f"and {other}, near {_place(mesh, mesh.triangles[one])}, disagree on what is outside. Reverse "
             "the vertex order of one side, for example with Blender's 'Recalculate Outside'."
         )
@@ -114,7 +114,7 @@ def _refuse_flipped(mesh: TriMesh, signed: np.ndarray) -> None:
         fewer = np.flatnonzero(sign * signed > 0)
         raise MeshError(
             f"{len(fewer)} of {mesh.n_triangles} triangles are turned over in the flat rest shape against "
-            f"their neighbours: {say_first(fewer)}. A pattern, or uv, must not fold over within a piece."
+            f"their neighbors: {say_first(fewer)}. A pattern, or uv, must not fold over within a piece."
         )
 
 

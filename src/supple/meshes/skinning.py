@@ -197,7 +197,8 @@ def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
         raise TypeError(f"a surface is embedded in a body of a scene or a mesh, got {shown(body)}")
     if not isinstance(surface, TriMesh):
         raise TypeError(
-            f"a surface is a TriMesh, for example supple.load_surface('body.obj'); got {shown(surface)}"
+            "a surface is a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(surface)}"
         )
     embedding = Embedding(surface, mesh)
     far = np.flatnonzero(embedding.distance > FAR * _mean_edge(mesh))
@@ -312,7 +313,7 @@ class VisibleSurface:
         return np.concatenate([values[vertices][skin.nearest] for vertices, skin in self._pairs()])
 
 
-def surface_of(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:
+def visible_surface(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:
     """Return a scene's visible surface: render surfaces or else boundaries of all bodies.
 
     For many frames create a `VisibleSurface(scene.bodies)` once.

@@ -131,6 +131,16 @@ class TetMesh(Mesh):
             point_data={**self._point_data, **(point_data or {})},
         )
 
+    def extract_cells(self, cells: ArrayLike) -> TetMesh:
+        """Extract tets together with their vertices and data.
+
+        Args:
+            cells: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
+        """
+        from supple.meshes.combine import extract_cells
+
+        return extract_cells(self, cells)
+
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TetMesh:
         """Apply x → A x + b; a reflection also swaps two vertices of every tet, so that volumes stay
         positive.

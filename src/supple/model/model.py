@@ -301,7 +301,7 @@ class Step:
         force: (n, 3) external forces [N], None for the constant forces of the model.
         materials: Varying materials, by term index; None for those of the model.
         time: End of the step [s], for moving obstacles.
-        remembered: History variables at the end of the step, as in `State`.
+        history: History variables at the end of the step, as in `State`.
     """
 
     dt: float
@@ -309,7 +309,7 @@ class Step:
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
     time: float = np.inf
-    remembered: Mapping[str, np.ndarray] = field(default_factory=dict)
+    history: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:
@@ -333,7 +333,7 @@ class Conditions:
         pinned: (k, 3) positions of the pinned vertices [m].
         force: (n, 3) external forces [N].
         materials: One material per elastic term, None for those of the model.
-        start: (n, 3) initial positions [m], None for the rest positions.
+        initial: (n, 3) initial positions [m], None for the rest positions.
         time: Time of moving obstacles [s].
         gravity: Gravity contained in the forces, None for that of the model.
         path: Conditions as a function of a fraction of all loads and motions, None if unknown.
@@ -342,7 +342,7 @@ class Conditions:
     pinned: np.ndarray
     force: np.ndarray
     materials: tuple[Any, ...] | None = None
-    start: np.ndarray | None = None
+    initial: np.ndarray | None = None
     time: float = np.inf
     gravity: Gravity | None = None
     path: Callable[[float], Conditions] | None = None

@@ -18,9 +18,9 @@ class State:
     Attributes:
         displacements: (n, 3) displacements from rest [m], in the precision of the solve.
         velocities: (n, 3) velocities [m/s], in the precision of the solve.
-        remembered: History variables by name, such as plastic strains and sticking contacts, float64 (m, k).
+        history: History variables by name, such as plastic strains and sticking contacts, float64 (m, k).
     """
 
     displacements: np.ndarray
     velocities: np.ndarray
-    remembered: Mapping[str, np.ndarray] = field(default_factory=dict)
+    history: Mapping[str, np.ndarray] = field(default_factory=dict)

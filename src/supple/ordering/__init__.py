@@ -3,18 +3,18 @@
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.coloring import (
-    Colours,
-    ListedColours,
-    colour_bounds,
-    colour_count,
-    colour_vertices,
-    each_colour,
+    Colors,
+    ListedColors,
+    color_bounds,
+    color_count,
+    color_vertices,
+    each_color,
     incidence,
     sort_corners,
-    widest_colour,
+    widest_color,
 )
 from supple.ordering.dynamic_batches import ChangingBatches, ChangingElements, changes
-from supple.ordering.element_batches import ElementBatches, batch_coloured_elements, colour_elements
+from supple.ordering.element_batches import ElementBatches, batch_colored_elements, color_elements
 from supple.ordering.row_trees import row_arrays
 from supple.ordering.tie_elimination import NEARLY_LARGEST, Carrying, Equations, carrying, equations
 from supple.ordering.tied_groups import Links, batch_links
@@ -24,27 +24,27 @@ __all__ = [
     "Carrying",
     "ChangingBatches",
     "ChangingElements",
-    "Colours",
+    "Colors",
     "ElementBatches",
     "Equations",
     "Links",
-    "ListedColours",
+    "ListedColors",
     "VertexBatches",
-    "batch_coloured_elements",
+    "batch_colored_elements",
     "batch_elements",
     "batch_links",
     "batch_vertices",
     "carrying",
     "changes",
     "cluster_elements",
-    "colour_bounds",
-    "colour_count",
-    "colour_elements",
-    "colour_vertices",
-    "each_colour",
+    "color_bounds",
+    "color_count",
+    "color_elements",
+    "color_vertices",
+    "each_color",
     "equations",
     "incidence",
     "row_arrays",
     "sort_corners",
-    "widest_colour",
+    "widest_color",
 ]

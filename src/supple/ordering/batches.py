@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.kernels import lanes_of
-from supple.ordering.coloring import colour_vertices, incidence
+from supple.ordering.coloring import color_vertices, incidence
 from supple.terms import Elements, Term, Visits
 
 
@@ -19,21 +19,21 @@ class VertexBatches:
         own: (batches, 1, lanes) vertex ids, padded with n, the number of vertices.
         width: (batches,) number of distinct vertices per batch; they fill the first lanes and repeat in the
             others.
-        colour_start: (colors + 1,) first batch of each color.
+        color_start: (colors + 1,) first batch of each color.
         terms: Packed incidence data of every term.
         element: For each term (rows, lanes), stencil of each incidence, or -1.
     """
 
     own: np.ndarray
     width: np.ndarray
-    colour_start: np.ndarray
+    color_start: np.ndarray
     terms: tuple
     element: tuple[np.ndarray, ...]
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Number of colors."""
-        return len(self.colour_start) - 1
+        return len(self.color_start) - 1
 
 
 VISITS_PER_BATCH = 2
@@ -62,14 +62,14 @@ def batch_vertices(
     """
     n, lanes = len(free), lanes or lanes_of(dtype)
     stencils = [_visited(term) for term in terms]
-    colour = colour_vertices(stencils, np.flatnonzero(free), n)
+    color = color_vertices(stencils, np.flatnonzero(free), n)
     incidences = [incidence(s, n) for s in stencils]
     valences = [np.diff(start) for start, _, _ in incidences]
-    order = np.lexsort([*(-valences[i] for i in np.argsort([-len(s) for s in stencils])), colour])
-    order = order[colour[order] >= 0]
+    order = np.lexsort([*(-valences[i] for i in np.argsort([-len(s) for s in stencils])), color])
+    order = order[color[order] >= 0]
 
-    members = np.split(order, np.cumsum(np.bincount(colour[order]))[:-1])
-    own, widths, colour_start = [], [], [0]
+    members = np.split(order, np.cumsum(np.bincount(color[order]))[:-1])
+    own, widths, color_start = [], [], [0]
     for vertices in members:
         most = [int(valence[vertices].max(initial=0)) for valence in valences]
         width = lanes if at_once is None else best_width(len(vertices), most, lanes, at_once)
@@ -77,13 +77,13 @@ def batch_vertices(
         table.ravel()[: len(vertices)] = vertices
         own.append(np.tile(table, lanes // width))
         widths.append(np.full(len(table), width, np.int64))
-        colour_start.append(colour_start[-1] + len(table))
+        color_start.append(color_start[-1] + len(table))
     all_own = np.concatenate(own) if own else np.zeros((0, lanes), np.int32)
     all_widths = np.concatenate(widths) if widths else np.zeros(0, np.int64)
     by_vertex = [_visits_by_vertex(found, all_own, all_widths, dtype) for found in incidences]
     rows = tuple(term.rows(*visits) for term, visits in zip(terms, by_vertex, strict=True))
     element = tuple(visits.elements for visits, _ in by_vertex)
-    starts = np.array(colour_start, np.int64)
+    starts = np.array(color_start, np.int64)
     return VertexBatches(all_own[:, None, :].copy(), all_widths, starts, rows, element)
 
 

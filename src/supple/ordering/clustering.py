@@ -9,7 +9,7 @@ from supple.ordering.coloring import incidence
 
 
 @maker
-def _smallest_degree_last(neighbour_start, neighbour, degree, order):
+def _smallest_degree_last(neighbor_start, neighbor, degree, order):
     """Fill `order` with the vertices in order of removal by least remaining degree (bucket queue)."""
     n = len(degree)
     most = degree.max()
@@ -33,8 +33,8 @@ def _smallest_degree_last(neighbour_start, neighbour, degree, order):
             before[after[v]] = -1
         removed[v] = True
         order[k] = v
-        for i in range(neighbour_start[v], neighbour_start[v + 1]):
-            w = neighbour[i]
+        for i in range(neighbor_start[v], neighbor_start[v + 1]):
+            w = neighbor[i]
             if removed[w]:
                 continue
             if before[w] >= 0:
@@ -51,21 +51,21 @@ def _smallest_degree_last(neighbour_start, neighbour, degree, order):
             head[degree[w]] = w
 
 
-def smallest_degree_last(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
+def smallest_degree_last(start: np.ndarray, neighbor: np.ndarray) -> np.ndarray:
     """Order graph nodes smallest degree last: least degree in the subgraph of a node and its predecessors.
 
     Greedy coloring in this order needs few colors.
 
     Args:
-        start, neighbour: Adjacency in CSR format.
+        start, neighbor: Adjacency in CSR format.
     """
     order = np.empty(len(start) - 1, np.int64)
-    _smallest_degree_last(start, neighbour, np.diff(start).astype(np.int64), order)
+    _smallest_degree_last(start, neighbor, np.diff(start).astype(np.int64), order)
     return order[::-1].copy()
 
 
 @maker
-def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
+def _closeness(stencils, start, element, neighbor_start, neighbor, shared):
     """List the elements that share vertices with each element, and the number of shared vertices.
 
     Returns the number of entries; with empty outputs it only counts.
@@ -74,7 +74,7 @@ def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
     k = stencils.shape[1]
     seen = np.full(len(stencils), -1)
     times = np.zeros(len(stencils), np.int64)
-    fill = len(neighbour) > 0
+    fill = len(neighbor) > 0
     buffer = np.empty(len(stencils), np.int64)
     for e in range(len(stencils)):
         found = 0
@@ -89,19 +89,19 @@ def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
                         buffer[found] = other
                         found += 1
                     times[other] += 1
-        neighbour_start[e] = count
+        neighbor_start[e] = count
         if fill:  # closest first: distance falls with the number of shared vertices; ties by number
             others = buffer[:found]
             for j, place in enumerate(np.argsort(np.abs(others - e) - len(stencils) * times[others])):
-                neighbour[count + j] = others[place]
+                neighbor[count + j] = others[place]
                 shared[count + j] = times[others[place]]
         count += found
-    neighbour_start[len(stencils)] = count
+    neighbor_start[len(stencils)] = count
     return count
 
 
 @kernel
-def _seed(neighbour_start, neighbour, shared, slots, cluster):
+def _seed(neighbor_start, neighbor, shared, slots, cluster):
     """Unclaimed element with the least sum of distances d = 1 - |∩|/|∪| to its unclaimed neighbors.
 
     Returns -1 if all elements are claimed [BNH eq. 15, 16].
@@ -110,8 +110,8 @@ def _seed(neighbour_start, neighbour, shared, slots, cluster):
     for e in range(len(cluster)):
         if cluster[e] < 0:
             total = 0.0
-            for i in range(neighbour_start[e], neighbour_start[e + 1]):
-                if cluster[neighbour[i]] < 0:
+            for i in range(neighbor_start[e], neighbor_start[e + 1]):
+                if cluster[neighbor[i]] < 0:
                     total += 1.0 - shared[i] / (2.0 * slots - shared[i])
             if total < least:
                 best, least = e, total
@@ -119,14 +119,14 @@ def _seed(neighbour_start, neighbour, shared, slots, cluster):
 
 
 @maker
-def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
+def _cluster(neighbor_start, neighbor, shared, slots, size, cluster, members):
     """Claim elements for clusters of `size`, `size` - 1, ..., 1; returns the number of clusters."""
     n = len(cluster)
     clusters = 0
     queue = np.empty(n, np.int64)
     while size >= 1:
         visited = np.zeros(n, np.bool_)
-        root = _seed(neighbour_start, neighbour, shared, slots, cluster)
+        root = _seed(neighbor_start, neighbor, shared, slots, cluster)
         next_root = 0
         while root >= 0:  # breadth first; continues with the next component at the end of one
             queue[0], first, last = root, 0, 1
@@ -134,22 +134,22 @@ def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
             while first < last:
                 j = queue[first]
                 first += 1
-                for i in range(neighbour_start[j], neighbour_start[j + 1]):
-                    if not visited[neighbour[i]]:
-                        visited[neighbour[i]] = True
-                        queue[last] = neighbour[i]
+                for i in range(neighbor_start[j], neighbor_start[j + 1]):
+                    if not visited[neighbor[i]]:
+                        visited[neighbor[i]] = True
+                        queue[last] = neighbor[i]
                         last += 1
                 if cluster[j] >= 0:
                     continue
                 members[clusters, 0] = j
                 cluster[j] = clusters
                 found = 1
-                for i in range(neighbour_start[j], neighbour_start[j + 1]):
+                for i in range(neighbor_start[j], neighbor_start[j + 1]):
                     if found == size:
                         break
-                    if cluster[neighbour[i]] < 0:
-                        members[clusters, found] = neighbour[i]
-                        cluster[neighbour[i]] = clusters
+                    if cluster[neighbor[i]] < 0:
+                        members[clusters, found] = neighbor[i]
+                        cluster[neighbor[i]] = clusters
                         found += 1
                 if found == size:
                     clusters += 1
@@ -174,9 +174,9 @@ def element_graph(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.n
     start = np.empty(len(stencils) + 1, np.int64)
     none = np.empty(0, np.int64)
     count = _closeness(stencils, touching, element, start, none, none)
-    neighbour, shared = np.empty(count, np.int64), np.empty(count, np.int64)
-    _closeness(stencils, touching, element, start, neighbour, shared)
-    return start, neighbour, shared
+    neighbor, shared = np.empty(count, np.int64), np.empty(count, np.int64)
+    _closeness(stencils, touching, element, start, neighbor, shared)
+    return start, neighbor, shared
 
 
 def cluster_elements(stencils: np.ndarray, vertices: int, size: int) -> np.ndarray:
@@ -195,8 +195,8 @@ def cluster_elements(stencils: np.ndarray, vertices: int, size: int) -> np.ndarr
     """
     if size < 1:
         raise ValueError(f"clusters need a size of at least 1, got {size}")
-    start, neighbour, shared = element_graph(stencils, vertices)
+    start, neighbor, shared = element_graph(stencils, vertices)
     cluster = np.full(len(stencils), -1, np.int64)
     members = np.full((len(stencils), size), -1, np.int64)
-    found = _cluster(start, neighbour, shared, stencils.shape[1], size, cluster, members)
+    found = _cluster(start, neighbor, shared, stencils.shape[1], size, cluster, members)
     return members[:found]

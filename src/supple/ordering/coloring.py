@@ -56,25 +56,25 @@ def merge_stencils(stencils: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @kernel
-def forbid(stencils, first, last, element, v, colour, forbidden):
+def forbid(stencils, first, last, element, v, color, forbidden):
     """Mark with v the colors of all vertices in its stencils, entries first to last - 1 of `element`."""
     for i in range(first, last):
         for w in stencils[element[i]]:
-            if w >= 0 and colour[w] >= 0:
-                forbidden[colour[w]] = v
+            if w >= 0 and color[w] >= 0:
+                forbidden[color[w]] = v
 
 
 @kernel
-def _greedy(stencils, start, element, active, colour, forbidden):
+def _greedy(stencils, start, element, active, color, forbidden):
     for v in active:
-        forbid(stencils, start[v], start[v + 1], element, v, colour, forbidden)
+        forbid(stencils, start[v], start[v + 1], element, v, color, forbidden)
         c = 0
         while forbidden[c] == v:
             c += 1
-        colour[v] = c
+        color[v] = c
 
 
-def colour_vertices(stencils: Sequence[np.ndarray], active: np.ndarray, vertices: int) -> np.ndarray:
+def color_vertices(stencils: Sequence[np.ndarray], active: np.ndarray, vertices: int) -> np.ndarray:
     """Color vertices greedily in the order of `active` [PBNG section 10].
 
     Args:
@@ -87,13 +87,13 @@ def colour_vertices(stencils: Sequence[np.ndarray], active: np.ndarray, vertices
     """
     merged = merge_stencils(stencils)
     start, element, _ = incidence(merged, vertices)
-    colour = np.full(vertices, -1, np.int32)
+    color = np.full(vertices, -1, np.int32)
     most = int(np.diff(start).max(initial=0)) * merged.shape[1] + 1
-    _greedy(merged, start, element, np.asarray(active, np.int64), colour, np.full(most + 1, -1, np.int64))
-    return colour
+    _greedy(merged, start, element, np.asarray(active, np.int64), color, np.full(most + 1, -1, np.int64))
+    return color
 
 
-class ListedColours(NamedTuple):
+class ListedColors(NamedTuple):
     """Listed batches of each color: order[start[c]:start[c + 1]].
 
     Static orderings use a single array `start` (count + 1,) with the first batch of each color.
@@ -109,35 +109,35 @@ class ListedColours(NamedTuple):
     order: Any
 
 
-Colours = np.ndarray | ListedColours
+Colors = np.ndarray | ListedColors
 
 
-def colour_count(colours: Any) -> int:
+def color_count(colors: Any) -> int:
     """Number of colors."""
-    return colours.count if isinstance(colours, ListedColours) else len(colours) - 1
+    return colors.count if isinstance(colors, ListedColors) else len(colors) - 1
 
 
-@chosen_by_type(colour_count)
-def _colour_count(colours):
-    if isinstance(colours, types.BaseTuple):
-        return lambda colours: colours.count
-    return lambda colours: len(colours) - 1
+@chosen_by_type(color_count)
+def _color_count(colors):
+    if isinstance(colors, types.BaseTuple):
+        return lambda colors: colors.count
+    return lambda colors: len(colors) - 1
 
 
-def colour_bounds(colours: Any, colour: int) -> tuple[int, int]:
+def color_bounds(colors: Any, color: int) -> tuple[int, int]:
     """Item range (first, last) of a color, last excluded; empty for the color after the last one."""
-    start = colours.start if isinstance(colours, ListedColours) else colours
-    return start[colour], start[min(colour + 1, colour_count(colours))]
+    start = colors.start if isinstance(colors, ListedColors) else colors
+    return start[color], start[min(color + 1, color_count(colors))]
 
 
-@chosen_by_type(colour_bounds)
-def _colour_bounds(colours, colour):
-    if isinstance(colours, types.BaseTuple):
-        return lambda colours, colour: (
-            colours.start[colour],
-            colours.start[min(colour + 1, colour_count(colours))],
+@chosen_by_type(color_bounds)
+def _color_bounds(colors, color):
+    if isinstance(colors, types.BaseTuple):
+        return lambda colors, color: (
+            colors.start[color],
+            colors.start[min(color + 1, color_count(colors))],
         )
-    return lambda colours, colour: (colours[colour], colours[min(colour + 1, colour_count(colours))])
+    return lambda colors, color: (colors[color], colors[min(color + 1, color_count(colors))])
 
 
 class Listed(NamedTuple):
@@ -152,40 +152,40 @@ def _do_listed(listed, place):
     do(listed.work, renumbered(place, listed.order[number(place)]))
 
 
-def at_batches(colours: Any, work: Any) -> Any:
-    """Work on the batches to which the items of `colours` refer."""
-    return Listed(colours.order, work) if isinstance(colours, ListedColours) else work
+def at_batches(colors: Any, work: Any) -> Any:
+    """Work on the batches to which the items of `colors` refer."""
+    return Listed(colors.order, work) if isinstance(colors, ListedColors) else work
 
 
 @chosen_by_type(at_batches)
-def _at_batches(colours, work):
-    if isinstance(colours, types.BaseTuple):
-        return lambda colours, work: Listed(colours.order, work)
-    return lambda colours, work: work
+def _at_batches(colors, work):
+    if isinstance(colors, types.BaseTuple):
+        return lambda colors, work: Listed(colors.order, work)
+    return lambda colors, work: work
 
 
 @passage
-def each_colour(team, phase, colours, bounds, work):
+def each_color(team, phase, colors, bounds, work):
     """Run work on all batches, one phase per color; returns the next phase.
 
     Args:
         team: Thread team.
         phase: First phase.
-        colours: Colors.
-        bounds: `colour_bounds` of the first color; a kernel of many sweeps reads it once.
+        colors: Colors.
+        bounds: `color_bounds` of the first color; a kernel of many sweeps reads it once.
         work: Work for each batch.
     """
     first, last = bounds
-    count = colour_count(colours)
-    for colour in range(count):
-        take_part(team, phase + colour, first, last, at_batches(colours, work))
-        following = colour_bounds(colours, colour + 1)  # overlaps with the work of other threads
-        leave(team, phase + colour, first, last)
+    count = color_count(colors)
+    for color in range(count):
+        take_part(team, phase + color, first, last, at_batches(colors, work))
+        following = color_bounds(colors, color + 1)  # overlaps with the work of other threads
+        leave(team, phase + color, first, last)
         first, last = following
     return phase + count
 
 
-def widest_colour(colours: Colours) -> int:
+def widest_color(colors: Colors) -> int:
     """Number of batches of the largest color."""
-    start = colours.start[: colours.count + 1] if isinstance(colours, ListedColours) else colours
+    start = colors.start[: colors.count + 1] if isinstance(colors, ListedColors) else colors
     return int(np.diff(start).max(initial=0))

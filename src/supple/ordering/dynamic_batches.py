@@ -27,9 +27,9 @@ import numpy as np
 from supple.kernels import HOST, Runner, kernel
 from supple.ordering.batch_moves import Fill, fill_rows, put_lanes, swap_visits, tables_of
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
-from supple.ordering.coloring import ListedColours, incidence, merge_stencils
+from supple.ordering.coloring import ListedColors, incidence, merge_stencils
 from supple.ordering.row_trees import empty_rows, map_rows, row_arrays
-from supple.ordering.slot_table import Whereabouts, as_ids, list_by_colour, visit_moves
+from supple.ordering.slot_table import Whereabouts, as_ids, list_by_color, visit_moves
 from supple.terms import Term
 
 MIXING = 2654435761
@@ -37,33 +37,33 @@ MIXING = 2654435761
 
 
 @dataclass(frozen=True)
-class LastingColours:
-    """Colors by the static stencils, and work arrays of `recolour`.
+class LastingColors:
+    """Colors by the static stencils, and work arrays of `recolor`.
 
     Attributes:
-        colour: (n,) color of each vertex, -1 for pinned vertices.
+        color: (n,) color of each vertex, -1 for pinned vertices.
         start, near: Free neighbors of vertex v by static stencils: near[start[v]:start[v + 1]].
-        now: (n,) work array, equal to `colour` between calls.
+        now: (n,) work array, equal to `color` between calls.
         number: (n,) work array, -1 between calls.
     """
 
-    colour: np.ndarray
+    color: np.ndarray
     start: np.ndarray
     near: np.ndarray
     now: np.ndarray
     number: np.ndarray
 
 
-def lasting_colours(colour: np.ndarray, stencils: Sequence[np.ndarray]) -> LastingColours:
+def lasting_colors(color: np.ndarray, stencils: Sequence[np.ndarray]) -> LastingColors:
     """Prepare recoloring from the static colors (n,) and the static stencils (m, k) of each term."""
-    merged, n = merge_stencils(stencils), len(colour)
+    merged, n = merge_stencils(stencils), len(color)
     first, element, _ = incidence(merged, n)
     start, near = np.zeros(n + 1, np.int64), np.empty(len(element) * (merged.shape[1] - 1), np.int32)
-    count = _find_near(merged, first, element, colour, np.full(n, -1, np.int32), start, near)
-    return LastingColours(colour, start, near[:count].copy(), colour.copy(), np.full(n, -1, np.int32))
+    count = _find_near(merged, first, element, color, np.full(n, -1, np.int32), start, near)
+    return LastingColors(color, start, near[:count].copy(), color.copy(), np.full(n, -1, np.int32))
 
 
-def recolour(lasting: LastingColours, stencils: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def recolor(lasting: LastingColors, stencils: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Recolor vertices so that no two vertices of a new stencil have the same color.
 
     Args:
@@ -73,17 +73,17 @@ def recolour(lasting: LastingColours, stencils: Sequence[np.ndarray]) -> tuple[n
     Returns:
         Vertices that change color, and their new colors.
     """
-    new, colour, now = merge_stencils(stencils), lasting.colour, lasting.now
+    new, color, now = merge_stencils(stencils), lasting.color, lasting.now
     touched, numbered = np.empty(new.size, np.int32), np.empty(new.shape, np.int32)
-    count = _number_touched(new, colour, lasting.number, touched, numbered)
+    count = _number_touched(new, color, lasting.number, touched, numbered)
     touched, first, element = touched[:count], np.zeros(count + 2, np.int32), np.empty(new.size, np.int32)
     _list_stencils(numbered, first, element)
-    forbidden = np.full(int(colour.max(initial=-1)) + count + 2, -1, np.int32)
+    forbidden = np.full(int(color.max(initial=-1)) + count + 2, -1, np.int32)
     work = numbered, first, element, lasting.start, lasting.near, now, forbidden
-    found = colour[touched]
-    _take_colours(_mixed_up(touched), touched, found, *work)
-    moved = np.flatnonzero(found != colour[touched])
-    now[touched], lasting.number[touched] = colour[touched], -1
+    found = color[touched]
+    _take_colors(_mixed_up(touched), touched, found, *work)
+    moved = np.flatnonzero(found != color[touched])
+    now[touched], lasting.number[touched] = color[touched], -1
     return touched[moved], found[moved]
 
 
@@ -96,34 +96,34 @@ def _mixed_up(vertices: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _find_near(stencils, first, element, colour, seen, start, near):
+def _find_near(stencils, first, element, color, seen, start, near):
     """List the free neighbors of each free vertex v through stencils element[first[v]:first[v + 1]].
 
     `seen` (n,) is work memory. Returns the number of entries.
     """
     count = 0
-    for v in range(len(colour)):
+    for v in range(len(color)):
         start[v] = count
-        if colour[v] >= 0:
+        if color[v] >= 0:
             for i in range(first[v], first[v + 1]):
                 for slot in range(stencils.shape[1]):
                     w = stencils[element[i], slot]
-                    if w >= 0 and w != v and colour[w] >= 0 and seen[w] != v:
+                    if w >= 0 and w != v and color[w] >= 0 and seen[w] != v:
                         seen[w] = v
                         near[count] = w
                         count += 1
-    start[len(colour)] = count
+    start[len(color)] = count
     return count
 
 
 @kernel
-def _number_touched(stencils, colour, number, touched, numbered):
+def _number_touched(stencils, color, number, touched, numbered):
     """Number the free vertices in order of first appearance and write the number of each corner, or -1."""
     count = 0
     for e in range(len(stencils)):
         for slot in range(stencils.shape[1]):
             v, numbered[e, slot] = stencils[e, slot], -1
-            if v >= 0 and colour[v] >= 0:  # pinned vertices cause no conflict
+            if v >= 0 and color[v] >= 0:  # pinned vertices cause no conflict
                 if number[v] < 0:
                     number[v] = count
                     touched[count] = v
@@ -151,7 +151,7 @@ def _list_stencils(numbered, first, element):
 
 
 @kernel
-def _take_colours(order, touched, found, numbered, first, element, start, near, now, forbidden):
+def _take_colors(order, touched, found, numbered, first, element, start, near, now, forbidden):
     """Assign each vertex its previous color or the smallest available one, stored in `found` (k,) and `now`
     (n,)."""
     for i in order:
@@ -170,7 +170,7 @@ def _take_colours(order, touched, found, numbered, first, element, start, near, 
             found[i] = now[v] = least
 
 
-MORE_COLOURS = 16
+MORE_COLORS = 16
 """Number of additional colors beyond those of the static stencils."""
 
 BUSY = 6
@@ -198,13 +198,13 @@ class Plan:
     """New colors and incidence rows for changed stencils.
 
     Attributes:
-        colours: Color of each overflow batch.
+        colors: Color of each overflow batch.
         count: Number of colors.
         starts: First rows of the batches for each term; overflow batches only for static terms.
         visits: Location of each incidence of the dynamic terms, by term index.
     """
 
-    colours: np.ndarray
+    colors: np.ndarray
     count: int
     starts: list[np.ndarray]
     visits: dict[int, np.ndarray]
@@ -247,7 +247,7 @@ class ChangingBatches:
 
     Attributes:
         batches: Batches with overflow slots and spare rows.
-        colours: Current colors.
+        colors: Current colors.
         moved: Vertices outside their default slots.
         growth: Factor on the estimated room.
     """
@@ -266,17 +266,17 @@ class ChangingBatches:
         lasting = tuple(term for term in terms if not changes(term))
         changing = [term for term in terms if changes(term)]
         home = batch_vertices(lasting, free, dtype, lanes, at_once)
-        self._first, self._first_colours = len(home.own), home.colours
+        self._first, self._first_colors = len(home.own), home.colors
         narrow = lanes if at_once is None else int(home.width.min(initial=max(1, lanes // SHARERS)))
         self._busy = None if at_once is None else BUSY
         expected = min(int(free.sum()), sum(_visits(term) for term in changing) // 4)
-        spare = growth * (1 + home.colours + -(-expected // narrow))
+        spare = growth * (1 + home.colors + -(-expected // narrow))
         self.own = np.concatenate([home.own, np.full((spare, 1, lanes), self._n, np.int32)])
         width = np.concatenate([home.width, np.full(spare, narrow, np.int64)])
         self._where = Whereabouts(home, width, self._n)
-        self._batch_colour = np.repeat(np.arange(home.colours), np.diff(home.colour_start))
-        colour = np.append(self._batch_colour, -1)[self._where.home[:, 0]].astype(np.int32)
-        self.lasting = lasting_colours(colour, [term.vertices for term in lasting])
+        self._batch_color = np.repeat(np.arange(home.colors), np.diff(home.color_start))
+        color = np.append(self._batch_color, -1)[self._where.home[:, 0]].astype(np.int32)
+        self.lasting = lasting_colors(color, [term.vertices for term in lasting])
         self._valences = {
             k: np.bincount(term.vertices.ravel(), minlength=self._n)[: self._n]
             for k, term in enumerate(terms)
@@ -285,11 +285,11 @@ class ChangingBatches:
         self._ranked = np.lexsort([-valence for valence in self._valences.values()] or [np.zeros(self._n)])
         self._rank = np.empty(self._n, np.int64)
         self._rank[self._ranked] = np.arange(self._n)
-        room = home.colours + growth * MORE_COLOURS + 1
-        self.colours = ListedColours(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
+        room = home.colors + growth * MORE_COLORS + 1
+        self.colors = ListedColors(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
         known = zip(home.terms, home.element, strict=True)
         pairs = [self._empty(t, spare) if changes(t) else self._roomy(t, *next(known), spare) for t in terms]
-        self.batches = VertexBatches(self.own, width, home.colour_start, *zip(*pairs, strict=True))
+        self.batches = VertexBatches(self.own, width, home.color_start, *zip(*pairs, strict=True))
         numbered = zip(terms, self.batches.element, strict=True)
         self._slots = {k: np.zeros(e.shape, np.int8) for k, (t, e) in enumerate(numbered) if changes(t)}
         self._moves = {k: _NOWHERE for k in range(len(terms)) if k not in self._slots}
@@ -337,7 +337,7 @@ class ChangingBatches:
             return None
         self._taken = terms
         places = self._where.exchange_own(self.own, before, self._n)
-        moves, written = [], self._put_colours(plan)
+        moves, written = [], self._put_colors(plan)
         for k, rows in enumerate(self.batches.terms):
             start, element, slot = plan.starts[k], self.batches.element[k], self._slots.get(k)
             rows.start[len(rows.start) - len(start) :] = start
@@ -354,16 +354,16 @@ class ChangingBatches:
 
         Returns None if the room is insufficient.
         """
-        moved, colour = recolour(self.lasting, list(stencils.values()))
+        moved, color = recolor(self.lasting, list(stencils.values()))
         if self._busy is not None:
             others = self._where.with_visits(list(stencils.values()), self._busy, moved)
             moved = np.concatenate([moved, others])
-            colour = np.concatenate([colour, self.lasting.colour[others]])
-        both = np.sort((colour.astype(np.int64) << 32) | self._rank[moved])
-        moved, colour = self._ranked[both & 0xFFFFFFFF], both >> 32
-        batch, lane, colours = self._spread(colour)
-        count = max(int(colour.max(initial=-1)) + 1, self._first_colours)
-        if len(colours) > len(self.own) - self._first or count >= len(self.colours.start):
+            color = np.concatenate([color, self.lasting.color[others]])
+        both = np.sort((color.astype(np.int64) << 32) | self._rank[moved])
+        moved, color = self._ranked[both & 0xFFFFFFFF], both >> 32
+        batch, lane, colors = self._spread(color)
+        count = max(int(color.max(initial=-1)) + 1, self._first_colors)
+        if len(colors) > len(self.own) - self._first or count >= len(self.colors.start):
             return None
         self._where.go(self._where.moves(moved, batch, lane))
         visits = {k: self._where.visits(ids) for k, ids in stencils.items()}
@@ -374,15 +374,15 @@ class ChangingBatches:
         room = [len(row_arrays(rows)[0]) for rows in self.batches.terms]
         if any(start[-1] > rows for start, rows in zip(starts, room, strict=True)):
             return None
-        return Plan(colours, count, starts, {k: places for k, (_, places) in visits.items()})
+        return Plan(colors, count, starts, {k: places for k, (_, places) in visits.items()})
 
-    def _spread(self, colour: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _spread(self, color: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Assign overflow batches and lanes to vertices sorted by color; also returns the color of each
         batch."""
         narrow = int(self._where.width[-1])
-        used, begin, size = np.unique(colour, return_index=True, return_counts=True)
+        used, begin, size = np.unique(color, return_index=True, return_counts=True)
         batches = -(-size // narrow)
-        rank = np.arange(len(colour)) - np.repeat(begin, size)
+        rank = np.arange(len(color)) - np.repeat(begin, size)
         at = np.repeat(self._first + np.cumsum(batches) - batches, size)
         return at + rank // narrow, rank % narrow, np.repeat(used, batches)
 
@@ -394,10 +394,10 @@ class ChangingBatches:
         np.maximum.at(rows, 1 + away[:, 3] - self._first, -(-self._valences[k][away[:, 6]] // parts))
         return np.cumsum(rows)
 
-    def _put_colours(self, plan: Plan) -> list[tuple[np.ndarray, int]]:
-        _, start, listed = self.colours
-        list_by_colour(np.concatenate([self._batch_colour, plan.colours]), start, listed)
-        self.colours = ListedColours(plan.count, start, listed)
+    def _put_colors(self, plan: Plan) -> list[tuple[np.ndarray, int]]:
+        _, start, listed = self.colors
+        list_by_color(np.concatenate([self._batch_color, plan.colors]), start, listed)
+        self.colors = ListedColors(plan.count, start, listed)
         return [(start, len(start)), (listed, len(listed))]
 
     def _moves_of(self, k: int, rows: Any) -> list[tuple[tuple, np.ndarray, int]]:

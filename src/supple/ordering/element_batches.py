@@ -14,7 +14,7 @@ from supple.terms import Term, Visits
 
 
 @kernel
-def _greedy_groups(groups, stencils, first, taken, colour):
+def _greedy_groups(groups, stencils, first, taken, color):
     """Color groups greedily from group `first` on: the smallest color that no group with a common vertex has.
 
     Args:
@@ -22,7 +22,7 @@ def _greedy_groups(groups, stencils, first, taken, colour):
         stencils: (m, corners) vertex ids.
         first: First group to color.
         taken: (n, words) bit set of the colors at each vertex.
-        colour: (g,) output.
+        color: (g,) output.
 
     Returns:
         Number of colored groups; fewer than g if a color needs more bits.
@@ -43,7 +43,7 @@ def _greedy_groups(groups, stencils, first, taken, colour):
                 break
         if c == 64 * taken.shape[1]:
             return g
-        colour[g] = c
+        color[g] = c
         for e in groups[g]:
             if e >= 0:
                 for v in stencils[e]:
@@ -51,7 +51,7 @@ def _greedy_groups(groups, stencils, first, taken, colour):
     return len(groups)
 
 
-def colour_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np.ndarray:
+def color_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np.ndarray:
     """Color groups of elements so that groups of one color share no vertex.
 
     Each group takes the smallest color not used by its neighbors, in the given order [PBNG section 10].
@@ -61,16 +61,16 @@ def colour_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np
         stencils: (m, corners) vertex ids.
         vertices: Number of vertices.
     """
-    colour, done = np.empty(len(groups), np.int64), 0
+    color, done = np.empty(len(groups), np.int64), 0
     taken, stencils = np.zeros((vertices, 1), np.uint64), stencils.astype(np.int64)
-    while (done := _greedy_groups(groups, stencils, done, taken, colour)) < len(groups):
+    while (done := _greedy_groups(groups, stencils, done, taken, color)) < len(groups):
         taken = np.concatenate([taken, np.zeros_like(taken)], axis=1)
-    return colour
+    return color
 
 
-def colour_elements(stencils: np.ndarray, vertices: int) -> np.ndarray:
+def color_elements(stencils: np.ndarray, vertices: int) -> np.ndarray:
     """Color elements so that elements of one color share no vertex."""
-    return colour_groups(np.arange(len(stencils))[:, None], stencils, vertices)
+    return color_groups(np.arange(len(stencils))[:, None], stencils, vertices)
 
 
 @dataclass(frozen=True)
@@ -83,21 +83,21 @@ class ElementBatches:
     Attributes:
         own: (rows, 1, lanes) first vertex of each element, n for padding.
         start: (batches + 1,) first row of each batch.
-        colour_start: (colors + 1,) first batch of each color.
+        color_start: (colors + 1,) first batch of each color.
         element: (rows, lanes) element id, -1 for padding.
         rows: Packed element data of the term.
     """
 
     own: np.ndarray
     start: np.ndarray
-    colour_start: np.ndarray
+    color_start: np.ndarray
     element: np.ndarray
     rows: Any
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Number of colors."""
-        return len(self.colour_start) - 1
+        return len(self.color_start) - 1
 
     @property
     def lanes(self) -> int:
@@ -106,9 +106,9 @@ class ElementBatches:
 
     @property
     def places(self) -> tuple[Any, Any, Any, Any]:
-        """First fields of every projection: colour_start, start (() for batches of one row), own and rows."""
+        """First fields of every projection: color_start, start (() for batches of one row), own and rows."""
         single = len(self.start) == len(self.own) + 1
-        return self.colour_start, () if single else self.start, self.own, self.rows
+        return self.color_start, () if single else self.start, self.own, self.rows
 
     @property
     def corners(self) -> np.ndarray:
@@ -191,11 +191,11 @@ def cell_groups(stencils: np.ndarray) -> np.ndarray:
                 return np.arange(len(stencils)).reshape(-1, size)
     raise ValueError(
         'ordering "cells" is for meshes whose tetrahedra come five or six to a cell, cell by cell, as '
-        'supple.block and supple.bar make them; "clusters" is for any'
+        'supple.block and supple.block make them; "clusters" is for any'
     )
 
 
-def batch_coloured_elements(
+def batch_colored_elements(
     term: Term,
     vertices: int,
     dtype: np.dtype,
@@ -217,14 +217,14 @@ def batch_coloured_elements(
     """
     lanes = lanes or lanes_of(dtype)
     groups = element_groups(term.vertices, vertices, cluster_size, cells, smallest_last)
-    colour = colour_groups(groups, term.vertices, vertices)
+    color = color_groups(groups, term.vertices, vertices)
     length = (groups >= 0).sum(axis=1)
-    order = np.lexsort([-length, colour])
-    sizes = np.bincount(colour)
-    colour_start = np.concatenate([[0], np.cumsum(-(-sizes // lanes))]).astype(np.int64)
+    order = np.lexsort([-length, color])
+    sizes = np.bincount(color)
+    color_start = np.concatenate([[0], np.cumsum(-(-sizes // lanes))]).astype(np.int64)
     begin = np.cumsum(sizes) - sizes
-    place = np.arange(len(groups)) + np.repeat(lanes * colour_start[:-1] - begin, sizes)
-    table = np.full((colour_start[-1] * lanes, groups.shape[1]), -1, np.int64)
+    place = np.arange(len(groups)) + np.repeat(lanes * color_start[:-1] - begin, sizes)
+    table = np.full((color_start[-1] * lanes, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
     table = table.reshape(-1, lanes, groups.shape[1])
     longest = (table >= 0).sum(axis=2).max(axis=1)
@@ -240,4 +240,4 @@ def batch_coloured_elements(
     own[row, lane] = term.vertices[chosen, 0]
     visits = Visits(chosen, np.zeros(len(chosen), np.int64), row, lane, own, np.dtype(dtype))
     rows = term.rows(visits, start)
-    return ElementBatches(own[:, None, :].copy(), start, colour_start, visits.elements, rows)
+    return ElementBatches(own[:, None, :].copy(), start, color_start, visits.elements, rows)

@@ -193,17 +193,17 @@ def _exchange_own(own, before, away, nobody, places):
 
 
 @kernel
-def list_by_colour(colour, start, listed):
+def list_by_color(color, start, listed):
     """Sort batches by color into `listed`; the batches of color c begin at start[c]. `start` may have spare
     entries."""
     start[:] = 0
-    for c in colour:
+    for c in color:
         start[c + 1] += 1
     for c in range(1, len(start)):
         start[c] += start[c - 1]
-    for batch in range(len(colour)):
-        listed[start[colour[batch]]] = batch
-        start[colour[batch]] += 1
+    for batch in range(len(color)):
+        listed[start[color[batch]]] = batch
+        start[color[batch]] += 1
     for c in range(len(start) - 1, 0, -1):
         start[c] = start[c - 1]
     start[0] = 0

@@ -31,7 +31,7 @@ class Links:
         weight: (batches, k, lanes) fraction of the group's step applied to each member, 0 for padding.
         width: (batches,) number of distinct groups per batch; they fill the first lanes and repeat in the
             others.
-        colour_start: (colors + 1,) first batch of each color.
+        color_start: (colors + 1,) first batch of each color.
         terms: Packed incidences of all members, for each term.
         own: For each term (rows, 1, lanes), vertex of each incidence.
         share: For each term (rows, 2, lanes), factors of an incidence's force and bound.
@@ -41,16 +41,16 @@ class Links:
     members: np.ndarray
     weight: np.ndarray
     width: np.ndarray
-    colour_start: np.ndarray
+    color_start: np.ndarray
     terms: tuple
     own: tuple
     share: tuple
     element: tuple[np.ndarray, ...]
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Number of colors."""
-        return len(self.colour_start) - 1
+        return len(self.color_start) - 1
 
 
 def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,23 +76,23 @@ def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarr
 
 
 @kernel
-def _greedy_groups(groups, group_start, group_of, neighbour_start, neighbour, colour, forbidden):
+def _greedy_groups(groups, group_start, group_of, neighbor_start, neighbor, color, forbidden):
     """Smallest color not used by any group that contains a neighbor of a member."""
     for g in range(len(groups)):
         for v in groups[g]:
             if v >= 0:
-                for i in range(neighbour_start[v], neighbour_start[v + 1]):
-                    w = neighbour[i]
+                for i in range(neighbor_start[v], neighbor_start[v + 1]):
+                    w = neighbor[i]
                     for j in range(group_start[w], group_start[w + 1]):
-                        if colour[group_of[j]] >= 0:
-                            forbidden[colour[group_of[j]]] = g
+                        if color[group_of[j]] >= 0:
+                            forbidden[color[group_of[j]]] = g
         c = 0
         while forbidden[c] == g:
             c += 1
-        colour[g] = c
+        color[g] = c
 
 
-def _neighbours(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _neighbors(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """(start, ids) vertices that share a stencil with each chosen vertex, including itself."""
     pairs = [np.repeat(chosen[:, None], 2, axis=1)]
     for term in terms:
@@ -130,19 +130,19 @@ def batch_links(
     if not len(groups):
         return None
     group_start, group_of, _ = incidence(groups, n)
-    neighbour_start, neighbour = _neighbours(terms, np.unique(groups[groups >= 0]), n)
-    colour = np.full(len(groups), -1, np.int64)
+    neighbor_start, neighbor = _neighbors(terms, np.unique(groups[groups >= 0]), n)
+    color = np.full(len(groups), -1, np.int64)
     forbidden = np.full(len(groups) + 1, -1, np.int64)
-    _greedy_groups(groups, group_start, group_of, neighbour_start, neighbour, colour, forbidden)
+    _greedy_groups(groups, group_start, group_of, neighbor_start, neighbor, color, forbidden)
 
-    order = np.lexsort([-(groups >= 0).sum(axis=1), colour])  # balances lanes
-    sizes = np.bincount(colour)
+    order = np.lexsort([-(groups >= 0).sum(axis=1), color])  # balances lanes
+    sizes = np.bincount(color)
     width = lanes if at_once is None else _width(terms, groups, n, int(sizes.max()), lanes, at_once)
-    colour_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
+    color_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
     place = np.concatenate(
-        [width * first + np.arange(size) for first, size in zip(colour_start[:-1], sizes, strict=True)]
+        [width * first + np.arange(size) for first, size in zip(color_start[:-1], sizes, strict=True)]
     )
-    table = np.full((colour_start[-1] * width, groups.shape[1]), -1, np.int64)
+    table = np.full((color_start[-1] * width, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
     moves = np.zeros(table.shape)
     moves[place] = weights[order]
@@ -154,7 +154,7 @@ def batch_links(
         for a in (np.where(table < 0, n, table).astype(np.int32), moves.astype(dtype))
     )
     widths = np.full(len(members), width, np.int64)
-    return Links(members, weight, widths, colour_start, term_rows, own, share, element)
+    return Links(members, weight, widths, color_start, term_rows, own, share, element)
 
 
 def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:

@@ -99,7 +99,7 @@ CLOTH_FIGURES: dict[str, Figure] = {
 """Derived quantities of cloth by name."""
 
 
-def carried_fibres(model: Model, positions: np.ndarray) -> np.ndarray:
+def carried_fibers(model: Model, positions: np.ndarray) -> np.ndarray:
     """Fiber directions F a in the deformed configuration.
 
     a is the first unit direction of a tetrahedron's material, so that |F a| is the fiber stretch.
@@ -142,14 +142,14 @@ class CellFigures:
     positions: np.ndarray
 
     @cached_property
-    def fibre_stretch(self) -> np.ndarray:
+    def fiber_stretch(self) -> np.ndarray:
         """(m,) fiber stretch |F a|; NaN for materials without fibers."""
-        return np.linalg.norm(carried_fibres(self.model, self.positions), axis=1)
+        return np.linalg.norm(carried_fibers(self.model, self.positions), axis=1)
 
     @cached_property
-    def fibres(self) -> np.ndarray:
+    def fibers(self) -> np.ndarray:
         """(m, 3) unit fiber directions in the deformed configuration; NaN for materials without fibers."""
-        return carried_fibres(self.model, self.positions) / self.fibre_stretch[:, None]
+        return carried_fibers(self.model, self.positions) / self.fiber_stretch[:, None]
 
     @cached_property
     def bending_angle(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.contact.dynamic_terms import standing_at
 from supple.contact.friction_state import contacts_to_state, rubbing_terms
 from supple.meshes.measures import means_at_vertices
@@ -32,12 +32,12 @@ from supple.problem.element_quantities import (
     is_deformed,
 )
 from supple.problem.material_update import change_materials, changing_materials
-from supple.problem.reactions import Touches
+from supple.problem.reactions import ObstacleContacts
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solve.loop import make_problem
-from supple.solve.options import Circumstances, compute_of, takes_options
+from supple.solve.options import Circumstances, backend_of, takes_options
 from supple.support.arguments import finite_rows, floats, shown
 from supple.terms import Term
 
@@ -51,14 +51,14 @@ class _Kept:
 
     kind: str
     model: Model
-    compute: Compute
+    backend: Backend
     problem: Problem
 
 
 _known: deque[_Kept] = deque(maxlen=MOST)
 
 
-def kept(kind: str, model: Model, compute: Compute, make: Callable[[], Problem]) -> Problem:
+def kept(kind: str, model: Model, backend: Backend, make: Callable[[], Problem]) -> Problem:
     """Return a model's cached problem, or create it.
 
     A problem whose model differs only in dynamic terms, such as contacts, is reused with the terms of this
@@ -67,11 +67,11 @@ def kept(kind: str, model: Model, compute: Compute, make: Callable[[], Problem])
     Args:
         kind: Kind of problem, part of the cache key.
         model: Model.
-        compute: Compute settings.
+        backend: Compute settings.
         make: Function that creates the problem.
     """
     for each in list(_known):
-        if each.kind == kind and each.compute == compute and _alike(each.model, model):
+        if each.kind == kind and each.backend == backend and _alike(each.model, model):
             _known.remove(each)  # out of the cache while it is inconsistent
             for index, _ in model.followers:
                 if each.model.terms[index] is not model.terms[index]:
@@ -80,7 +80,7 @@ def kept(kind: str, model: Model, compute: Compute, make: Callable[[], Problem])
             _known.append(each)
             return each.problem
     problem = make()
-    _known.append(_Kept(kind, model, compute, problem))
+    _known.append(_Kept(kind, model, backend, problem))
     return problem
 
 
@@ -98,7 +98,7 @@ def _alike(one: Model, other: Model) -> bool:
     return all(k in following or a is b for k, (a, b) in pairs)
 
 
-DEFAULT = Compute()
+DEFAULT = Backend()
 """Default compute settings."""
 
 
@@ -116,7 +116,7 @@ def evaluate(
     vertices in contact as far as possible; friction is evaluated without sliding. Contacts between bodies are
     detected at these positions. Everything is computed with the solvers' kernels and returned in float64.
 
-    For many evaluations of one scene pass `supple.build_model(scene)`, whose set-up is cached.
+    For many evaluations of one scene pass `supple.scene.build_model(scene)`, whose set-up is cached.
 
     Examples: `supple.evaluate(scene, result.positions).von_mises`, `supple.evaluate(scene,
     result.positions).reactions["pin0"].force`.
@@ -125,7 +125,7 @@ def evaluate(
         scene: Scene, scene file or model.
         positions: (n, 3) positions of all vertices [m].
         time: Time of loads, varying parameters and moving obstacles [s]; by default their end.
-        **options: `compute`, or `device`, `precision` and `threads` one by one.
+        **options: `backend`, or `device`, `precision` and `threads` one by one.
 
     Returns:
         The evaluated quantities.
@@ -133,21 +133,21 @@ def evaluate(
     Raises:
         ValueError: Positions, time or options are invalid.
     """
-    compute = compute_of(options)
+    backend = backend_of(options)
     when = floats(time)
     if when.ndim or not when >= 0:
         raise ValueError(f"time [s] must not be negative, got {shown(time)}")
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
-    return evaluation_of(standing_at(model, x, float(when)), x, step, compute)
+    return evaluation_of(standing_at(model, x, float(when)), x, step, backend)
 
 
 def evaluation_of(
     model: Model,
     positions: np.ndarray,
     step: Step | None = None,
-    compute: Compute = DEFAULT,
+    backend: Backend = DEFAULT,
 ) -> Evaluation:
     """Evaluate all quantities of a model after a step.
 
@@ -155,13 +155,13 @@ def evaluation_of(
         model: Model with contacts at these positions.
         positions: (n, 3) positions [m].
         step: Step that led to the positions; None for no inertia and the model's constant forces.
-        compute: Compute settings.
+        backend: Compute settings.
     """
-    problem = _problem_at(model, step, compute)
+    problem = _problem_at(model, step, backend)
     internal, external = _internal_force(problem, positions), _external_force(model, step)
     inertial = _inertial_force(model, positions, step)
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
-    touches = None if inertial is None else _touches(model, positions, step, external + inertial, compute)
+    touches = None if inertial is None else _touches(model, positions, step, external + inertial, backend)
     if touches is not None:
         for each in (f.touches(model, positions) for _, f in model.followers if getattr(f, "presses", False)):
             internal, touches = internal - each.total(model.vertices), touches.and_others(each)
@@ -173,7 +173,7 @@ def evaluation_of(
         external_force=external,
         terms=terms,
         _inertial=inertial,
-        _touches=touches,
+        _obstacle_contacts=touches,
     )
 
 
@@ -187,12 +187,12 @@ def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
 
 
 def _touches(
-    model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, compute: Compute
-) -> Touches:
+    model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, backend: Backend
+) -> ObstacleContacts:
     """Obstacle contacts of vertices under external and inertial forces `outer` (n, 3) [N]."""
     if model.obstacles is None:
-        return Touches.none()
-    problem = _with_obstacles(model, compute)
+        return ObstacleContacts.none()
+    problem = _with_obstacles(model, backend)
     change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
     problem.loads.set(outer)
     problem.positions = positions
@@ -201,7 +201,7 @@ def _touches(
     _, _, forces, which = problem.contacts.found(0)
     planes, vertices = np.nonzero((which >= 0) & forces.any(axis=2))
     obstacle = model.obstacles.obstacle[which[planes, vertices]]
-    return Touches(model.obstacles.names, vertices, obstacle, forces[planes, vertices])
+    return ObstacleContacts(model.obstacles.names, vertices, obstacle, forces[planes, vertices])
 
 
 def _internal_force(problem: Problem, positions: np.ndarray) -> np.ndarray:
@@ -216,7 +216,7 @@ def _external_force(model: Model, step: Step | None) -> np.ndarray:
     return model.force if step is None or step.force is None else step.force
 
 
-def _problem(model: Model, compute: Compute) -> Problem:
+def _problem(model: Model, backend: Backend) -> Problem:
     """Cached problem of a model's elements alone, without constraints, loads and obstacles."""
 
     def make() -> Problem:
@@ -231,24 +231,24 @@ def _problem(model: Model, compute: Compute) -> Problem:
             velocities=None,
             obstacles=None,
         )
-        return make_problem(alone, False, compute)
+        return make_problem(alone, False, backend)
 
-    return kept("alone", model, compute, make)
+    return kept("alone", model, backend, make)
 
 
-def _with_obstacles(model: Model, compute: Compute) -> Problem:
+def _with_obstacles(model: Model, backend: Backend) -> Problem:
     """Cached problem of a model with its obstacles, without forces and dynamic terms."""
 
     def make() -> Problem:
         quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
-        return make_problem(quiet, False, compute)
+        return make_problem(quiet, False, backend)
 
-    return kept("with obstacles", model, compute, make)
+    return kept("with obstacles", model, backend, make)
 
 
-def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
+def _problem_at(model: Model, step: Step | None, backend: Backend) -> Problem:
     """Cached problem with parameters and history variables of a given step."""
-    problem = _problem(model, compute)
+    problem = _problem(model, backend)
     recall(problem, model, step)
     return problem
 
@@ -257,11 +257,11 @@ def recall(problem: Problem, model: Model, step: Step | None) -> None:
     """Set the varying parameters and history variables of a step in a model's problem."""
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
-    remembered = {} if step is None else dict(step.remembered)
+    history = {} if step is None else dict(step.history)
     for k in rubbing_terms(model):  # use the model's friction state if the step has none
         rubbing: Any = model.terms[k]
-        remembered = contacts_to_state(rubbing, model.rest) | remembered
-    problem.remembered.put([remembered])
+        history = contacts_to_state(rubbing, model.rest) | history
+    problem.history.put([history])
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:

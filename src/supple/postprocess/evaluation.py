@@ -13,7 +13,7 @@ from supple.meshes.measures import means_at_vertices
 from supple.model.dirichlet import Holding, Part
 from supple.model.model import Model
 from supple.postprocess.cell_quantities import CellFigures
-from supple.problem.reactions import Reaction, Touches, forces_between_bodies, reaction_of
+from supple.problem.reactions import ObstacleContacts, Reaction, forces_between_bodies, reaction_of
 from supple.support.arguments import closest, each, shown
 from supple.support.text import counted
 
@@ -155,7 +155,7 @@ class Evaluation(Deformations, CellFigures):
     external_force: np.ndarray = field(kw_only=True)
     terms: tuple[Deformations | Pulls, ...] = field(kw_only=True)
     _inertial: np.ndarray | None = field(kw_only=True)
-    _touches: Touches | None = field(kw_only=True)
+    _obstacle_contacts: ObstacleContacts | None = field(kw_only=True)
 
     @property
     def inertial_force(self) -> np.ndarray:
@@ -173,11 +173,11 @@ class Evaluation(Deformations, CellFigures):
         return self._inertial
 
     @property
-    def touches(self) -> Touches:
+    def obstacle_contacts(self) -> ObstacleContacts:
         """Contacts of vertices with obstacles."""
-        if self._touches is None:
+        if self._obstacle_contacts is None:
             assert self.inertial_force is not None  # raises an error that explains the reason
-        return self._touches or Touches.none()
+        return self._obstacle_contacts or ObstacleContacts.none()
 
     @cached_property
     def contact_force(self) -> np.ndarray:
@@ -185,15 +185,19 @@ class Evaluation(Deformations, CellFigures):
 
         Forces between bodies are opposite and equal; `internal_force` includes them as well.
         """
-        return self.touches.total(self.model.vertices) + forces_between_bodies(self.model, self.positions)
+        return self.obstacle_contacts.total(self.model.vertices) + forces_between_bodies(
+            self.model, self.positions
+        )
 
     @cached_property
     def obstacle_reactions(self) -> dict[str, Reaction]:
         """Total force of each obstacle on all bodies, by obstacle name; obstacles receive the opposite."""
         found = {}
-        for k, name in enumerate(self.touches.names):
-            mine = self.touches.obstacle == k
-            found[name] = reaction_of(self.positions, self.touches.vertices[mine], self.touches.force[mine])
+        for k, name in enumerate(self.obstacle_contacts.names):
+            mine = self.obstacle_contacts.obstacle == k
+            found[name] = reaction_of(
+                self.positions, self.obstacle_contacts.vertices[mine], self.obstacle_contacts.force[mine]
+            )
         return found
 
     @property
@@ -203,7 +207,7 @@ class Evaluation(Deformations, CellFigures):
         It is zero in equilibrium. Without inertia and obstacles it is minus the derivative of `energy` with
         respect to the positions.
         """
-        of_obstacles = self.touches.total(self.model.vertices)
+        of_obstacles = self.obstacle_contacts.total(self.model.vertices)
         return self.internal_force + self.external_force + self.inertial_force + of_obstacles
 
     @property
@@ -301,9 +305,9 @@ QUANTITIES = {
     "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
     "principal_stretches": "singular values of F, the largest first",
     "plastic_strain": "equivalent plastic strain, NaN where a material cannot flow",
-    "fibres": "direction of fibres as they run now, NaN where a material has none",
-    "fibre_stretch": "how far fibres are stretched",
-    "bending_angle": "largest angle of a triangle of cloth to a neighbour [degrees]",
+    "fibers": "direction of fibers as they run now, NaN where a material has none",
+    "fiber_stretch": "how far fibers are stretched",
+    "bending_angle": "largest angle of a triangle of cloth to a neighbor [degrees]",
     "weft_strain": "strain of cloth along u, where it has uv",
     "warp_strain": "strain of cloth along v",
     "area_ratio": "area of a triangle of cloth over that at rest",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.linear import Assembly, Matrix, Multilevel, NotPositive, enclosed, pcg
 from supple.model.model import Model, Step
 from supple.postprocess.evaluate import recall
@@ -40,18 +40,18 @@ class Mode:
     """Eigenmode of the Hessian.
 
     Attributes:
-        curvature: Eigenvalue p · H p / |p|² [N/m], negative if the energy decreases along the mode.
-        direction: (n, 3) mode p with |p| = 1, zero along constrained directions.
+        eigenvalue: λ = p · H p / |p|² [N/m], negative if the energy decreases along the mode.
+        vector: (n, 3) mode p with |p| = 1, zero along constrained directions.
     """
 
-    curvature: float
-    direction: np.ndarray
+    eigenvalue: float
+    vector: np.ndarray
 
     def __repr__(self) -> str:
-        return f"Mode(curvature={self.curvature:.4g} N/m)"
+        return f"Mode(eigenvalue={self.eigenvalue:.4g} N/m)"
 
 
-def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) -> tuple[Mode, ...]:
+def lowest_modes(model: Model, positions: np.ndarray, step: Step | None, count: int) -> tuple[Mode, ...]:
     """Compute the lowest eigenpairs of the Hessian by ascending eigenvalue.
 
     Vertices in contact with an obstacle stay on it.
@@ -70,7 +70,7 @@ def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) 
     assembly = Assembly(problem)
     H = enclosed(assembly, assembly.hessian("exact"))
     if not np.isfinite(H.data).all():
-        raise ValueError("there are no softest directions here: the forces are infinite or NaN")
+        raise ValueError("there are no lowest modes here: the forces are infinite or NaN")
     count = min(count, assembly.size)
     few = assembly.size <= max(MOST_DENSE, 6 * count)
     values, vectors = _all(assembly, H, count) if few else _iterated(assembly, H, count)
@@ -84,7 +84,7 @@ def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) 
 
 def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
     """Create a problem at given positions with active obstacle contacts constrained."""
-    problem = make_problem(replace(model, followers=(), velocities=None), True, Compute())
+    problem = make_problem(replace(model, followers=(), velocities=None), True, Backend())
     recall(problem, model, step)
     problem.loads.set(model.force if step is None or step.force is None else step.force)
     problem.positions = positions
@@ -135,7 +135,7 @@ def _iterated(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np
         new = basis @ mixed
         P, X = new - X @ (X.T @ new), new
     raise RuntimeError(
-        f"the softest directions were not found in {ITERATIONS} iterations: the curvature of the first is "
+        f"the lowest modes were not found in {ITERATIONS} iterations: the eigenvalue of the first is "
         f"{values[order[0]]:.4g} N/m or less; ask for more of them, count = {2 * count} or so, as it is hard "
         "to tell apart some of many that are alike"
     )

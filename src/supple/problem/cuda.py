@@ -64,7 +64,7 @@ class Cuda:
     def alike(self, dtype: np.dtype, records: int | None = None) -> Cuda:
         return Cuda(records or self.records)
 
-    def suit(self, batches_per_colour: int) -> None:
+    def suit(self, batches_per_color: int) -> None:
         """No effect: a GPU needs one host thread."""
 
     def hold(self, copies: int) -> None:

@@ -46,7 +46,7 @@ class Device(Protocol):
             records: Number of padded vectors; None for the same number.
         """
 
-    def suit(self, batches_per_colour: int) -> None:
+    def suit(self, batches_per_color: int) -> None:
         """Limit the thread count if few batches per color make synchronization dominant."""
 
     def hold(self, copies: int) -> None:
@@ -128,8 +128,8 @@ class Cpu(Host):
     def alike(self, dtype: np.dtype, records: int | None = None) -> Cpu:
         return Cpu(records or self.records, dtype, self.threads)
 
-    def suit(self, batches_per_colour: int) -> None:
-        self.threads = max(1, min(self.threads, batches_per_colour // MIN_BATCHES_PER_THREAD))
+    def suit(self, batches_per_color: int) -> None:
+        self.threads = max(1, min(self.threads, batches_per_color // MIN_BATCHES_PER_THREAD))
 
     def hold(self, copies: int) -> None:
         if copies != 1:

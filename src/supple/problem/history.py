@@ -62,7 +62,7 @@ def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
         yield (name if names.count(name) == 1 else f"{name} {k}"), k, number, name
 
 
-def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Validate history variables for a model; missing ones keep their values of the scene.
 
     Returns:
@@ -73,7 +73,7 @@ def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str,
     """
     known = {name: (k, parameter) for name, k, _, parameter in evolving_parameters(model)}
     rubs = bool(rubbing_terms(model))
-    for name, values in remembered.items():
+    for name, values in history.items():
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
@@ -99,7 +99,7 @@ def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str,
             raise ValueError(
                 f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}"
             )
-    return {name: floats(values) for name, values in remembered.items()}
+    return {name: floats(values) for name, values in history.items()}
 
 
 def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
@@ -108,7 +108,7 @@ def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
         raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
 
 
-class Remembered:
+class HistoryVariables:
     """History variables of the batch.
 
     Evolving parameters are held by the problem's materials in float64; kernels have rounded copies.

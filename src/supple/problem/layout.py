@@ -17,17 +17,17 @@ from supple.model.model import Conditions, Model, with_term
 from supple.ordering import (
     ChangingBatches,
     ChangingElements,
-    Colours,
+    Colors,
     ElementBatches,
     Links,
     VertexBatches,
-    batch_coloured_elements,
+    batch_colored_elements,
     batch_elements,
     batch_links,
     batch_vertices,
     changes,
-    colour_count,
-    widest_colour,
+    color_count,
+    widest_color,
 )
 from supple.ordering.dynamic_batches import Changes
 from supple.problem.device import Device, for_all_copies
@@ -48,8 +48,8 @@ class Layout:
         varied: True if each batch member has its own materials.
         vertices: Batches of free vertices.
         terms: Packed data of every term by vertex batches, color after color.
-        batch_colours: Batches of each color.
-        colours: Number of colors.
+        batch_colors: Batches of each color.
+        colors: Number of colors.
         widest: Number of batches of the largest color.
         materials: For each batch member, one material per elastic term; a single entry if shared.
         begun: Materials of the model at construction.
@@ -60,7 +60,7 @@ class Layout:
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
-        self._coloured: dict[tuple[int, int, bool, bool], ElementBatches] = {}
+        self._colored: dict[tuple[int, int, bool, bool], ElementBatches] = {}
         self.begun = materials_of(model)
         self.materials = [self.begun]
         self.version, self.growths = 0, -1
@@ -77,7 +77,7 @@ class Layout:
             self.growths += 1
         else:
             self.vertices = batch_vertices(terms, model.free, *size)
-        self._use_colours(self.room.colours if self.room else self.vertices.colour_start)
+        self._use_colors(self.room.colors if self.room else self.vertices.color_start)
         how = self.dtype, model.vertices, device.lanes
         self._changing = {k: ChangingElements(term, *how) for k, term in enumerate(terms) if changes(term)}
         self._elements = [
@@ -88,10 +88,10 @@ class Layout:
         if self.varied or any(map(is_not, self.materials[0], materials_of(model))):
             self.use(self.materials)
 
-    def _use_colours(self, colours: Colours) -> None:
+    def _use_colors(self, colors: Colors) -> None:
         """Set batches per color, color count and size of the largest color."""
-        self.batch_colours = colours
-        self.colours, self.widest = colour_count(colours), widest_colour(colours)
+        self.batch_colors = colors
+        self.colors, self.widest = color_count(colors), widest_color(colors)
 
     def suits(self, conditions: Sequence[Conditions]) -> bool:
         """True if the materials of the conditions fit the present layout."""
@@ -173,7 +173,7 @@ class Layout:
                 "materials of their own; solve them one after the other"
             )
         self.model = with_term(self.model, index, term)
-        self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
+        self._colored = {key: found for key, found in self._colored.items() if key[0] != index}
         if (
             self.__dict__.get("_links") is not None
         ):  # None stays None: links do not depend on dynamic stencils
@@ -198,7 +198,7 @@ class Layout:
             self.room.arrange_elements()
         elements = self._with_values[index]
         arranged = [(self.terms[index], self.vertices.element[index]), (elements.rows, elements.element)]
-        arranged += [(b.rows, b.element) for key, b in self._coloured.items() if key[0] == index]
+        arranged += [(b.rows, b.element) for key, b in self._colored.items() if key[0] == index]
         links = self.__dict__.get("_links")
         if links is not None:
             arranged.append((links.terms[index], links.element[index]))
@@ -218,21 +218,21 @@ class Layout:
             return None
         with for_all_copies(self.device):
             done.carry_out(self.device)
-        self._use_colours(self.room.colours)
+        self._use_colors(self.room.colors)
         self.version += 1
         return done
 
-    def coloured_elements(
+    def colored_elements(
         self, k: int, cluster_size: int, cells: bool = False, smallest_last: bool = False
     ) -> ElementBatches:
         """Elements of the k-th term in groups, see `element_groups`, color by color."""
         name = k, cluster_size, cells, smallest_last
-        if name not in self._coloured:
+        if name not in self._colored:
             term, n, lanes = self.model.terms[k], self.model.vertices, self.device.lanes
-            self._coloured[name] = batch_coloured_elements(
+            self._colored[name] = batch_colored_elements(
                 term, n, self.dtype, cluster_size, lanes, cells, smallest_last
             )
-        batches = self._coloured[name]
+        batches = self._colored[name]
         return replace(batches, rows=self._with_material(k, batches.rows, batches.element))
 
     @cached_property

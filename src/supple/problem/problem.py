@@ -22,7 +22,7 @@ from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import Measures
 from supple.problem.follower_loads import FollowerLoads
 from supple.problem.gases import Gases
-from supple.problem.history import Remembered
+from supple.problem.history import HistoryVariables
 from supple.problem.initial_guess import predict_fall
 from supple.problem.layout import Layout, refresh, take_stencils
 from supple.problem.loads import Loads, alike
@@ -57,7 +57,7 @@ class Problem:
         measures: Residuals, energies and inversion counts.
         gases: Sealed chambers.
         following: Updates of dynamic terms.
-        remembered: History variables.
+        history: History variables.
         keeps_prepared: True to reuse prepared solver data for other material values where possible. Results
             then depend, by rounding, on the material for which the data was prepared.
     """
@@ -86,7 +86,7 @@ class Problem:
         self.device: Device = device or Cpu(model.vertices + 1, self.dtype, threads)
         self.layout = Layout(model, self.dtype, self.device, varied)
         batches = self.layout.vertices
-        self.device.suit(len(batches.own) // max(1, batches.colours))
+        self.device.suit(len(batches.own) // max(1, batches.colors))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
@@ -97,7 +97,7 @@ class Problem:
         self.measures, self.gases = Measures(self), Gases(self)
         self.following = Following(self)
         self.follower_loads = FollowerLoads(self)
-        self.remembered = self.states.remembered = Remembered(self)
+        self.history = self.states.history = HistoryVariables(self)
         self._shared: dict[str, Any] = {}
         self.keeps_prepared = False
         if self.layout.room is not None:
@@ -170,7 +170,7 @@ class Problem:
         if changed:
             self.measures.forget()
             self.forget_but(*still_of_use(self))
-        self._shared.pop("linearisation", None)  # it would continue from an earlier state
+        self._shared.pop("linearization", None)  # it would continue from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -183,7 +183,7 @@ class Problem:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
-        self.remembered.forget()
+        self.history.forget()
         self.following.remember()
         self.following.begin_step(math.inf)
         return True
@@ -211,7 +211,7 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.use_materials(self.remembered.keep([materials_of(self.model)] * self.copies))
+        self.use_materials(self.history.keep([materials_of(self.model)] * self.copies))
 
     def use_materials(self, materials: list[tuple]) -> None:
         """Set materials that differ in values only.
@@ -308,7 +308,7 @@ class Problem:
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
-            self.remembered.forget_motions()
+            self.history.forget_motions()
         else:
             self.states.coast(dt, damping, pinned)
             if self.model.drag is not None:

@@ -20,15 +20,15 @@ class Reaction:
 
     Attributes:
         force: (3,) force [N].
-        moment: (3,) moment about `centre` [N m].
-        centre: (3,) mean position of the vertices [m].
+        moment: (3,) moment about `center` [N m].
+        center: (3,) mean position of the vertices [m].
         vertices: (k,) vertices.
         forces: (k, 3) forces on the vertices [N].
     """
 
     force: np.ndarray
     moment: np.ndarray
-    centre: np.ndarray
+    center: np.ndarray
     vertices: np.ndarray
     forces: np.ndarray
 
@@ -38,7 +38,7 @@ class Reaction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Touches:
+class ObstacleContacts:
     """Contacts of vertices with obstacles.
 
     Attributes:
@@ -54,18 +54,18 @@ class Touches:
     force: np.ndarray
 
     @staticmethod
-    def none() -> Touches:
+    def none() -> ObstacleContacts:
         """Return an empty set of contacts."""
-        return Touches((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
+        return ObstacleContacts((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
 
-    def and_others(self, others: Touches) -> Touches:
+    def and_others(self, others: ObstacleContacts) -> ObstacleContacts:
         """Concatenate contacts with the same obstacles."""
         pairs = (
             (self.vertices, others.vertices),
             (self.obstacle, others.obstacle),
             (self.force, others.force),
         )
-        return Touches(self.names, *map(np.concatenate, pairs))
+        return ObstacleContacts(self.names, *map(np.concatenate, pairs))
 
     def total(self, vertices: int) -> np.ndarray:
         """(n, 3) force on each vertex [N]."""
@@ -76,9 +76,9 @@ class Touches:
 def reaction_of(positions: np.ndarray, vertices: np.ndarray, forces: np.ndarray) -> Reaction:
     """Reaction from forces (k, 3) [N] on vertices (k,), at positions (n, 3) [m]."""
     places = positions[vertices]
-    centre = places.mean(axis=0) if len(places) else np.zeros(3)
-    moment = np.cross(places - centre, forces).sum(axis=0)
-    return Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
+    center = places.mean(axis=0) if len(places) else np.zeros(3)
+    moment = np.cross(places - center, forces).sum(axis=0)
+    return Reaction(forces.sum(axis=0), moment, center, vertices, forces)
 
 
 def forces_between_bodies(model: Model, positions: np.ndarray) -> np.ndarray:

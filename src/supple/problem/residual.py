@@ -36,7 +36,7 @@ class Balance:
         return math.isfinite(self.residual) and math.isfinite(self.scale)
 
     @property
-    def imbalance(self) -> float:
+    def relative_residual(self) -> float:
         """Relative residual |r| / |s|, between 0 and 1; 0 at rest and inf for a state that is not finite.
 
         With several bodies it is the maximum over the bodies: the large forces in a stiff body would hide the
@@ -45,7 +45,7 @@ class Balance:
         if not self.finite:
             return math.inf
         if self.bodies:
-            return max(body.imbalance for body in self.bodies)
+            return max(body.relative_residual for body in self.bodies)
         return 0.0 if self.at_rest or self.scale == 0 else self.residual / self.scale
 
     @property
@@ -64,8 +64,8 @@ class Balance:
 class Balances(Mapping[int, Balance]):
     """Residuals of the active batch members, created on access.
 
-    Its arrays `residual`, `imbalance` and `finite`, with one entry per batch member, are computed for the
-    whole batch at once, since convergence checks read them for thousands of members.
+    Its arrays `residual`, `relative_residual` and `finite`, with one entry per batch member, are computed for
+    the whole batch at once, since convergence checks read them for thousands of members.
 
     Args:
         figures: (batch, bodies, 5) statistics, see `measure`.
@@ -113,8 +113,8 @@ class Balances(Mapping[int, Balance]):
         return np.isfinite(self.residual) & np.isfinite(_length(self._sizes[1]))
 
     @cached_property
-    def imbalance(self) -> np.ndarray:
-        """(batch,) relative residual, see `Balance.imbalance`."""
+    def relative_residual(self) -> np.ndarray:
+        """(batch,) relative residual, see `Balance.relative_residual`."""
         residual, scale = self._sizes
         resting = RESTING * (self._eps * (self._figures[..., 3] + self._edge))
         with np.errstate(all="ignore"):

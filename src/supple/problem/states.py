@@ -13,7 +13,7 @@ from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem.constrained_dofs import normal_records
 from supple.problem.device import Device
-from supple.problem.history import Remembered
+from supple.problem.history import HistoryVariables
 from supple.problem.vertex_kernels import Coast, Put, Settle
 
 
@@ -29,12 +29,12 @@ class States:
         last: Displacements at the beginning of the step [m].
         velocity: Velocities [m/s].
         held_at: Prescribed displacements along constrained directions, if there are any [m].
-        remembered: History variables.
+        history: History variables.
     """
 
     u: np.ndarray
     anchor: np.ndarray
-    remembered: Remembered
+    history: HistoryVariables
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
@@ -93,13 +93,13 @@ class States:
     def begin(self, conditions: Sequence[Conditions]) -> None:
         """Set every batch member to the initial positions of its equilibrium."""
         rest, every = self.model.rest, _vectors(self.u, self.model)
-        starts = {id(c.start): c.start for c in conditions}
+        starts = {id(c.initial): c.initial for c in conditions}
         if len(starts) == 1:  # e.g. if all begin at the initial positions of the scene
-            (start,) = starts.values()
-            every[:] = 0 if start is None else start - rest
+            (initial,) = starts.values()
+            every[:] = 0 if initial is None else initial - rest
         else:
             for u, c in zip(every, conditions, strict=True):
-                u[:] = 0 if c.start is None else c.start - rest
+                u[:] = 0 if c.initial is None else c.initial - rest
         pinned = conditions[0].pinned if len(conditions) == 1 else np.stack([c.pinned for c in conditions])
         self.model.hold(every, pinned - rest[self.model.pinned])
         self.device.push(self.u)
@@ -112,13 +112,13 @@ class States:
         """Yield states one by one to save memory; consume all before the next step."""
         moving = self.anchor is not self.u
         velocities: Iterable = self.vectors(self.velocity) if moving else repeat(None)
-        for u, v, remembered in zip(self.vectors(self.u), velocities, self.remembered.take(), strict=moving):
+        for u, v, history in zip(self.vectors(self.u), velocities, self.history.take(), strict=moving):
             moved = np.zeros(u.shape, u.dtype) if v is None else _taken(v[None], v.dtype)[0]
-            yield State(_taken(u[None], u.dtype)[0], moved, remembered)
+            yield State(_taken(u[None], u.dtype)[0], moved, history)
 
     def put(self, states: Sequence[State]) -> None:
         """Restore the states of the batch, history variables included."""
-        self.remembered.put([state.remembered for state in states])
+        self.history.put([state.history for state in states])
         self._set(self.u, [state.displacements for state in states])
         self.set_velocities([state.velocities for state in states])
 

@@ -2,7 +2,7 @@
 
 from supple.runs.pages import write_page
 from supple.runs.pictures import Appearance, draw_film, draw_picture, draw_plots, make_appearance
-from supple.runs.saved import SavedFrames, SavedRun, SavedShapes, open_run
+from supple.runs.saved import SavedFrames, SavedRun, SavedShapes, load_run
 
 __all__ = [
     "Appearance",
@@ -12,7 +12,7 @@ __all__ = [
     "draw_film",
     "draw_picture",
     "draw_plots",
+    "load_run",
     "make_appearance",
-    "open_run",
     "write_page",
 ]

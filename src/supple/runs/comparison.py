@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from supple.api.compare import Comparison, Trial
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.io import ResultsError
 from supple.io.checksums import check_unchanged
 from supple.io.replace_file import replacing
@@ -39,16 +39,16 @@ from supple.view import comparison_plot, picture, shared_view
 def new_account(
     file: SceneFile,
     comparison: Comparison,
-    stop: Stop,
-    compute: Compute,
+    stop: StopCriteria,
+    backend: Backend,
     warmup: int,
     settled: bool,
 ) -> dict[str, Any]:
     return {
         "scene": scene_facts(file),
         "stop": asdict(stop),
-        "precision": compute.precision,
-        "device": compute.device,
+        "precision": backend.precision,
+        "device": backend.device,
         "warmup": {"frames": warmup, "ok": settled},
         "trials": [_entry(trial) for trial in comparison.trials],
         "plots": {},
@@ -129,11 +129,11 @@ COLUMNS: dict[str, Callable[[Entry], str]] = {
     "iterations": lambda entry: f"{entry['iterations']:,}",
     "seconds": lambda entry: f"{entry['seconds']:.3g}",
     "ms/iteration": lambda entry: f"{entry['ms_per_iteration']:.3g}" if entry["iterations"] else "",
-    "imbalance": lambda entry: f"{entry['imbalance']:.1e}",
+    "relative residual": lambda entry: f"{entry['relative_residual']:.1e}",
     "reduction": lambda entry: f"{entry['reduction']:.1e}",
     "energy [J]": lambda entry: f"{entry['energy']:.6g}",
     "inverted": lambda entry: f"{entry['inverted']:,}",
-    "colours": lambda entry: f"{entry['colours'] or ''}",
+    "colors": lambda entry: f"{entry['colors'] or ''}",
 }
 
 
@@ -153,7 +153,7 @@ def caption(entry: Entry) -> str:
     parts = [
         f"{counted(entry['iterations'], 'iteration')}, {say_seconds(entry['seconds'])}",
         f"residual × {entry['reduction']:.1e}",
-        f"imbalance {entry['imbalance']:.1e}",
+        f"relative residual {entry['relative_residual']:.1e}",
     ]
     if entry["inverted"]:
         parts.append(f"{entry['inverted']:,} inverted elements")
@@ -191,7 +191,7 @@ def draw_pictures(
     """
     ran = [trial for trial in comparison.trials if trial.report is not None]
     shapes: dict[str, np.ndarray] = {trial.label: trial.positions for trial in ran}  # type: ignore[misc]
-    best = min(ran, key=lambda trial: trial.report.imbalance)  # type: ignore[union-attr]
+    best = min(ran, key=lambda trial: trial.report.relative_residual)  # type: ignore[union-attr]
     near = _near(shapes, shapes[best.label])
     appearance = make_appearance(file)
     view = shared_view(comparison.model, [shapes[label] for label in near], **appearance.options)

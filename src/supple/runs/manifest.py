@@ -11,12 +11,13 @@ from typing import Any
 
 from supple.api.simulate import Frame
 from supple.io import ResultsError, ResultsFolder, machine, versions
+from supple.io.results import REPORT_SCHEMA
 from supple.scene import SceneFile
 from supple.scene.bodies import cell_counts
 from supple.solve.report import History, Outcome, Report
 from supple.support.text import counted
 
-FIGURES = ("imbalance", "reduction", "residual", "energy")
+FIGURES = ("relative_residual", "reduction", "residual", "energy")
 
 
 def new_account(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
@@ -55,6 +56,7 @@ def scene_facts(file: SceneFile) -> dict[str, Any]:
 def circumstances() -> dict[str, Any]:
     """Versions, machine and date of a measurement."""
     return {
+        "schema": REPORT_SCHEMA,
         "versions": versions(),
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -83,10 +85,10 @@ class Looks:
     def __init__(self) -> None:
         self.seen: dict[str, list[Any]] = {}
 
-    def watch(self, iteration: int, imbalance: float, seconds: float) -> None:
+    def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0 or not self.seen:
-            self.seen = {"iterations": [], "imbalance": [], "seconds": []}
-        for values, value in zip(self.seen.values(), (iteration, imbalance, seconds), strict=True):
+            self.seen = {"iterations": [], "relative_residual": [], "seconds": []}
+        for values, value in zip(self.seen.values(), (iteration, relative_residual, seconds), strict=True):
             values.append(value)
 
 
@@ -105,7 +107,7 @@ def set_totals(account: dict[str, Any]) -> None:
         "iterations": sum(frame["iterations"] for frame in frames),
         "most_inverted": max((frame["inverted"] for frame in frames), default=0),
         "frames_inverted": [frame["index"] for frame in frames if frame["inverted"]],
-        "worst_imbalance": max((frame["imbalance"] for frame in frames), default=None),
+        "worst_relative_residual": max((frame["relative_residual"] for frame in frames), default=None),
         "seconds": sum(frame["seconds"] for frame in frames),
         "setup_seconds": sum(frame["setup_seconds"] for frame in frames),
         "compile_seconds": sum(frame["compile_seconds"] for frame in frames),

@@ -12,7 +12,7 @@ from supple.io import ResultsError
 from supple.runs import comparison as comparison_pictures
 from supple.runs.comparison import COLUMNS, read_comparison, setting, trial_of
 from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appearance
-from supple.runs.saved import SCENE, SavedRun, open_run
+from supple.runs.saved import SCENE, SavedRun, load_run
 from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.solve.report import History
 from supple.support.text import counted, say_cells, say_seconds
@@ -21,13 +21,13 @@ from supple.view.page import Figure, Page, Table, drawn, film_uri, page_file, pi
 from supple.view.style import THEMES, Theme
 
 PLOT_SIZE = (1200, 780)
-NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --history`."
+NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --record-history`."
 
 
 def page_of(folder: Path) -> Page:
     if (folder / "comparison.json").exists():
         return _page_of_comparison(folder)
-    return _page_of_run(open_run(folder))
+    return _page_of_run(load_run(folder))
 
 
 def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
@@ -64,7 +64,9 @@ def _page_of_run(run: SavedRun) -> Page:
         "precision": f"{last['precision']}, {counted(last['threads'], 'thread')}",
         **({"frames": f"{len(frames)} of {scene['frames']}"} if several else {}),
         "iterations": f"{sum(frame['iterations'] for frame in frames):,}",
-        "worst imbalance" if several else "imbalance": f"{max(f['imbalance'] for f in frames):.2e}",
+        "worst relative residual"
+        if several
+        else "relative_residual": f"{max(f['relative_residual'] for f in frames):.2e}",
         "reduction": f"{last['reduction']:.2e}",
         "energy": f"{last['energy']:.6g} J",
         "solving": say_seconds(totals["seconds"]),
@@ -113,13 +115,16 @@ def _plots(account: dict[str, Any]) -> list[Figure]:
         where = " in the last frame" if len(frames) > 1 else ""
         for against in AGAINST:
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
-            caption = f"Imbalance against {against}{where}"
-            plots.append(drawn(caption, history_plot, seen, "imbalance", against, **options))
+            caption = f"Relative residual against {against}{where}"
+            plots.append(drawn(caption, history_plot, seen, "relative_residual", against, **options))
     if len(frames) > 1:
-        for name, label in (("imbalance", "imbalance |r| / |s|"), ("iterations", "iterations")):
+        for name, label in (
+            ("relative_residual", "relative residual |r| / |s|"),
+            ("iterations", "iterations"),
+        ):
             values = np.array([frame[name] for frame in frames], float)
-            options = {"size": PLOT_SIZE, "logarithmic": name == "imbalance"}
-            options |= {"tolerance": tolerance} if name == "imbalance" else {}
+            options = {"size": PLOT_SIZE, "logarithmic": name == "relative_residual"}
+            options |= {"tolerance": tolerance} if name == "relative_residual" else {}
             plots.append(drawn(f"{name.capitalize()} of each frame", frames_plot, values, label, **options))
     return plots
 
@@ -130,7 +135,7 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
         "outcome",
         "time [s]",
         "iterations",
-        "imbalance",
+        "relative residual",
         "reduction",
         "energy [J]",
         "seconds",
@@ -142,7 +147,7 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
             frame["outcome"].replace("_", " "),
             f"{frame['time']:.4g}",
             f"{frame['iterations']:,}",
-            f"{frame['imbalance']:.2e}",
+            f"{frame['relative_residual']:.2e}",
             f"{frame['reduction']:.2e}",
             f"{frame['energy']:.6g}",
             f"{frame['seconds']:.3g}",
@@ -159,7 +164,7 @@ def _page_of_comparison(folder: Path) -> Page:
     if not ran:
         raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
     trials = [trial_of(entry) for entry in ran]
-    best = min(ran, key=lambda entry: entry["imbalance"])
+    best = min(ran, key=lambda entry: entry["relative_residual"])
     plots = [
         drawn(
             f"{quantity.capitalize()} against {against}",
@@ -175,7 +180,8 @@ def _page_of_comparison(folder: Path) -> Page:
     return Page(
         title=f"{account['scene']['title']}: {counted(len(ran), 'solver')} compared",
         subtitle=f"{Path(account['scene']['file']).name} · {setting(account)} · {account['date'][:10]}",
-        verdict=f"The smallest imbalance, {best['imbalance']:.1e}, is that of {best['label']} "
+        verdict=f"The smallest relative residual, {best['relative_residual']:.1e}, is that of "
+        f"{best['label']} "
         f"after {counted(best['iterations'], 'iteration')}, {say_seconds(best['seconds'])}.",
         good=True,
         figures={},

@@ -23,7 +23,7 @@ from supple.view.picture import check_size, check_thickness
 from supple.view.plots import Against, Quantity
 from supple.view.style import theme_named
 
-QUANTITIES: tuple[Quantity, ...] = ("imbalance", "energy")
+QUANTITIES: tuple[Quantity, ...] = ("relative_residual", "energy")
 AGAINST: tuple[Against, ...] = ("iterations", "seconds")
 
 TURNTABLE = 90
@@ -74,7 +74,7 @@ def make_appearance(
     chosen = file.view.field if field is None else field
     field_named(chosen)
     if chosen == "residual" and not file.scene.quasistatic and file.scene.substeps > 1:
-        raise ValueError(f"frames of several substeps cannot be coloured by residual; {NO_LAST_STEP}")
+        raise ValueError(f"frames of several substeps cannot be colored by residual; {NO_LAST_STEP}")
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
@@ -148,7 +148,7 @@ def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
     histories = {f"frame {f['index']}": History(**f["history"]) for f in account["frames"] if f["history"]}
     names = {}
     for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
-        name = f"{'residual' if quantity == 'imbalance' else quantity}_{against}.png"
+        name = f"{'residual' if quantity == 'relative_residual' else quantity}_{against}.png"
         with replacing(folder / name) as path:
             history_plot(
                 path,

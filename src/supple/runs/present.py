@@ -27,7 +27,7 @@ PathLike = str | os.PathLike[str]
 """Path as text or path object."""
 
 
-def picture(
+def render(
     result: Any,
     path: PathLike | None = None,
     *,
@@ -43,15 +43,15 @@ def picture(
 ) -> Path | np.ndarray:
     """Draw a result or frame and write a PNG file, or return an image array.
 
-    For a run of `open_run`, its scene file provides the defaults of field, camera, title, thickness and
+    For a run of `load_run`, its scene file provides the defaults of field, camera, title, thickness and
     names.
 
     Args:
-        result: Result of `equilibrium`, frame of `simulate` or of a stepper; a run of `open_run`, whose last
+        result: Result of `equilibrium`, frame of `simulate` or of a stepper; a run of `load_run`, whose last
             frame is drawn; a scene in its rest configuration; or positions (n, 3) [m] of a `model`.
         path: PNG file to write; None returns the image instead.
         field: Quantity for colors, displacement by default: displacement, energy_density, volume_ratio,
-            von_mises, pressure, principal_stress, stretch, plastic_strain, fibre_stretch, bending_angle,
+            von_mises, pressure, principal_stress, stretch, plastic_strain, fiber_stretch, bending_angle,
             weft_strain, warp_strain, residual, ordering, body, or a field of your own.
         camera: corner (default), front, side, back, top, or azimuth and elevation [degrees].
         theme: "light" or "dark".
@@ -93,7 +93,7 @@ def picture(
     return file
 
 
-def film(
+def animate(
     frames: Any,
     path: PathLike,
     *,
@@ -111,9 +111,9 @@ def film(
     """Draw frames as an MP4, GIF or WebP film.
 
     Args:
-        frames: Frames of `simulate`, a list of results, or a run of `open_run`.
+        frames: Frames of `simulate`, a list of results, or a run of `load_run`.
         path: File to write; its suffix selects the format.
-        field, camera, theme, size, title, thickness, names: As in `picture`.
+        field, camera, theme, size, title, thickness, names: As in `render`.
         fps: Pictures per second; by default the rate of the frames, from 8 to 50.
         turning: Move the camera once around the scene.
         watch: Called as watch(done, pictures).
@@ -145,7 +145,7 @@ def film(
     return file
 
 
-def open_run(path: PathLike) -> SavedRun:
+def load_run(path: PathLike) -> SavedRun:
     """Open the results folder of `supple run` without simulating.
 
     Args:
@@ -154,7 +154,7 @@ def open_run(path: PathLike) -> SavedRun:
     Returns:
         The run with its report, scene, and `frames`, which are read on access.
     """
-    from supple.runs.saved import open_run as opened
+    from supple.runs.saved import load_run as opened
 
     return opened(a_path(path, "a results folder"))
 
@@ -172,7 +172,7 @@ def export(
     Nothing is simulated. For an unfinished run, the complete frames are exported.
 
     Args:
-        results: Results folder, or a run of `open_run`.
+        results: Results folder, or a run of `load_run`.
         formats: Formats such as "usd,glb".
         output: Output folder; by default the results folder.
         watch: Called as watch(done, frames).
@@ -191,15 +191,15 @@ def export(
 
     if not names:
         return write(folder, formats, output, watch, obstacles=obstacles_in(folder))
-    run = run or open_run(folder)
+    run = run or load_run(folder)
     return write(folder, formats, output, watch, fields_of(run, names), run.model.obstacles)
 
 
-def report_page(results: Any, path: PathLike | None = None) -> Path:
+def write_report(results: Any, path: PathLike | None = None) -> Path:
     """Write the result page of a folder as a single HTML file without external resources.
 
     Args:
-        results: Results folder of `supple run` or `supple compare`, or a run of `open_run`.
+        results: Results folder of `supple run` or `supple compare`, or a run of `load_run`.
         path: File to write; report.html in the results folder by default.
 
     Returns:
@@ -214,7 +214,7 @@ def report_page(results: Any, path: PathLike | None = None) -> Path:
 
 
 def _run(source: Any) -> SavedRun | None:
-    """Return the source if it is a saved run, otherwise None; only `open_run` imports the class."""
+    """Return the source if it is a saved run, otherwise None; only `load_run` imports the class."""
     saved = sys.modules.get("supple.runs.saved")
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
@@ -282,10 +282,10 @@ def _shape(result: Result) -> Shape:
 
 
 def _caption(result: Result) -> str:
-    """Caption of a result: pbng · 110 iterations · imbalance 7.6e-05 · 0.3 s"""
+    """Caption of a result: pbng · 110 iterations · relative residual 7.6e-05 · 0.3 s"""
     report = result.report
     parts = [report.solver, f"{report.iterations:,} iteration" + ("s" if report.iterations != 1 else "")]
-    parts += [f"imbalance {report.imbalance:.1e}"]
+    parts += [f"relative residual {report.relative_residual:.1e}"]
     parts += [f"{result.time:.3g} s"] if isinstance(result, Frame) else []
     parts += [] if report.ok else [report.ending]
     return " · ".join(parts)

@@ -108,7 +108,8 @@ class SavedRun:
         return SavedShapes(self, indices or self.indices)
 
     def caption(self, index: int) -> str:
-        """Picture caption: pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
+        """Picture caption: pbng (chebyshev) · 110 iterations · relative residual 7.6e-05 · frame 3 of 12, 0.3
+        s"""
         frames = self.account["scene"]["frames"]
         if index == 0:
             return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
@@ -116,7 +117,7 @@ class SavedRun:
         parts = [
             solver_name(self.account),
             counted(frame["iterations"], "iteration"),
-            f"imbalance {frame['imbalance']:.1e}",
+            f"relative residual {frame['relative_residual']:.1e}",
         ]
         if frames > 1:
             parts.append(f"frame {index} of {frames}, {frame['time']:.3g} s")
@@ -139,8 +140,8 @@ class SavedRun:
         """
         frame = self.frame(index)
         x = np.asarray(frame.positions, float)
-        remembered = frame.state.remembered if frame.state is not None else {}
-        model = standing_at(self.model, x, self.time(index), remembered)
+        history = frame.state.history if frame.state is not None else {}
+        model = standing_at(self.model, x, self.time(index), history)
         return evaluation_of(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:
@@ -155,12 +156,12 @@ class SavedRun:
         time = np.inf if single else self.account["frames"][index - 1]["time"]
         force = self.model.force_at(time) if self.model.varying else None
         here = self.frame(index)
-        remembered = {} if here.state is None else here.state.remembered
-        acting = force, self.model.materials_at(time), time, remembered
+        history = {} if here.state is None else here.state.history
+        acting = force, self.model.materials_at(time), time, history
         if self.model.grid is not None:  # grid nodes carry the inertia
             return Step(np.inf, here.positions, *acting)
         if scene.quasistatic:
-            still = force is None and acting[1] is None and not remembered and self.model.obstacles is None
+            still = force is None and acting[1] is None and not history and self.model.obstacles is None
             return None if still else Step(np.inf, here.positions, *acting)
         rule = RULES.get(scene.integrator)
         if scene.substeps > 1:
@@ -171,7 +172,7 @@ class SavedRun:
         if index - 1 in self.indices:
             before = self.frame(index - 1)
             return Step(scene.dt, coasted(self.model, before.positions, before.velocities, scene.dt), *acting)
-        start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
+        start, v = self.file.initial_positions(self.model), self.file.initial_velocities(self.model)
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else coasted(self.model, start, v, scene.dt), *acting)
@@ -179,19 +180,19 @@ class SavedRun:
     def _looked_back(self, index: int, rule: Rule) -> np.ndarray | None:
         """Inertial target positions of a second-order step; None if the required history is missing."""
         before = self.frame(index - 1).state if index - 1 in self.indices and index > 1 else None
-        if before is None or rule.past not in before.remembered:
+        if before is None or rule.past not in before.history:
             return None
         u, v = before.displacements.astype(float), before.velocities.astype(float)
-        return self.model.rest + rule.anchor(u, v, before.remembered[rule.past], self.file.scene.dt)
+        return self.model.rest + rule.anchor(u, v, before.history[rule.past], self.file.scene.dt)
 
 
 def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:
     """Obstacles with the rigid body poses recorded in frames."""
-    known = [frame for frame in frames if frame.state is not None and RIGID in frame.state.remembered]
+    known = [frame for frame in frames if frame.state is not None and RIGID in frame.state.history]
     if not known:
         return obstacles
     times = np.array([frame.time for frame in known])
-    numbers = np.stack([frame.state.remembered[RIGID] for frame in known if frame.state is not None])
+    numbers = np.stack([frame.state.history[RIGID] for frame in known if frame.state is not None])
     return replace(obstacles, poses=KnownPoses(obstacles, times, numbers))
 
 
@@ -262,7 +263,7 @@ class SavedFrames(_Saved[Frame]):
         )  # fmt: skip
 
 
-def open_run(path: Path) -> SavedRun:
+def load_run(path: Path) -> SavedRun:
     """Load the run in a results folder.
 
     Args:

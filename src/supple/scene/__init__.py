@@ -4,7 +4,7 @@ from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
 from supple.scene.constraints.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
-from supple.scene.contact_settings import Contact, Rub
+from supple.scene.contact_settings import Contact, FrictionPair
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files.loader import SceneFile, load_scene
 from supple.scene.files.schema import scene_schema
@@ -24,6 +24,7 @@ __all__ = [
     "Cloth",
     "Contact",
     "Cylinder",
+    "FrictionPair",
     "KelvinVoigt",
     "Keyframes",
     "Maxwell",
@@ -34,7 +35,6 @@ __all__ = [
     "Rayleigh",
     "Region",
     "Rotate",
-    "Rub",
     "Scale",
     "Scene",
     "SceneError",

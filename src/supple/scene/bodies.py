@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.config.compute import PRECISIONS
+from supple.config.backend import PRECISIONS
 from supple.meshes import Mesh
 from supple.meshes.skinning import Embedding, Part
 from supple.scene.arguments import Vector, shown
@@ -141,8 +141,8 @@ class Body:
     def velocities(self) -> np.ndarray:
         """Initial vertex velocities v + ω × (X - c) about the center of mass c, (n, 3) [m/s]."""
         mass = self.masses
-        centre = mass @ self.points / mass.sum()
-        return np.array(self.velocity) + np.cross(np.array(self.angular_velocity), self.points - centre)
+        center = mass @ self.points / mass.sum()
+        return np.array(self.velocity) + np.cross(np.array(self.angular_velocity), self.points - center)
 
     @property
     def all(self) -> VertexSet:

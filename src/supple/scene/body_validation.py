@@ -99,9 +99,7 @@ def cloth(
     for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
         found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
     if not isinstance(bending, Bending | None):
-        wrong.append(
-            f"bending must be for example supple.HingeBending(stiffness=1e-5); got {shown(bending)}."
-        )
+        wrong.append(f"bending must be for example supple.HingeBending(rigidity=1e-5); got {shown(bending)}.")
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
     parts = attempt(lambda: resolved(regions, mesh, str(name or "cloth"))) or ()
@@ -191,7 +189,8 @@ def _place(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
 def _skin(render: Any, mesh: Mesh) -> Embedding | None:
     if not isinstance(render, TriMesh | None):
         raise SceneError(
-            f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
+            "render must be a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(render)}."
         )
     return None if render is None else embed(render, mesh)
 

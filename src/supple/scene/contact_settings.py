@@ -33,9 +33,9 @@ METHODS: dict[str, str] = {
 """Contact methods with their descriptions."""
 
 OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
-    ("barrier",): ("push_apart",),
+    ("barrier",): ("separate_initial",),
     ("grid",): ("spacing", "cfl"),
-    ("weak",): ("refresh",),
+    ("weak",): ("detection_interval",),
     ("weak", "barrier"): ("thickness", "stiffness"),
 }
 """Options that apply to some contact methods only."""
@@ -45,30 +45,32 @@ OPEN = 1.5
 
 
 @dataclass(frozen=True)
-class Rub:
+class FrictionPair:
     """Friction coefficients of two bodies, or of self-contact.
 
     Args:
         bodies: Names of both bodies.
         friction: Coulomb coefficient μ of sticking contacts.
-        kinetic: μ of sliding contacts. Default: `friction`.
+        kinetic_friction: μ of sliding contacts. Default: `friction`.
 
     Raises:
-        SceneError: A value is invalid, or `kinetic` is larger than `friction`.
+        SceneError: A value is invalid, or `kinetic_friction` is larger than `friction`.
     """
 
     bodies: tuple[str, str]
     friction: float
-    kinetic: float | None = None
+    kinetic_friction: float | None = None
 
     def __post_init__(self) -> None:
         names = (self.bodies,) if isinstance(self.bodies, str) else items(self.bodies)
         if len(names) != 2 or not all(isinstance(name, str) for name in names):
-            raise SceneError(f"bodies of Rub must be two names, got {shown(self.bodies)}.")
+            raise SceneError(f"bodies of FrictionPair must be two names, got {shown(self.bodies)}.")
         object.__setattr__(self, "bodies", names)
-        mu, kinetic = coefficients(self.friction, self.kinetic, f"between {names[0]!r} and {names[1]!r}")
+        mu, kinetic = coefficients(
+            self.friction, self.kinetic_friction, f"between {names[0]!r} and {names[1]!r}"
+        )
         object.__setattr__(self, "friction", mu)
-        object.__setattr__(self, "kinetic", kinetic)
+        object.__setattr__(self, "kinetic_friction", kinetic)
 
 
 def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]:
@@ -104,13 +106,13 @@ class Contact:
             surfaces ("weak") or 5 % ("barrier").
         stiffness: Stiffness of each contact [N/m]. Default: 10 E h ("weak") with the mean edge h and the
             largest Young's modulus E, or 30 E h ("barrier") with Young's modulus E of the softer body.
-        refresh: Sweeps after which weak contacts are detected again within a step. They are also detected at
-            the start of a step and before a state counts as converged.
+        detection_interval: Sweeps after which weak contacts are detected again within a step. They are also
+            detected at the start of a step and before a state counts as converged.
         friction: Coulomb coefficient μ between all bodies, 0 for none. Sticking contacts hold indefinitely.
-        kinetic: μ of sliding contacts. Default: `friction`.
-        pairs: `Rub` objects of bodies with other coefficients.
-        push_apart: For a barrier, which must start without intersections: separate initial intersections
-            first, by the elasticity of the bodies and without loads.
+        kinetic_friction: μ of sliding contacts. Default: `friction`.
+        friction_pairs: `FrictionPair` objects of bodies with other coefficients.
+        separate_initial: For a barrier, which must start without intersections: separate initial
+            intersections first, by the elasticity of the bodies and without loads.
         spacing: Edge of the grid cells [m]. Default: mean edge of all tetrahedra.
         cfl: Largest motion in one step on a grid, as a fraction of a cell; a frame takes as many steps as
             this requires.
@@ -122,16 +124,16 @@ class Contact:
     method: Method = "weak"
     thickness: float | None = None
     stiffness: float | None = None
-    refresh: int = EVERY
+    detection_interval: int = EVERY
     friction: float = 0.0
-    kinetic: float | None = None
-    pairs: tuple[Rub, ...] = ()
-    push_apart: bool = False
+    kinetic_friction: float | None = None
+    friction_pairs: tuple[FrictionPair, ...] = ()
+    separate_initial: bool = False
     spacing: float | None = None
     cfl: float = 0.4
 
     def __post_init__(self) -> None:
-        flag("push_apart", self.push_apart)
+        flag("separate_initial", self.separate_initial)
         if not isinstance(self.method, str) or self.method not in get_args(Method):
             raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
         self._refuse_idle()
@@ -139,25 +141,35 @@ class Contact:
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
                 object.__setattr__(self, name, value)
-        object.__setattr__(self, "refresh", whole_number("refresh of contact", self.refresh, at_least=1))
+        object.__setattr__(
+            self,
+            "detection_interval",
+            whole_number("detection_interval of contact", self.detection_interval, at_least=1),
+        )
         object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
         if self.cfl > 1:
             raise SceneError(f"cfl of contact must be at most 1, the whole of a cell, got {self.cfl:g}.")
-        mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
+        mu, kinetic = coefficients(self.friction, self.kinetic_friction, "of contact")
         object.__setattr__(self, "friction", mu)
-        object.__setattr__(self, "kinetic", kinetic)
-        object.__setattr__(self, "pairs", items(self.pairs))
-        if not all(isinstance(pair, Rub) for pair in self.pairs):
-            raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
+        object.__setattr__(self, "kinetic_friction", kinetic)
+        object.__setattr__(self, "friction_pairs", items(self.friction_pairs))
+        if not all(isinstance(pair, FrictionPair) for pair in self.friction_pairs):
+            raise SceneError(
+                f"friction_pairs of contact must be FrictionPair(...)s, got {shown(self.friction_pairs)}."
+            )
 
     @property
     def options(self) -> dict[str, Any]:
-        """Method options; `pairs` counts body pairs."""
+        """Method options; `friction_pairs` counts body pairs."""
         looked = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
         found = {name: getattr(self, name) for name in looked}
         if self.method not in ("weak", "barrier"):
             return found
-        return found | {"friction": self.friction, "kinetic": self.kinetic, "pairs": len(self.pairs)}
+        return found | {
+            "friction": self.friction,
+            "kinetic_friction": self.kinetic_friction,
+            "friction_pairs": len(self.friction_pairs),
+        }
 
     def _refuse_idle(self) -> None:
         """Refuse non-default options unused by the method."""
@@ -180,14 +192,14 @@ class Contact:
             SceneError: A pair names an unknown body.
         """
         found = np.zeros((2, len(names), len(names)))
-        found[0], found[1] = self.friction, self.kinetic
-        for pair in self.pairs:
+        found[0], found[1] = self.friction, self.kinetic_friction
+        for pair in self.friction_pairs:
             for name in pair.bodies:
                 if name not in names:
                     sentence = f"There is no body {name!r} for friction; there are {listed(names)}."
-                    raise SceneError(sentence, at="contact.pair")
+                    raise SceneError(sentence, at="contact.friction_pair")
             a, b = map(names.index, pair.bodies)
-            found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic
+            found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic_friction
         return found if found.any() else None
 
 
@@ -209,8 +221,10 @@ def with_contact(scene: Scene, model: Model) -> Model:
     rubs = contact.table([body.name for body in scene.bodies])
     options = contact.thickness, contact.stiffness, rubs
     if contact.method == "barrier":
-        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options, contact.push_apart)
-    return with_weak_contact(model, triangles, flat, _young(scene), *options, contact.refresh)
+        return with_barrier_contact(
+            model, triangles, flat, _moduli(scene), *options, contact.separate_initial
+        )
+    return with_weak_contact(model, triangles, flat, _young(scene), *options, contact.detection_interval)
 
 
 def _grid(contact: Contact, model: Model) -> Grid:
@@ -225,7 +239,8 @@ def _grid(contact: Contact, model: Model) -> Grid:
         "pins along some directions only": model.held is not None,
         "damping in proportion to the mass": model.drag is not None,
         f"{listed(rigid)}, which has a mass": rigid,
-        "friction between bodies, which stick to each other on it": contact.friction or contact.pairs,
+        "friction between bodies, which stick to each other on it": contact.friction
+        or contact.friction_pairs,
     }
     for what, found in wrong.items():
         if found:
@@ -287,7 +302,7 @@ def check_contact(scene: Scene) -> None:
         with about("contact"):
             _refuse_thick(scene, contact)
         contact.table([body.name for body in scene.bodies])
-    if contact.method == "barrier" and not contact.push_apart and (found := intersections(scene)):
+    if contact.method == "barrier" and not contact.separate_initial and (found := intersections(scene)):
         raise SceneError(already_crossing(found), at="contact")
 
 

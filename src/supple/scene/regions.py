@@ -111,13 +111,15 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
         SceneError: A region is invalid, or regions overlap.
     """
     if isinstance(regions, Region) or not isinstance(regions, Sequence):
-        raise SceneError(f"regions are a list of supple.Region(name, where, material); got {shown(regions)}.")
+        raise SceneError(
+            f"regions are a list of supple.scene.Region(name, where, material); got {shown(regions)}."
+        )
     owner = np.full(mesh.n_cells, -1)
     done: list[Region] = []
     for region in regions:
         if not isinstance(region, Region):
             raise SceneError(
-                f"regions are a list of supple.Region(name, where, material); got {shown(region)}."
+                f"regions are a list of supple.scene.Region(name, where, material); got {shown(region)}."
             )
         name = sound_name(region.name, "region")
         if name in (other.name for other in done):
@@ -170,14 +172,14 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
             mask &= _has(mesh, field, values, name)
         chosen = mask
     else:
-        centres = mesh.points[mesh.cells].mean(axis=1)
-        chosen = np.asarray(where(centres) if callable(where) else where)
+        centers = mesh.points[mesh.cells].mean(axis=1)
+        chosen = np.asarray(where(centers) if callable(where) else where)
     if chosen.dtype == bool and chosen.shape == (mesh.n_cells,):
         chosen = np.flatnonzero(chosen)
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
         raise SceneError(
             f"where of region {name!r} must be a field with its value such as {{'region': 3}}, a function of "
-            f"centres (m, 3), a mask for each of the {mesh.n_cells} {cells_of(mesh)} or their numbers; "
+            f"centers (m, 3), a mask for each of the {mesh.n_cells} {cells_of(mesh)} or their numbers; "
             f"got {shown(where)}."
         )
     if not chosen.size:

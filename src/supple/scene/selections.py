@@ -29,17 +29,17 @@ def box(min: ArrayLike, max: ArrayLike) -> Mask:
     return lambda X: np.all((low <= X + _slack(X)) & (X - _slack(X) <= high), axis=1)
 
 
-def sphere(centre: ArrayLike, radius: float) -> Mask:
+def sphere(center: ArrayLike, radius: float) -> Mask:
     """Select the points of the ball |X - center| ≤ radius.
 
     Args:
-        centre: Center (3,) [m].
+        center: Center (3,) [m].
         radius: Radius [m].
 
     Returns:
         Function of points (n, 3) [m] that returns a mask (n,).
     """
-    middle = np.asarray(centre, float)
+    middle = np.asarray(center, float)
     return lambda X: np.linalg.norm(X - middle, axis=1) <= radius + _slack(X)
 
 

@@ -38,7 +38,7 @@ class Variation:
         forces: Vertices with forces [N] in addition to those of the scene, a total (3,) or (k, 3).
         gravity: Acceleration (3,) [m/s²].
         materials: Bodies or regions with other parameters of the same class of material.
-        start: Initial positions (n, 3) [m].
+        initial: Initial positions (n, 3) [m].
     """
 
     time: float = np.inf
@@ -46,7 +46,7 @@ class Variation:
     forces: Mapping[Vertices, ArrayLike] = field(default_factory=dict)
     gravity: ArrayLike | None = None
     materials: Mapping[Body | Portion, Any] = field(default_factory=dict)
-    start: ArrayLike | None = None
+    initial: ArrayLike | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         pins = {on: picklable(target, "pins of a variation") for on, target in self.pins.items()}
@@ -84,7 +84,7 @@ def conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
         _materials(scene, model, variation),
-        _start(model, variation),
+        _initial(model, variation),
         float(variation.time),
         _gravity(scene, variation),
         partial(_conditions_at, scene, model, variation),
@@ -246,10 +246,10 @@ def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
     )
 
 
-def _start(model: Model, variation: Variation) -> np.ndarray | None:
-    if variation.start is None:
+def _initial(model: Model, variation: Variation) -> np.ndarray | None:
+    if variation.initial is None:
         return None
-    return finite_rows("start of a variation", variation.start, model.vertices, SceneError)
+    return finite_rows("initial of a variation", variation.initial, model.vertices, SceneError)
 
 
 def _in_scene(scene: Scene, chosen: Vertices) -> VertexSet:

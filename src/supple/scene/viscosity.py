@@ -38,21 +38,23 @@ class KelvinVoigt(Viscosity):
     """Dashpot in parallel with the material: S = 2η (Ė - tr(Ė)/3 I) + ζ tr(Ė) I, E Green's strain.
 
     Args:
-        shear: Shear viscosity η [Pa s].
-        bulk: Bulk viscosity ζ [Pa s].
+        shear_viscosity: Shear viscosity η [Pa s].
+        bulk_viscosity: Bulk viscosity ζ [Pa s].
     """
 
-    shear: float
-    bulk: float = 0.0
+    shear_viscosity: float
+    bulk_viscosity: float = 0.0
 
     def __post_init__(self) -> None:
-        number(self.shear, "shear viscosity [Pa s]", at_least=0)
-        number(self.bulk, "bulk viscosity [Pa s]", at_least=0)
-        if not self.shear and not self.bulk:
+        number(self.shear_viscosity, "shear_viscosity [Pa s] of KelvinVoigt", at_least=0)
+        number(self.bulk_viscosity, "bulk_viscosity [Pa s] of KelvinVoigt", at_least=0)
+        if not self.shear_viscosity and not self.bulk_viscosity:
             raise SceneError("KelvinVoigt needs a shear or a bulk viscosity [Pa s] that is not 0.")
 
     def branch(self, material: Any, name: str) -> ViscousBranch:
-        return ViscousBranch(shear=self.shear, second=self.bulk - 2 / 3 * self.shear)
+        return ViscousBranch(
+            shear=self.shear_viscosity, second=self.bulk_viscosity - 2 / 3 * self.shear_viscosity
+        )
 
 
 @dataclass(frozen=True)
@@ -90,28 +92,28 @@ class Rayleigh(Viscosity):
     motions, like a surrounding fluid.
 
     Args:
-        stiffness: β [s].
-        mass: α [1/s].
+        stiffness_factor: β [s].
+        mass_factor: α [1/s].
     """
 
-    stiffness: float = 0.0
-    mass: float = 0.0
+    stiffness_factor: float = 0.0
+    mass_factor: float = 0.0
 
     def __post_init__(self) -> None:
-        number(self.stiffness, "stiffness [s], β of Rayleigh's damping,", at_least=0)
-        number(self.mass, "mass [1/s], α of Rayleigh's damping,", at_least=0)
-        if not self.stiffness and not self.mass:
-            raise SceneError("Rayleigh needs a stiffness [s] or a mass [1/s] that is not 0.")
+        number(self.stiffness_factor, "stiffness_factor [s], β of Rayleigh's damping,", at_least=0)
+        number(self.mass_factor, "mass_factor [1/s], α of Rayleigh's damping,", at_least=0)
+        if not self.stiffness_factor and not self.mass_factor:
+            raise SceneError("Rayleigh needs a stiffness_factor [s] or a mass_factor [1/s] that is not 0.")
 
     @property
     def drag(self) -> float:  # type: ignore[override]
-        return self.mass
+        return self.mass_factor
 
     def branch(self, material: Any, name: str) -> ViscousBranch | None:
-        if not self.stiffness:
+        if not self.stiffness_factor:
             return None
         mu, lam = moduli_at_rest(material, name)
-        return ViscousBranch(shear=self.stiffness * mu, second=self.stiffness * lam)
+        return ViscousBranch(shear=self.stiffness_factor * mu, second=self.stiffness_factor * lam)
 
 
 def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
@@ -124,7 +126,7 @@ def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
     if any(map(is_per_element, material)):
         raise SceneError(
             f"Rayleigh's damping of {name!r} needs the moduli of its material at rest, which are not known "
-            f"for {type(material).__name__} with parameters by element; take KelvinVoigt(shear, bulk)."
+            f"for {type(material).__name__} with parameters by element; take KelvinVoigt(...)."
         )
     rest, units = tuple(np.eye(3).ravel().tolist()), np.eye(9)
     change = np.array([stress_differential(material, rest, tuple(unit.tolist())) for unit in units])
@@ -138,6 +140,7 @@ def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
     several = [given] if isinstance(given, Viscosity) else given
     if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
         raise SceneError(
-            f"viscosity is for example supple.KelvinVoigt(shear=10.0), or a list of such; got {shown(given)}."
+            f"viscosity is for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of such; "
+            f"got {shown(given)}."
         )
     return tuple(several)

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.problem import Problem
 from supple.solve.error_control import Certifying
@@ -20,11 +20,11 @@ from supple.support.text import counted
 Ended = dict[int, tuple[Outcome, int, float]]
 """Outcome, iterations and seconds of each batch member."""
 
-UNFINISHED = {Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS, Outcome.FAILED}
+UNFINISHED = {Outcome.STAGNATED, Outcome.MAX_ITERATIONS, Outcome.FAILED}
 
 
 def finish_together(
-    problem: Problem, run: Run, ended: Ended, stop: Stop, certifying: Certifying, followed: bool
+    problem: Problem, run: Run, ended: Ended, stop: StopCriteria, certifying: Certifying, followed: bool
 ) -> dict[int, str]:
     """Refine unconverged batch members by batched Newton steps, if there are several.
 
@@ -46,7 +46,7 @@ def finish_together(
         group = copies[first : first + room]
         with compilation() as compiled:
             began = perf_counter()
-            newton = run.newton_together(group, stop.distance)
+            newton = run.newton_together(group, stop.position_tolerance)
             if newton is None:
                 return {}
             newton.run()
@@ -57,7 +57,7 @@ def finish_together(
     balances = problem.measures.balances()
     near = certifying.near({copy: balances[copy] for copy in ways})
     for copy in near:
-        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].imbalance, stop.tolerance)
+        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].relative_residual, stop.tolerance)
         ended[copy] = outcome, *ways[copy]
     return {copy: notes[copy] for copy in near}
 
@@ -85,7 +85,7 @@ def finish_alone(
     for copy, (outcome, iterations, seconds) in ended.items():
         if outcome in UNFINISHED:
             twin = exact_twin(problem, copy)
-            followed = {"watch": _later(watch, iterations, seconds), "history": history is not None}
+            followed = {"watch": _later(watch, iterations, seconds), "record_history": history is not None}
             alone[copy] = report = solve(twin, **followed if copy == 0 else {})
             bring_back(twin, problem, copy)
             ended[copy] = report.outcome, iterations + report.iterations, seconds + report.seconds
@@ -100,10 +100,12 @@ def _later(
     """Offset callback arguments by iterations and seconds already spent."""
     if watch is None:
         return None
-    return lambda iteration, imbalance, clock: watch(iterations + iteration, imbalance, seconds + clock)
+    return lambda iteration, relative_residual, clock: watch(
+        iterations + iteration, relative_residual, seconds + clock
+    )
 
 
-def rounded(problem: Problem, outcome: Outcome, imbalance: float, tolerance: float | None) -> Outcome:
+def rounded(problem: Problem, outcome: Outcome, relative_residual: float, tolerance: float | None) -> Outcome:
     """Outcome of a float64 solve after rounding to the problem's precision."""
-    lost = problem.dtype == np.float32 and tolerance is not None and imbalance > tolerance
-    return Outcome.PRECISION if lost and outcome is Outcome.CONVERGED else outcome
+    lost = problem.dtype == np.float32 and tolerance is not None and relative_residual > tolerance
+    return Outcome.ROUNDING_LIMIT if lost and outcome is Outcome.CONVERGED else outcome

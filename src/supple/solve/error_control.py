@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.problem import Balance, Balances, Problem
 from supple.solve.report import Outcome
 from supple.solvers import Run
 from supple.solvers.newton_methods.block_diagonal import room_for
-from supple.solvers.newton_methods.error_estimate import Certificate, certify, certify_copies, prepare
+from supple.solvers.newton_methods.error_estimate import ErrorEstimate, certify, certify_copies, prepare
 
 CLOSER = 2.0, 10.0
-"""Bounds of the factor by which the imbalance must fall before the next error estimate."""
+"""Bounds of the factor by which the relative residual must fall before the next error estimate."""
 
 WAITING = 3
 """Convergence checks for which the estimate of converged batch members is deferred, so that more of them join
@@ -28,15 +28,15 @@ class _Copy:
     """Error estimates of one batch member.
 
     Attributes:
-        below: Imbalance below which the error is estimated again.
+        below: Relative residual below which the error is estimated again.
         saddle: Lowest energy at which the state was found unstable [J].
         last: Latest error estimate, with the residual norms of its state.
-        cut_short: True if a time budget prevented the estimate.
+        cut_short: True if a time limit prevented the estimate.
     """
 
     below: float = math.inf
     saddle: float = math.inf
-    last: tuple[Balance, Certificate] | None = None
+    last: tuple[Balance, ErrorEstimate] | None = None
     cut_short: bool = False
 
     def knows(self, balance: Balance) -> bool:
@@ -47,14 +47,14 @@ class _Copy:
 class Certifying:
     """Error estimates of one solve.
 
-    The error of a batch member is estimated when it reaches the tolerance of the imbalance, or soon after,
-    and at the end of the solve.
+    The error of a batch member is estimated when it reaches the tolerance of the relative residual, or soon
+    after, and at the end of the solve.
     """
 
-    def __init__(self, problem: Problem, stop: Stop, run: Run, prepared: bool = True) -> None:
+    def __init__(self, problem: Problem, stop: StopCriteria, run: Run, prepared: bool = True) -> None:
         self._problem, self._run = problem, run
-        self._tolerance, self._wanted = stop.tolerance, stop.distance
-        self._timed = stop.time_budget is not None
+        self._tolerance, self._wanted = stop.tolerance, stop.position_tolerance
+        self._timed = stop.time_limit is not None
         self._patient = not self._timed and stop.max_iterations is None
         self._waiting: set[int] = set()
         self._waited = 0
@@ -66,14 +66,14 @@ class Certifying:
     def see(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.
 
-        In solves without a time budget or iteration limit, the estimate is deferred for up to `WAITING`
+        In solves without a time limit or iteration limit, the estimate is deferred for up to `WAITING`
         checks if only few members have converged and others are still active.
         """
         if self._wanted is None or self._tolerance is None or len(self._copies) == 1:
             return
-        imbalance = balances.imbalance
-        reached = active[imbalance[active] <= self._tolerance].tolist()
-        there = {c: balances[c] for c in reached if imbalance[c] <= self._copies[c].below}
+        relative_residual = balances.relative_residual
+        reached = active[relative_residual[active] <= self._tolerance].tolist()
+        there = {c: balances[c] for c in reached if relative_residual[c] <= self._copies[c].below}
         self._waiting = set()
         few = len(there) < len(active) and len(there) < room_for(self._problem)
         if self._patient and few and self._waited < WAITING:
@@ -86,8 +86,8 @@ class Certifying:
         """Estimate errors of several batch members together; single ones are estimated on demand."""
         new = {copy: b for copy, b in balances.items() if not self._copies[copy].knows(b)}
         if len(new) > 1:
-            for copy, certificate in certify_copies(self._problem, new).items():
-                self._copies[copy].last = new[copy], certificate
+            for copy, error_estimate in certify_copies(self._problem, new).items():
+                self._copies[copy].last = new[copy], error_estimate
 
     def near(self, balances: Mapping[int, Balance]) -> list[int]:
         """Return batch members that are stable and within the distance tolerance."""
@@ -95,44 +95,44 @@ class Certifying:
             return list(balances)
         self._know(balances)
         found = {copy: self._certify(balance, copy) for copy, balance in balances.items()}
-        return [copy for copy, one in found.items() if one.stable and one.worst.of_size <= self._wanted]
+        return [copy for copy, one in found.items() if one.stable and one.position_error <= self._wanted]
 
     def agrees(self, balance: Balance, copy: int = 0) -> bool:
-        """True if a state within the imbalance tolerance also satisfies the distance tolerance.
+        """True if a state within the relative residual tolerance also satisfies the distance tolerance.
 
-        Otherwise the solver run receives a lower imbalance at which the distance may be satisfied.
+        Otherwise the solver run receives a lower relative residual at which the distance may be satisfied.
         """
         if self._wanted is None:
             return True
         known = self._copies[copy]
-        if balance.imbalance > known.below or copy in self._waiting:
+        if balance.relative_residual > known.below or copy in self._waiting:
             return False
-        certificate = self._certify(balance, copy)
-        found = certificate.worst.of_size
+        error_estimate = self._certify(balance, copy)
+        found = error_estimate.position_error
         if found <= self._wanted:
-            return certificate.stable or not self._leaves(copy)
+            return error_estimate.stable or not self._leaves(copy)
         low, high = CLOSER
-        known.below = balance.imbalance / min(max(low, found / self._wanted), high)
+        known.below = balance.relative_residual / min(max(low, found / self._wanted), high)
         self._run.go_on(known.below, copy)
         return False
 
     def judged(self, outcome: Outcome | None, balance: Balance, copy: int = 0) -> Outcome | None:
         """Determine the outcome of a stagnated solve.
 
-        In low precision the imbalance that satisfies the distance may be unreachable, so that a stagnated
-        state can still be converged.
+        In low precision the relative residual that satisfies the distance may be unreachable, so that a
+        stagnated state can still be converged.
 
         Returns:
-            None at a saddle point that the method can leave; CONVERGED if imbalance and distance satisfy
-            their tolerances; otherwise the given outcome.
+            None at a saddle point that the method can leave; CONVERGED if relative residual and distance
+            satisfy their tolerances; otherwise the given outcome.
         """
         if outcome is None or self._wanted is None:
             return outcome
-        certificate = self._certify(balance, copy)
-        if not certificate.stable and self._leaves(copy):
+        error_estimate = self._certify(balance, copy)
+        if not error_estimate.stable and self._leaves(copy):
             return None
-        balanced = self._tolerance is not None and balance.imbalance <= self._tolerance
-        return Outcome.CONVERGED if balanced and certificate.worst.of_size <= self._wanted else outcome
+        balanced = self._tolerance is not None and balance.relative_residual <= self._tolerance
+        return Outcome.CONVERGED if balanced and error_estimate.position_error <= self._wanted else outcome
 
     def _leaves(self, copy: int) -> bool:
         """True if the run continues from an unstable state, at most once per energy level."""
@@ -145,7 +145,7 @@ class Certifying:
 
     def final(
         self, ended: Mapping[int, Outcome], balances: Mapping[int, Balance]
-    ) -> dict[int, Certificate | None]:
+    ) -> dict[int, ErrorEstimate | None]:
         """Error estimates of the final states of batch members, from their outcomes and residual norms."""
         exact = self._run.exact
         sound = {
@@ -159,7 +159,7 @@ class Certifying:
         self._know(wanted)
         return dict.fromkeys(ended) | {copy: self._certify(b, copy) for copy, b in wanted.items()}
 
-    def _certify(self, balance: Balance, copy: int) -> Certificate:
+    def _certify(self, balance: Balance, copy: int) -> ErrorEstimate:
         """Return a state's error estimate, cached if already known."""
         known = self._copies[copy]
         if known.last is None or known.last[0] != balance:
@@ -172,21 +172,21 @@ class Certifying:
             return []
         if self._copies[copy].cut_short:
             return [
-                "the time budget ended before the distance to the equilibrium was computed; "
-                "without time_budget it would be"
+                "the time limit ended before the distance to the equilibrium was computed; "
+                "without time_limit it would be"
             ]
         followers = self._problem.model.followers if self._copies[copy].last is not None else ()
         caveats = [follower.caveat for _, follower in followers if hasattr(follower, "caveat")]
         return [*self._too_far(copy), *dict.fromkeys(caveats)]
 
     def _too_far(self, copy: int) -> list[str]:
-        """Note for states within the imbalance tolerance but beyond the distance tolerance."""
+        """Note for states within the relative residual tolerance but beyond the distance tolerance."""
         last, wanted = self._copies[copy].last, self._wanted
         if last is None or self._tolerance is None or wanted is None:
             return []
-        balance, certificate = last
-        found = certificate.worst.of_size
-        if found <= wanted or balance.imbalance > self._tolerance:
+        balance, error_estimate = last
+        found = error_estimate.position_error
+        if found <= wanted or balance.relative_residual > self._tolerance:
             return []
         return [
             f"the forces balance, but the equilibrium is still {found:.1e} of the size away, not {wanted:g}"

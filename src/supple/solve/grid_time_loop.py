@@ -125,7 +125,7 @@ class GridStepping(Stepping):
 
     def _affine(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(n, 3, 3) velocity gradients [1/s] of the last step, or those of given velocities on the grid."""
-        known, model = self.problem.remembered.motions()[0].get(AFFINE), self.problem.model
+        known, model = self.problem.history.motions()[0].get(AFFINE), self.problem.model
         if known is not None:
             return known.reshape(-1, 3, 3)
         assert model.grid is not None
@@ -160,7 +160,7 @@ class GridStepping(Stepping):
         v[model.pinned] = (acting.pinned - x[model.pinned]) / dt
         p.positions = moved
         p.states.set_velocities(v)
-        p.remembered.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
+        p.history.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
     def _of_vertices(self, report: Report, on_grid: Problem, carried: Carried) -> Report:
         """Complete a report: obstacle depth or gap of vertices, contact forces per body.

@@ -159,7 +159,7 @@ class Integrating:
         """
         p, dt = self._problem, self._dt
         u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
-        motions = p.remembered.motions()
+        motions = p.history.motions()
         name, first = self._rule.past, u
         known = [name in motion and self._rule.knows(motion[name], dt) for motion in motions]
         if not all(known):
@@ -192,8 +192,8 @@ class Integrating:
         pinned, held = p.model.pinned, p.model.held
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
         v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
-        known = zip(p.remembered.motions(), past, strict=True)
-        p.remembered.move_on([motion | {self._rule.past: of_copy} for motion, of_copy in known])
+        known = zip(p.history.motions(), past, strict=True)
+        p.history.move_on([motion | {self._rule.past: of_copy} for motion, of_copy in known])
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem import Problem
@@ -31,7 +31,7 @@ CUT_BACK = {Outcome.STAGNATED, Outcome.FAILED}
 """Outcomes after which the step is halved and repeated."""
 
 LEAST_SECONDS = 1e-3
-"""Time budget of a solve if previous solves have spent the whole budget [s]."""
+"""Time limit of a solve if previous solves have spent the whole budget [s]."""
 
 
 class Continuation:
@@ -40,14 +40,14 @@ class Continuation:
     Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
     whose solve stagnates or fails is halved and repeated from the last converged step, down to
     `SMALLEST_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
-    The time budget applies to all of them: the remaining time is allotted in proportion to step lengths.
+    The time limit applies to all of them: the remaining time is allotted in proportion to step lengths.
 
     Args:
         problem: Problem.
         solver, stop: As for `solve`.
         steps: Number of steps.
-        watch: Called after each measurement of the imbalance.
-        history: Keep the residual history of the last step.
+        watch: Called after each measurement of the relative residual.
+        record_history: Keep the residual history of the last step.
         began: Start of the set-up [s], for the first report.
         act: Function that sets up the problem at a fraction of loads and motions; `act_in_part` by default.
     """
@@ -56,19 +56,19 @@ class Continuation:
         self,
         problem: Problem,
         solver: Solver,
-        stop: Stop,
+        stop: StopCriteria,
         steps: int,
         watch: Watcher | None = None,
-        history: bool = False,
+        record_history: bool = False,
         began: float | None = None,
         act: Callable[[Problem, float], None] | None = None,
     ) -> None:
         self._act = act or act_in_part
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
-        self._watch, self._history, self._began = watch, history, began
+        self._watch, self._record_history, self._began = watch, record_history, began
         self._reached, self._stride = Fraction(0), Fraction(1, steps)
         self._longest, self._smallest = self._stride, self._stride * SMALLEST_CUTBACK
-        self._state, self._left = problem.state, stop.time_budget
+        self._state, self._left = problem.state, stop.time_limit
         self._lost: tuple[Fraction, Report, State] | None = None
         self._cuts_back, self._inverted = True, False
         self._solves: list[Report] = []
@@ -96,7 +96,7 @@ class Continuation:
         while True:
             aim = min(self._reached + self._stride, Fraction(1))
             if self._reached > 0:
-                self._problem.remembered.flow()
+                self._problem.history.flow()
             self._act(self._problem, float(aim))
             if self._solver.recovers or self._problem.balance().finite:
                 return aim
@@ -109,13 +109,13 @@ class Continuation:
                 return Fraction(1)
 
     def _solve(self, aim: Fraction) -> Report:
-        """Solve one step within its share of the remaining time budget."""
+        """Solve one step within its share of the remaining time limit."""
         share = self._left
         if share is not None:
             share *= float((aim - self._reached) / (1 - self._reached))
-        stop = replace(self._stop, time_budget=share)
-        history, began = self._history and aim == 1, self._began
-        report = solve(self._problem, self._solver, stop, history, self._watch, began)
+        stop = replace(self._stop, time_limit=share)
+        record_history, began = self._record_history and aim == 1, self._began
+        report = solve(self._problem, self._solver, stop, record_history, self._watch, began)
         self._began = None
         self._solves.append(report)
         if self._left is not None:
@@ -196,7 +196,7 @@ def solve_along(
     c: Conditions,
     problem: Problem,
     solver: Solver,
-    stop: Stop,
+    stop: StopCriteria,
     lost: Report,
 ) -> Report | None:
     """Repeat a failed solve stepwise along a path to its conditions.
@@ -215,12 +215,12 @@ def solve_along(
 
     def act(problem: Problem, fraction: float) -> None:
         there = c if fraction == 1 else path(fraction)
-        problem.take([replace(there, start=problem.positions)])
+        problem.take([replace(there, initial=problem.positions)])
 
-    if stop.time_budget is not None:
-        stop = replace(stop, time_budget=max(stop.time_budget - lost.seconds, LEAST_SECONDS))
+    if stop.time_limit is not None:
+        stop = replace(stop, time_limit=max(stop.time_limit - lost.seconds, LEAST_SECONDS))
     problem.take([c])
-    if c.start is None:
+    if c.initial is None:
         problem.positions = problem.model.rest
     *before, (_, last) = Continuation(problem, solver, stop, 2, act=act).run()
     if not last.ok:

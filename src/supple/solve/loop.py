@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import Stop
+from supple.config.backend import Backend
+from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import kept_apart
-from supple.contact.obstacle_contact import rigid_imbalance
+from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.weak import met
 from supple.kernels import compilation
 from supple.model.model import Model
@@ -43,17 +43,17 @@ DEFAULT_ITERATIONS = 20_000
 """Iteration limit of a solve with a tolerance and no other limit."""
 
 NO_LIMIT = 2**62
-"""Iteration limit of a solve with only a time budget."""
+"""Iteration limit of a solve with only a time limit."""
 
 Watcher = Callable[[int, float, float], None]
-"""Callback watch(iteration, imbalance, seconds), called after every evaluation of the residual."""
+"""Callback watch(iteration, relative_residual, seconds), called after every evaluation of the residual."""
 
 
 def solve(
     problem: Problem,
     solver: Solver,
-    stop: Stop,
-    history: bool = False,
+    stop: StopCriteria,
+    record_history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> Report:
@@ -63,21 +63,21 @@ def solve(
         problem: Problem with batch size 1.
         solver: Solver to run.
         stop: Termination criteria.
-        history: True to record the residual history.
+        record_history: True to record the residual history.
         watch: Callback for the first batch member.
         began: Start of the setup by `perf_counter` [s], for the setup time in the report.
 
     Returns:
         The report. Its time excludes compilation and the recording of the history.
     """
-    return solve_copies(problem, solver, stop, history, watch, began)[0]
+    return solve_copies(problem, solver, stop, record_history, watch, began)[0]
 
 
 def solve_copies(
     problem: Problem,
     solver: Solver,
-    stop: Stop,
-    history: bool = False,
+    stop: StopCriteria,
+    record_history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> list[Report]:
@@ -89,7 +89,7 @@ def solve_copies(
         problem: Problem with its batch.
         solver: Solver to run.
         stop: Termination criteria.
-        history: True to record the residual history.
+        record_history: True to record the residual history.
         watch: Callback for the first batch member.
         began: Start of the setup by `perf_counter` [s], for the setup time in the report.
 
@@ -97,7 +97,7 @@ def solve_copies(
         One report per batch member.
     """
     with compilation() as compiled:
-        solving = _Solving(problem, solver, stop, history, watch, began, compiled)
+        solving = _Solving(problem, solver, stop, record_history, watch, began, compiled)
         solving.run()
         return solving.reports()
 
@@ -109,8 +109,8 @@ class _Solving:
         self,
         problem: Problem,
         solver: Solver,
-        stop: Stop,
-        history: bool,
+        stop: StopCriteria,
+        record_history: bool,
         watch: Watcher | None,
         began: float | None,
         compiled: Compilations,
@@ -120,7 +120,7 @@ class _Solving:
         self.measures, self.copies = problem.measures, range(problem.copies)
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
         self._move_all()  # an interrupted solve may have left some inactive
-        self.history = History() if history else None
+        self.history = History() if record_history else None
         self.first = self.measures.balances()
         self.latest, self.progress = self.first, Progress(problem.copies)
         self.ended: Ended = {}
@@ -132,11 +132,13 @@ class _Solving:
         self._look()
         self.method = solver.begin(problem)  # may already change u
         self.method.start_at(self.first)
-        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
+        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_limit)
         self._look_inside()
         self.certifying = Certifying(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
-        self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
+        self.checking = (
+            stop.tolerance is not None or record_history or watch is not None or self.method.guarded
+        )
 
     def run(self) -> None:
         """Iterate until every batch member has terminated."""
@@ -173,14 +175,18 @@ class _Solving:
         self.alone = finish_alone(self.problem, self.ended, go_on, self.watch, self.history)
         self.latest = self.measures.balances()
         for copy, report in self.alone.items():
-            outcome = rounded(self.problem, report.outcome, self.latest[copy].imbalance, self.stop.tolerance)
+            outcome = rounded(
+                self.problem, report.outcome, self.latest[copy].relative_residual, self.stop.tolerance
+            )
             self.ended[copy] = outcome, *self.ended[copy][1:]
 
     @property
     def _balanced(self) -> bool:
         """True if an active batch member has reached the tolerance with the present stencils."""
         tolerance = self.stop.tolerance
-        return tolerance is not None and bool((self.latest.imbalance[self.device.active] <= tolerance).any())
+        return tolerance is not None and bool(
+            (self.latest.relative_residual[self.device.active] <= tolerance).any()
+        )
 
     def _begin_again(self) -> None:
         """Restart convergence records after a change of stencils and therefore energy."""
@@ -199,7 +205,7 @@ class _Solving:
         if self.history is not None:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
         if self.watch is not None:
-            self.watch(self.iteration, balance.imbalance, self.clock)
+            self.watch(self.iteration, balance.relative_residual, self.clock)
 
     def _look_inside(self) -> None:
         """Record the multiplier residuals of the method."""
@@ -231,12 +237,14 @@ class _Solving:
     def _near_an_end(self) -> list[int]:
         """Active batch members that may have terminated, usually few of thousands."""
         active, stop, latest = self.device.active, self.stop, self.latest
-        timed = stop.time_budget is not None and self.clock >= stop.time_budget
+        timed = stop.time_limit is not None and self.clock >= stop.time_limit
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
             return active.tolist()
         near = ~latest.finite | self.method.leaving()
         if stop.tolerance is not None:
-            near |= (latest.imbalance <= stop.tolerance) | self.progress.lacking(self.method, self.iteration)
+            near |= (latest.relative_residual <= stop.tolerance) | self.progress.lacking(
+                self.method, self.iteration
+            )
         return active[near[active]].tolist()
 
     def _advance(self, count: int, target: int) -> None:
@@ -249,7 +257,7 @@ class _Solving:
         self.iteration += count
         if self.history is not None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
-        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_budget is not None
+        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_limit is not None
         if self.looked:
             self.latest = self.measures.balances()
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
@@ -271,19 +279,19 @@ class _Solving:
         ended, latest, problem, run = self.ended, self._go_back(), self.problem, self.method
         together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
         certificates = self.certifying.final(together, latest)
-        certificates |= {copy: report.certificate for copy, report in self.alone.items()}
+        certificates |= {copy: report.error_estimate for copy, report in self.alone.items()}
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact, rejected = contact_here(problem, self.stop, self.looked), run.rejected()
         between = met(problem) or kept_apart(problem)
-        figures = self.first.residual, latest.residual, latest.imbalance
-        first, residual, imbalance = (values.tolist() for values in figures)
-        rigid = min(rigid_imbalance(problem.contacts), 1.0)
+        figures = self.first.residual, latest.residual, latest.relative_residual
+        first, residual, relative_residual = (values.tolist() for values in figures)
+        rigid = min(rigid_relative_residual(problem.contacts), 1.0)
         return [
             Report(
                 outcome=unless_passed(outcome, between, contact[copy]),
                 solver=self.solver.name,
                 iterations=iterations,
-                imbalance=max(imbalance[copy], rigid),
+                relative_residual=max(relative_residual[copy], rigid),
                 reduction=residual[copy] / first[copy] if first[copy] != 0 else 0.0,
                 residual=residual[copy],
                 energy=float(energies[copy]),
@@ -296,10 +304,10 @@ class _Solving:
                 threads=self.device.threads,
                 vertices=problem.model.vertices,
                 elements=problem.model.elements,
-                colours=run.colours,
+                colors=run.colors,
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
-                certificate=certificates[copy],
+                error_estimate=certificates[copy],
                 contact=contact[copy],
                 met=between if copy == 0 else None,
                 notes=run.notes(copy) + advice(outcome, problem, contact[copy]) + self._notes(copy),
@@ -328,22 +336,22 @@ def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
     return Cuda(model.vertices + 1, copies)
 
 
-def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
+def make_problem(scene: Scene | Model, quasistatic: bool, backend: Backend) -> Problem:
     """Validate and discretize a scene or model.
 
     Args:
         scene: Scene or model.
         quasistatic: True to build the scene for equilibria.
-        compute: Precision, device and threads.
+        backend: Precision, device and threads.
 
     Returns:
-        The problem on the device of `compute`.
+        The problem on the device of `backend`.
 
     Raises:
         ValueError: Values exceed the range of the precision, or memory does not suffice.
     """
-    compute.refuse_absent()
+    backend.refuse_absent()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
-    refuse_beyond(model, compute.precision)
-    refuse_large_problem(model.elements, 4 if compute.precision == "float32" else 8)
-    return Problem(model, compute.precision, compute.threads, on_device(compute.device, model))
+    refuse_beyond(model, backend.precision)
+    refuse_large_problem(model.elements, 4 if backend.precision == "float32" else 8)
+    return Problem(model, backend.precision, backend.threads, on_device(backend.device, model))

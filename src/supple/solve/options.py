@@ -10,12 +10,12 @@ from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
 
-from supple.config.compute import Compute
-from supple.config.stop import DEFAULT_DISTANCE, DEFAULT_TOLERANCE, Stop
+from supple.config.backend import Backend
+from supple.config.stop import DEFAULT_POSITION_TOLERANCE, DEFAULT_TOLERANCE, StopCriteria
 from supple.model.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
-from supple.solvers import SOLVERS, Solver, default_solver
+from supple.solvers import SOLVERS, Solver, default_solver, find_solver
 from supple.support.arguments import LARGEST, closest, finite_rows, flag, listed, shown
 
 P = ParamSpec("P")
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 class Circumstances(TypedDict, total=False):
-    """Keywords of computing functions: `compute` or its single fields."""
+    """Keywords of computing functions: `backend` or its single fields."""
 
-    compute: Compute | None
+    backend: Backend | None
     device: str
     precision: str
     threads: int | None
@@ -37,17 +37,17 @@ class Options(Circumstances, total=False):
     Omitted keywords take the value of the scene file, or else the default.
     """
 
-    stop: Stop | None
+    stop: StopCriteria | None
     tolerance: float | None
     max_iterations: int | None
-    time_budget: float | None
-    distance: float | None
+    time_limit: float | None
+    position_tolerance: float | None
 
 
-LIMITS = tuple(option.name for option in fields(Stop))
-"""Names of the limits in a `Stop`."""
-COMPUTE = {option.name: option.default for option in fields(Compute)}
-"""Default values of the fields of `Compute`, by name."""
+LIMITS = tuple(option.name for option in fields(StopCriteria))
+"""Names of the limits in a `StopCriteria`."""
+BACKEND = {option.name: option.default for option in fields(Backend)}
+"""Default values of the fields of `Backend`, by name."""
 
 
 def takes_options(function: Callable[P, T]) -> Callable[P, T]:
@@ -66,7 +66,7 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
     *named, rest = signature.parameters.values()
     hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else Circumstances)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    own = [inspect.Parameter(n, keyword, default=COMPUTE.get(n), annotation=h) for n, h in hints.items()]
+    own = [inspect.Parameter(n, keyword, default=BACKEND.get(n), annotation=h) for n, h in hints.items()]
     title = function.__qualname__.removesuffix(".__init__")
     known = [parameter.name for parameter in (*named, *own)]
 
@@ -89,26 +89,26 @@ class Request:
         file: Scene file, which provides the values that the call omits; None without one.
         solver: Solver.
         stop: Termination criteria.
-        compute: Device, precision and threads.
+        backend: Device, precision and threads.
     """
 
     scene: Scene | Model
     file: SceneFile | None
     solver: Solver
-    stop: Stop
-    compute: Compute
+    stop: StopCriteria
+    backend: Backend
 
-    def start(self, given: Any, model: Model) -> np.ndarray | None:
+    def initial(self, given: Any, model: Model) -> np.ndarray | None:
         """Initial positions (n, 3) [m] of the call, or else of the scene file; None means rest positions."""
         if given is None and self.file is not None:
-            return self.file.start_positions(model)
+            return self.file.initial_positions(model)
         return given
 
-    def velocities(self, start: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
+    def velocities(self, initial: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
         """Initial velocities of a motion.
 
         Args:
-            start: The `start` argument of the call. If None, a scene file with initial positions also
+            initial: The `initial` argument of the call. If None, a scene file with initial positions also
                 provides their velocities.
             model: Model.
             first_frame: Number of the first frame. The scene's own velocities apply to frame 1 only.
@@ -116,7 +116,7 @@ class Request:
         Returns:
             (n, 3) velocities [m/s], or None.
         """
-        saved = self.file.start_velocities(model) if start is None and self.file is not None else None
+        saved = self.file.initial_velocities(model) if initial is None and self.file is not None else None
         if saved is not None:
             return finite_rows("velocities", saved, model.vertices, limit=LARGEST)
         return model.velocities if first_frame == 1 else None
@@ -141,15 +141,15 @@ def request(
     file = scene if isinstance(scene, SceneFile) else None
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
     method = method_of(solver, file)
-    compute = compute_of(options)
-    method.refuse_unable(compute.device, compute.precision)
+    backend = backend_of(options)
+    method.refuse_unable(backend.device, backend.precision)
     stop = resolved_stop(options, file, method, always_tolerance)
-    return Request(chosen, file, method, arriving(stop, options, file) if always_tolerance else stop, compute)
+    return Request(chosen, file, method, arriving(stop, options, file) if always_tolerance else stop, backend)
 
 
 def resolved_stop(
     options: Options, file: SceneFile | None, solver: Solver, always_tolerance: bool = False
-) -> Stop:
+) -> StopCriteria:
     """Resolve termination criteria: call, scene file, solver iterations, default tolerance.
 
     Args:
@@ -175,25 +175,25 @@ def resolved_stop(
             stop = replace(stop, tolerance=DEFAULT_TOLERANCE)
     elif stop.open and solver.iterations is None:
         raise ValueError(
-            "nothing says when to stop: give a tolerance, max_iterations, a time_budget, "
+            "nothing says when to stop: give a tolerance, max_iterations, a time_limit, "
             "or iterations to the solver"
         )
     return stop.completed(solver)
 
 
-def stop_of(options: Options, file: SceneFile | None = None) -> Stop:
+def stop_of(options: Options, file: SceneFile | None = None) -> StopCriteria:
     """Limits given by call and scene file, without defaults.
 
     A `stop` replaces all other limits; single limits are combined with those of the file.
     """
-    said = _said(options, LIMITS, unless=("max_iterations", "time_budget"))
+    said = _said(options, LIMITS, unless=("max_iterations", "time_limit"))
     stop = options.get("stop")
     if stop is None:
         of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
-        return Stop(**of_file | said)
-    if not isinstance(stop, Stop):
-        raise TypeError(f"stop is for example supple.Stop(tolerance=1e-4), got {shown(stop)}")
-    _refuse_both("stop", "supple.Stop", said)
+        return StopCriteria(**of_file | said)
+    if not isinstance(stop, StopCriteria):
+        raise TypeError(f"stop is for example supple.StopCriteria(tolerance=1e-4), got {shown(stop)}")
+    _refuse_both("stop", "supple.StopCriteria", said)
     return stop
 
 
@@ -204,29 +204,37 @@ def _without_tolerance(options: Options, file: SceneFile | None) -> bool:
     return file is not None and file.stop.tolerance is False
 
 
-def arriving(stop: Stop, options: Options, file: SceneFile | None = None) -> Stop:
+def arriving(stop: StopCriteria, options: Options, file: SceneFile | None = None) -> StopCriteria:
     """Add the default distance to the limits of an equilibrium solve.
 
     Limits stay unchanged without a tolerance, or if the call or the file sets or disables the distance, or if
     the call has a `stop`.
     """
-    said = stop.distance is not None or "distance" in options or options.get("stop") is not None
-    said = said or (file is not None and file.stop.distance is False)
-    return stop if said or stop.tolerance is None else replace(stop, distance=DEFAULT_DISTANCE)
+    said = (
+        stop.position_tolerance is not None
+        or "position_tolerance" in options
+        or options.get("stop") is not None
+    )
+    said = said or (file is not None and file.stop.position_tolerance is False)
+    return (
+        stop
+        if said or stop.tolerance is None
+        else replace(stop, position_tolerance=DEFAULT_POSITION_TOLERANCE)
+    )
 
 
-def compute_of(options: Circumstances) -> Compute:
+def backend_of(options: Circumstances) -> Backend:
     """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
-    said = _said(options, COMPUTE, unless=("threads",))
-    compute = options.get("compute")
-    if compute is None:
-        compute = Compute(**said)
-    elif not isinstance(compute, Compute):
-        raise TypeError(f"compute is for example supple.Compute(device='cuda'), got {shown(compute)}")
+    said = _said(options, BACKEND, unless=("threads",))
+    backend = options.get("backend")
+    if backend is None:
+        backend = Backend(**said)
+    elif not isinstance(backend, Backend):
+        raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {shown(backend)}")
     else:
-        _refuse_both("compute", "supple.Compute", said)
-    compute.refuse_absent()
-    return compute
+        _refuse_both("backend", "supple.Backend", said)
+    backend.refuse_absent()
+    return backend
 
 
 def _said(options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]) -> dict[str, Any]:
@@ -248,9 +256,8 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
     if solver is None:
         return default_solver() if file is None else SOLVERS[file.solver.method](**file.solver.options)
     if isinstance(solver, str):
-        if solver not in SOLVERS:
-            raise ValueError(f"there is no solver {solver!r}; {closest(solver, SOLVERS)}")
-        return SOLVERS[solver]()
+        kind, chosen = find_solver(solver)
+        return kind(**chosen)
     if isinstance(solver, type) and issubclass(solver, Solver):
         raise TypeError(f"a solver has its options in brackets: supple.{solver.__name__}()")
     if not isinstance(solver, Solver):
@@ -262,12 +269,12 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
 
 
 def check_watching(
-    history: bool = False,
+    record_history: bool = False,
     watch: Callable[..., None] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> None:
     """Validate history flag and callbacks before any set-up."""
-    flag("history", history)
+    flag("record_history", record_history)
     for name, function in (("watch", watch), ("progress", progress)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function to call, got {shown(function)}")

@@ -10,23 +10,24 @@ from supple.contact.barrier_report import ApartReport
 from supple.contact.obstacle_report import ContactReport
 from supple.contact.weak import MetReport
 from supple.problem import Balance
-from supple.solvers.newton_methods.error_estimate import Certificate
+from supple.solvers.newton_methods.error_estimate import ErrorEstimate
 from supple.support.text import counted
 
 
 class Outcome(Enum):
     """Solve outcome; its value is the sentence shown to users."""
 
-    CONVERGED = "Converged: the imbalance is below the tolerance."
-    BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
-    BUDGET_TIME = "Stopped when the time budget ran out, before the tolerance was reached."
-    COMPLETED = "Ran as long as was asked for; no tolerance was set."
+    CONVERGED = "Converged: the relative residual is below the tolerance."
+    MAX_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
+    TIME_LIMIT = "Stopped when the time limit ran out, before the tolerance was reached."
+    FIXED_ITERATIONS = "Ran as long as was asked for; no tolerance was set."
     STAGNATED = (
-        "Stagnated: further iterations reduce neither the imbalance nor the energy. "
-        "More steps (`steps` of an equilibrium, `substeps` or more frames of a motion), another solver or "
+        "Stagnated: further iterations reduce neither the relative residual nor the energy. "
+        "More steps (`load_steps` of an equilibrium, `substeps` or more frames of a motion), another "
+        "solver or "
         "acceleration may get further."
     )
-    PASSED = (
+    INTERSECTING = (
         "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
         "a face. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
         "feels obstacles."
@@ -36,13 +37,13 @@ class Outcome(Enum):
         "goes on. Smaller steps, more iterations or integrator = 'backward_euler' may solve that one."
     )
     UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
-    PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
+    ROUNDING_LIMIT = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
 
     @property
     def ok(self) -> bool:
         """True if the solve reached its tolerance, or ran to completion without one."""
-        return self in (Outcome.CONVERGED, Outcome.COMPLETED)
+        return self in (Outcome.CONVERGED, Outcome.FIXED_ITERATIONS)
 
     def sentence(self, inverted: str = "", far: bool = False) -> str:
         """Return the sentence shown to the user.
@@ -62,8 +63,9 @@ class Outcome(Enum):
         return f"{head.removesuffix('.')}, {', '.join(told)}{mark or '.'}{rest}"
 
 
-FAR_IMBALANCE = 1e-2
-"""Imbalance above which a fixed number of iterations, without a tolerance, has ended far from equilibrium:
+FAR_RELATIVE_RESIDUAL = 1e-2
+"""Relative residual above which a fixed number of iterations, without a tolerance, has ended far from
+equilibrium:
 the residual forces are a hundredth of the acting forces."""
 
 
@@ -78,7 +80,8 @@ def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
         return []
     remedies = ["more iterations", *(f"initial_guess='{guess}'" for guess in guesses), "a tolerance"]
     return [
-        f"the step ended far from balance (imbalance {report.imbalance:.2g}): bodies move slower, or are "
+        f"the step ended far from balance (relative residual {report.relative_residual:.2g}): bodies move "
+        "slower, or are "
         f"softer, than they should; {', '.join(remedies[:-1])} or {remedies[-1]} would help"
     ]
 
@@ -91,7 +94,7 @@ class History:
         iterations: Numbers of iterations.
         seconds: Times since the start [s].
         residual: Norms |r| [N].
-        imbalance: Imbalances.
+        relative_residual: Relative residuals.
         energy: Energies [J].
         primary: Residuals of positions [N] of methods with multipliers [PXPBD eq. 11]; otherwise empty.
         secondary: Residuals of multipliers of these methods [PXPBD eq. 12]; otherwise empty.
@@ -100,7 +103,7 @@ class History:
     iterations: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     residual: list[float] = field(default_factory=list)
-    imbalance: list[float] = field(default_factory=list)
+    relative_residual: list[float] = field(default_factory=list)
     energy: list[float] = field(default_factory=list)
     primary: list[float] = field(default_factory=list)
     secondary: list[float] = field(default_factory=list)
@@ -117,7 +120,7 @@ class History:
         self.iterations.append(iteration)
         self.seconds.append(seconds)
         self.residual.append(balance.residual)
-        self.imbalance.append(balance.imbalance)
+        self.relative_residual.append(balance.relative_residual)
         self.energy.append(energy)
 
     def go_on(self, further: History) -> None:
@@ -130,7 +133,7 @@ class History:
         self.iterations += [done + k for k in further.iterations[1:]]
         self.seconds += [clock + s for s in further.seconds[1:]]
         self.residual += further.residual[1:]
-        self.imbalance += further.imbalance[1:]
+        self.relative_residual += further.relative_residual[1:]
         self.energy += further.energy[1:]
 
     def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
@@ -152,29 +155,29 @@ class Report:
         outcome: Convergence, limit or failure that ended the solve.
         solver: Name of the solver.
         iterations: Number of iterations.
-        imbalance: |r| / |s|, scale-free and between 0 and 1. r is the gradient of the (incremental) potential
-            over free vertices [N], and s_i is the sum of the magnitudes of all forces at vertex i. If a rigid
-            body with mass deviates more from its equations of motion, relative to the forces on it, its value
-            is reported instead.
+        relative_residual: |r| / |s|, scale-free and between 0 and 1. r is the gradient of the (incremental)
+            potential over free vertices [N], and s_i is the sum of the magnitudes of all forces at vertex i.
+            If a rigid body with mass deviates more from its equations of motion, relative to the forces on
+            it, its value is reported instead.
         reduction: |r| relative to its value at the first iterate, as in plots of the papers.
         residual: |r| [N].
         energy: Total (incremental) potential [J].
         seconds: Wall-clock time of the solve without compilation [s].
-        tolerance: Tolerance of the imbalance, or None.
+        tolerance: Tolerance of the relative residual, or None.
         max_iterations: Iteration limit, explicit or default, including iterations in which prescribed motions
-            were in progress; None for a time budget without tolerance.
+            were in progress; None for a time limit without tolerance.
         compile_seconds: Time of kernel compilation [s].
         setup_seconds: Time of the set-up before the solve [s].
         precision: "float32" or "float64".
         threads: Number of threads.
         vertices: Number of vertices.
         elements: Number of elements.
-        colours: Number of colors of the solver's ordering, 0 without one.
+        colors: Number of colors of the solver's ordering, 0 without one.
         inverted: Number of elements with det F < 0.
         inverted_before: Number at the start of the motion, or at its last frame if that had fewer; 0 for an
             equilibrium, whatever its start.
         rejected: Number of vertex steps rejected because they were not finite.
-        certificate: Error estimate: distance of each body from the equilibrium; None if not computed.
+        error_estimate: Error estimate: distance of each body from the equilibrium; None if not computed.
         contact: Contact forces between bodies and obstacles; None without obstacles.
         met: Contact between bodies; None without such contact.
         notes: Sentences for the user.
@@ -184,7 +187,7 @@ class Report:
     outcome: Outcome
     solver: str
     iterations: int
-    imbalance: float
+    relative_residual: float
     reduction: float
     residual: float
     energy: float
@@ -197,11 +200,11 @@ class Report:
     threads: int = 1
     vertices: int = 0
     elements: int = 0
-    colours: int = 0
+    colors: int = 0
     inverted: int = 0
     inverted_before: int = 0
     rejected: int = 0
-    certificate: Certificate | None = None
+    error_estimate: ErrorEstimate | None = None
     contact: ContactReport | None = None
     met: MetReport | ApartReport | None = None
     notes: list[str] = field(default_factory=list)
@@ -225,16 +228,16 @@ class Report:
 
     @property
     def far(self) -> bool:
-        """True if a solve without tolerance ended with imbalance above 1e-2."""
-        return self.outcome is Outcome.COMPLETED and self.imbalance > FAR_IMBALANCE
+        """True if a solve without tolerance ended with relative residual above 1e-2."""
+        return self.outcome is Outcome.FIXED_ITERATIONS and self.relative_residual > FAR_RELATIVE_RESIDUAL
 
     @property
     def ok(self) -> bool:
         """True if the solve succeeded.
 
         This requires three conditions: the tolerance was met, or a fixed number of iterations ended with an
-        imbalance of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces have
-        passed through each other.
+        relative residual of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces
+        have passed through each other.
         """
         passed = any(contact is not None and contact.passed for contact in (self.contact, self.met))
         return self.outcome.ok and not self.far and not passed and self.inverted <= self.inverted_before
@@ -260,8 +263,8 @@ class Report:
         Returns:
             Values by name; the outcome is given as name and as sentence.
         """
-        values = asdict(replace(self, certificate=None))
-        values["certificate"] = self.certificate.to_dict() if self.certificate else None
+        values = asdict(replace(self, error_estimate=None))
+        values["error_estimate"] = self.error_estimate.to_dict() if self.error_estimate else None
         values["outcome"] = self.outcome.name.lower()
         values["sentence"], values["ending"] = self.sentence, self.ending
         values["ok"] = self.ok
@@ -270,7 +273,7 @@ class Report:
 
     def _limit(self) -> str:
         """Iteration limit in words, if it ended the solve."""
-        return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.BUDGET_ITERATIONS else ""
+        return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.MAX_ITERATIONS else ""
 
     def __str__(self) -> str:
         lines = [
@@ -279,10 +282,11 @@ class Report:
             f"{counted(self.elements, 'element')}",
             f"  iterations {self.iterations:,}{self._limit()}, {self.seconds:.3g} s"
             + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
-            f"  imbalance {self.imbalance:.2e}, reduction {self.reduction:.2e}, energy {self.energy:.6g} J",
+            f"  relative residual {self.relative_residual:.2e}, reduction {self.reduction:.2e}, energy "
+            f"{self.energy:.6g} J",
         ]
-        if self.certificate is not None:
-            lines.append(f"  {self.certificate}")
+        if self.error_estimate is not None:
+            lines.append(f"  {self.error_estimate}")
         if self.contact is not None:
             lines.append(f"  {self.contact}")
         if self.met is not None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import ApartReport
-from supple.contact.obstacle_contact import rigid_imbalance
+from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import ContactReport, contact_reports
 from supple.contact.weak import MetReport
 from supple.problem import Balance, Balances, Problem
@@ -34,7 +34,7 @@ class Progress:
 
     Attributes:
         residual: (batch,) lowest residual [N].
-        imbalance: (batch,) lowest imbalance.
+        relative_residual: (batch,) lowest relative residual.
         energy: (batch,) energy [J] at the last detection of stagnating residuals. The energy may fall for
             thousands of iterations before the residuals do.
         at: (batch,) iteration of the last improvement.
@@ -42,17 +42,20 @@ class Progress:
     """
 
     def __init__(self, copies: int, iteration: int = 0) -> None:
-        self.residual, self.imbalance, self.energy = (np.full(copies, np.inf) for _ in range(3))
+        self.residual, self.relative_residual, self.energy = (np.full(copies, np.inf) for _ in range(3))
         self.at = np.full(copies, iteration)
         self.patience: int | None = None
 
     def see(self, balances: Balances, copies: np.ndarray, iteration: int) -> None:
-        """Record residual and imbalance; a reduction of either is progress.
+        """Record residual and relative residual; a reduction of either is progress.
 
         The residual may fall alone while a body without loads relaxes and all its forces vanish together. The
-        imbalance may fall alone while forces build up from rest under a load and the residual rises.
+        relative residual may fall alone while forces build up from rest under a load and the residual rises.
         """
-        for found, least in ((balances.residual, self.residual), (balances.imbalance, self.imbalance)):
+        for found, least in (
+            (balances.residual, self.residual),
+            (balances.relative_residual, self.relative_residual),
+        ):
             better = copies[found[copies] < PROGRESS * least[copies]]
             least[better], self.at[better] = found[better], iteration
 
@@ -65,7 +68,7 @@ class Progress:
         return lacking
 
     def outcome(
-        self, measures: Measures, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
+        self, measures: Measures, copy: int, latest: Balance, stop: StopCriteria, run: Run, iteration: int
     ) -> Outcome | None:
         """Outcome of a solve without progress.
 
@@ -85,7 +88,7 @@ class Progress:
         if not self.lacking(run, iteration)[copy]:
             return None
         if latest.is_rounding(ROUNDED):
-            return Outcome.PRECISION
+            return Outcome.ROUNDING_LIMIT
         energy = measures.energy_of(copy)
         falls = energy < self.energy[copy] - measures.energy_rounding(copy)
         self.energy[copy], self.at[copy] = energy, iteration
@@ -93,18 +96,18 @@ class Progress:
         return None if goes_on else Outcome.STAGNATED
 
 
-def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
+def next_look(run: Run, stop: StopCriteria, iteration: int, limit: int, clock: float) -> int:
     """Number of iterations until the next termination check."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
-    if stop.time_budget is not None:
-        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
+    if stop.time_limit is not None:
+        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_limit - clock
         count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
     return count
 
 
 def outcome_here(
     balance: Balance,
-    stop: Stop,
+    stop: StopCriteria,
     iteration: int,
     limit: int,
     clock: float,
@@ -132,26 +135,26 @@ def outcome_here(
     reached = exactly(balance, run)
     if not reached.finite and not recovering(problem, run):
         return Outcome.FAILED
-    if stop.tolerance is not None and reached.imbalance <= stop.tolerance:
+    if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
         there = problem.room.arrived and problem.following.settled
-        there = there and rigid_imbalance(problem.contacts) <= stop.tolerance
+        there = there and rigid_relative_residual(problem.contacts) <= stop.tolerance
         if there and certifying.agrees(reached, copy):
-            return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
+            return rounded(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
-    if stop.time_budget is not None and clock >= stop.time_budget:
-        return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
+    if stop.time_limit is not None and clock >= stop.time_limit:
+        return Outcome.TIME_LIMIT if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
     if iteration >= limit:
-        return Outcome.BUDGET_ITERATIONS if stop.tolerance is not None else Outcome.COMPLETED
+        return Outcome.MAX_ITERATIONS if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
     return None
 
 
 def without_progress(
     progress: Progress,
     balance: Balance,
-    stop: Stop,
+    stop: StopCriteria,
     iteration: int,
     problem: Problem,
     run: Run,
@@ -177,7 +180,7 @@ def without_progress(
     measures, number = (problem.measures, copy) if exact is None else (exact.measures, 0)
     outcome = progress.outcome(measures, number, reached, stop, run, iteration)
     outcome = certifying.judged(outcome, reached, copy)
-    return outcome and rounded(problem, outcome, balance.imbalance, stop.tolerance)
+    return outcome and rounded(problem, outcome, balance.relative_residual, stop.tolerance)
 
 
 def exactly(balance: Balance, run: Run) -> Balance:
@@ -207,10 +210,10 @@ def recovering(problem: Problem, run: Run) -> bool:
 def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
     """Replace CONVERGED by PASSED if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
-    return Outcome.PASSED if passed and outcome is Outcome.CONVERGED else outcome
+    return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
 
 
-def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactReport | None]:
+def contact_here(problem: Problem, stop: StopCriteria, looked: bool) -> list[ContactReport | None]:
     """Report obstacle contact per batch member after its solve.
 
     Forces are reused only if no other evaluation followed, by error estimates or other batch members.
@@ -220,12 +223,12 @@ def contact_here(problem: Problem, stop: Stop, looked: bool) -> list[ContactRepo
         stop: Termination criteria.
         looked: True if forces were evaluated at the final state.
     """
-    return contact_reports(problem, looked and problem.copies == 1 and stop.distance is None)
+    return contact_reports(problem, looked and problem.copies == 1 and stop.position_tolerance is None)
 
 
 def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """Suggestions for a better result."""
-    at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
+    at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
     further = ["precision='float64' would get further"] if at_limit else []
     return further if contact is None else further + contact.sentences
 

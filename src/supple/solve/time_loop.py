@@ -7,11 +7,11 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.config.stop import Stop
+from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.model.model import Model, Step, blown, latest, with_bodies_at
 from supple.problem import Problem
-from supple.problem.history import Remembered
+from supple.problem.history import HistoryVariables
 from supple.problem.material_update import changing_materials
 from supple.problem.states import exactly, placed
 from supple.solve.float_range import refuse_beyond
@@ -32,8 +32,8 @@ class Stepping:
         solver: Solver.
         stop: Termination criteria of every step.
         pace: Time stepping parameters.
-        history: Record the convergence history.
-        watch: Called after each measurement of the imbalance.
+        record_history: Record the convergence history.
+        watch: Called after each measurement of the relative residual.
         began: Start of the set-up [s], for the first report.
 
     Attributes:
@@ -45,19 +45,19 @@ class Stepping:
         self,
         problem: Problem,
         solver: Solver,
-        stop: Stop,
+        stop: StopCriteria,
         pace: Pace,
-        history: bool = False,
+        record_history: bool = False,
         watch: Watcher | None = None,
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
-        self._keeps_history, self._watch, self._began = history, watch, began
+        self._keeps_history, self._watch, self._began = record_history, watch, began
         self.origin = 0.0
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
-        limited = stop.tolerance is not None or stop.time_budget is not None
-        looks = limited or history or watch is not None
+        limited = stop.tolerance is not None or stop.time_limit is not None
+        looks = limited or record_history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
         self._inverted = np.zeros(problem.copies, int)
         self._rule: Integrating | None = None
@@ -100,7 +100,7 @@ class Stepping:
     def begin(self) -> None:
         """Continue from the problem's current positions and velocities."""
         self._settled, self._interrupted = True, False
-        self.problem.remembered.forget_motions(self.past)
+        self.problem.history.forget_motions(self.past)
 
     @property
     def past(self) -> str | None:
@@ -123,7 +123,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
-        self._remembered = problem.remembered.take()
+        self._history = problem.history.take()
         times = [self.time + k * pace.step for k in range(1, pace.substeps)]
         times.append(
             self.origin + (self.index + 1) * pace.dt
@@ -143,7 +143,7 @@ class Stepping:
         if any(report.outcome is Outcome.FAILED for report in of_frame):
             self._undo_lost()
         if self._rule is not None:
-            mark_unsolved(problem.remembered, of_frame, pace.integrator, self.time)
+            mark_unsolved(problem.history, of_frame, pace.integrator, self.time)
         for copy, report in enumerate(of_frame):
             report.inverted_before = int(self._inverted[copy])
             self._inverted[copy] = min(report.inverted, report.inverted_before)
@@ -183,13 +183,13 @@ class Stepping:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        remembered, still = p.remembered.take(), force is None and materials is None
-        if pace.quasistatic and still and not any(remembered) and p.model.obstacles is None:
+        history, still = p.history.take(), force is None and materials is None
+        if pace.quasistatic and still and not any(history) and p.model.obstacles is None:
             return [None] * p.copies
         anchors = placed(p.states, p.u if pace.quasistatic else p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.inertia
-        together = zip(anchors, forces, remembered, strict=True)
+        together = zip(anchors, forces, history, strict=True)
         return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
 
     def _set_velocities(self) -> None:
@@ -205,7 +205,7 @@ class Stepping:
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         """Begin a step that ends at a time [s], with prescribed positions `aim` and additional forces."""
         dt = math.inf if self.pace.quasistatic else self.pace.step
-        self.problem.remembered.evolve(self.pace.step)
+        self.problem.history.evolve(self.pace.step)
         if self.problem.model.winds and not self.pace.quasistatic:
             forces = self._winds(time) + (0.0 if forces is None else forces)
         if self._rule is not None:
@@ -258,10 +258,10 @@ class Stepping:
             problem.device.wait()
         return [
             Report(
-                outcome=Outcome.COMPLETED,
+                outcome=Outcome.FIXED_ITERATIONS,
                 solver=solver.name,
                 iterations=done,
-                imbalance=np.nan,
+                relative_residual=np.nan,
                 reduction=np.nan,
                 residual=np.nan,
                 energy=np.nan,
@@ -316,27 +316,27 @@ class Stepping:
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
         p.room.stand_at(self.origin + (self.index - 1) * self.pace.dt)
-        now = p.remembered.take()
-        p.remembered.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
-        motions = p.remembered.motions()
-        p.remembered.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
+        now = p.history.take()
+        p.history.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
+        motions = p.history.motions()
+        p.history.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 
 
-def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str, time: float) -> None:
+def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: str, time: float) -> None:
     """Mark frames that continue from an unconverged step.
 
     Second-order rules continue from accelerations, which equal those of the forces only if the step
     converged. No later frame counts as converged until positions or another state are set.
 
     Args:
-        remembered: History variables of the batch members, in which the time of the failed step is stored.
+        history: History variables of the batch members, in which the time of the failed step is stored.
         reports: Reports of the frame, one per batch member; their outcomes and notes are changed.
         integrator: Name of the integrator.
         time: Time of the frame [s].
     """
-    unsolved = remembered.unsolved()
+    unsolved = history.unsolved()
     for report, since in zip(reports, unsolved, strict=True):
         if since is not None and report.outcome.ok and not report.far:
             report.outcome = Outcome.UNSOLVED_BEFORE
@@ -347,7 +347,7 @@ def mark_unsolved(remembered: Remembered, reports: list[Report], integrator: str
     lost = [not report.outcome.ok or report.far for report in reports]
     new = [k for k, gone in enumerate(lost) if gone and unsolved[k] is None]
     if new:
-        remembered.leave_unsolved(new, time)
+        history.leave_unsolved(new, time)
 
 
 def merged(reports: list[Report]) -> Report:

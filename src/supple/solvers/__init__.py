@@ -1,5 +1,7 @@
 """Solvers, one module each: a frozen dataclass of options whose `begin(problem)` starts a run."""
 
+from typing import Any
+
 from supple.solvers.acceleration import (
     SOR,
     Acceleration,
@@ -10,7 +12,6 @@ from supple.solvers.acceleration import (
 )
 from supple.solvers.base import Run, Solver
 from supple.solvers.block_xpbd import BlockXPBD
-from supple.solvers.descent import Descent
 from supple.solvers.elementwise.gpbd_fabric import (
     FabricProjection as FabricProjection,  # registers it with gpbd
 )
@@ -18,23 +19,44 @@ from supple.solvers.elementwise.grid_embedded import (
     EmbeddedPair as EmbeddedPair,  # registers it with xpbd and pxpbd
 )
 from supple.solvers.gpbd import GPBD
+from supple.solvers.hybrid import Hybrid
 from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
 from supple.solvers.pbng import PBNG
 from supple.solvers.pxpbd import BPXPBD, FPXPBD
 from supple.solvers.xpbd import XPBD
-from supple.support.arguments import shown
+from supple.support.arguments import closest, named, shown
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
-    for solver in (PBNG, MPBNG, Descent, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
+    for solver in (PBNG, MPBNG, Hybrid, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
 }
 """All solvers, keyed by their name in scene files and on the command line."""
 
 
-DEFAULT_SOLVER: type[Solver] = Descent
+DEFAULT_SOLVER: type[Solver] = Hybrid
 """Default solver of the Python interface, scene files, the command line and the live page."""
+
+
+ALIASES: dict[str, tuple[str, dict[str, Any]]] = {"vbd": ("pbng", {"hessian": "exact"})}
+"""Further names: those of a solver with certain options. "vbd" is vertex block descent."""
+
+
+def find_solver(name: str) -> tuple[type[Solver], dict[str, Any]]:
+    """Find a solver by its name or alias, whatever its case and underscores.
+
+    Returns:
+        The solver class, and the options that an alias stands for.
+
+    Raises:
+        ValueError: There is no such solver.
+    """
+    kind, options = ALIASES.get(name.casefold(), (name, {}))
+    known = named(kind, SOLVERS)
+    if known is None:
+        raise ValueError(f"there is no solver {name!r}; {closest(name, [*SOLVERS, *ALIASES])}")
+    return SOLVERS[known], dict(options)
 
 
 def register_solver(kind: type[Solver]) -> None:
@@ -52,6 +74,8 @@ def register_solver(kind: type[Solver]) -> None:
     name = getattr(kind, "name", None)
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a solver's name must be a plain word such as 'pbng', got {shown(name)}")
+    if name.casefold() in ALIASES:
+        raise ValueError(f"{name!r} is another name of {ALIASES[name.casefold()][0]}; names must differ")
     if SOLVERS.get(name, kind) is not kind:
         raise ValueError(f"there is already a solver {name!r}, {SOLVERS[name].__name__}; names must differ")
     SOLVERS[name] = kind
@@ -77,12 +101,13 @@ __all__ = [
     "Anderson",
     "BlockXPBD",
     "Chebyshev",
-    "Descent",
+    "Hybrid",
     "Newton",
     "PaperChebyshev",
     "PaperSOR",
     "Run",
     "Solver",
     "default_solver",
+    "find_solver",
     "register_solver",
 ]

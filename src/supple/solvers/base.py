@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from supple.config.compute import PRECISIONS
+from supple.config.backend import PRECISIONS
 from supple.kernels.devices import DEVICES
 from supple.model.model import Model
 from supple.problem import Balance, Balances, Problem
@@ -136,7 +136,7 @@ class Run(ABC):
     """Iterations without progress after which a run stagnates, unless its energy still decreases."""
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Number of colors (groups of vertices or elements processed in turn); 0 without coloring."""
         return 0
 
@@ -194,16 +194,16 @@ class Run(ABC):
         """Set the termination criteria before the first iteration; unset criteria are None.
 
         Args:
-            tolerance: Imbalance to reach.
+            tolerance: Relative residual to reach.
             max_iterations: Iteration limit.
-            budget: Time budget [s].
+            budget: Time limit [s].
         """
 
-    def go_on(self, imbalance: float, copy: int = 0) -> None:  # noqa: B027
+    def go_on(self, relative_residual: float, copy: int = 0) -> None:  # noqa: B027
         """Continue a batch member that reached the tolerance but not the required distance from equilibrium.
 
         Args:
-            imbalance: Smaller imbalance, estimated to suffice for the distance.
+            relative_residual: Smaller relative residual, estimated to suffice for the distance.
             copy: Index of the batch member.
         """
 

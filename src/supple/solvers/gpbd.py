@@ -17,7 +17,7 @@ the code, x is the displacement of a corner, not its position (elements/corners.
 
 Deviations from the paper:
 
-- The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with shares="vertex".
+- The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex".
 - In a Gauss-Seidel sweep, an inverted element takes the fraction `unfolding.CAUTION` of its unfolding and of
   its Δd; section 4.1 takes all of them.
 - An inverted element is unfolded to singular values of at least `unfolding.SMALLEST_STRETCH`; section 4.1
@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import dot, matmul
 from supple.algebra.symmetric import full
-from supple.kernels import each, physics, select, total
+from supple.kernels import each, physics, total, where
 from supple.materials import bound_coefficients
 from supple.solvers.elementwise.gather import (
     corners_of,
@@ -54,7 +54,7 @@ from supple.solvers.elementwise.gpbd_local_solve import local_minimum
 from supple.solvers.elementwise.inversion_recovery import caution, unfold
 from supple.solvers.elementwise.jacobi import (
     SHARES,
-    in_one_colour,
+    in_one_color,
     jacobi_options,
     shares_of,
     step_sum,
@@ -150,8 +150,8 @@ def _project_single(projection, row, u):
     d = load_corners(x, displacements, row, 0)
     s = weighted_square(W, gradient, gradient)
     moves = (s > 0.0) & (k > 0.0)
-    bottom = select(moves, s + k * s * s, 0.0 * s + 1.0)
-    d_lam = select(moves, -(_along(gradient, d) + s * k * C) / bottom, 0.0 * s)
+    bottom = where(moves, s + k * s * s, 0.0 * s + 1.0)
+    d_lam = where(moves, -(_along(gradient, d) + s * k * C) / bottom, 0.0 * s)
     step = times(d_lam, weighted(W, gradient))
     store_corners(displacements, row, 0, plus(d, step))
     put_corners(places, row, u, plus(x, step))
@@ -200,10 +200,10 @@ class GPBD(ElementOptions):
         newton_steps: Local Newton steps per visit.
         sweep: "gauss_seidel" updates elements color by color; "jacobi" updates all elements from the same
             positions.
-        shares: Damping that keeps the sum of Jacobi steps from overshooting: "mass" shares the mass of
-            vertices among elements, "vertex" averages at each vertex, as in the paper, and "element" scales
-            the step of each element by one factor.
-        omega: Relaxation factor of these shares.
+        jacobi_weights: Damping that keeps the sum of Jacobi steps from overshooting: "mass" shares
+            the mass of vertices among elements, "vertex" averages at each vertex, as in the paper, and
+            "element" scales the step of each element by one factor.
+        omega: Relaxation factor of these weights.
     """
 
     name: ClassVar[str] = "gpbd"
@@ -212,12 +212,12 @@ class GPBD(ElementOptions):
 
     newton_steps: int = 1
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"
-    shares: Literal["mass", "vertex", "element"] = "mass"
+    jacobi_weights: Literal["mass", "vertex", "element"] = "mass"
     omega: float = 1.5
 
     only_with: ClassVar[dict[str, tuple[str, str]]] = {
         **ElementOptions.only_with,
-        "shares": ("sweep", "jacobi"),
+        "jacobi_weights": ("sweep", "jacobi"),
         "omega": ("sweep", "jacobi"),
     }
 
@@ -225,7 +225,7 @@ class GPBD(ElementOptions):
         super().__post_init__()
         whole_number("newton_steps", self.newton_steps)
         one_of("sweep", self.sweep, ("gauss_seidel", "jacobi"))
-        one_of("shares", self.shares, SHARES)
+        one_of("jacobi_weights", self.jacobi_weights, SHARES)
         one_number("omega", self.omega, above=0, below=2)
 
 
@@ -235,8 +235,8 @@ def _elastic(method: GPBD, term: Term, places: Places) -> list:
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
-    options = jacobi_options(method.newton_steps, method.omega, method.shares, term, places)
-    return [AtOnce(in_one_colour(places), memory, options), step_sum(places, options.steps)]
+    options = jacobi_options(method.newton_steps, method.omega, method.jacobi_weights, term, places)
+    return [AtOnce(in_one_color(places), memory, options), step_sum(places, options.steps)]
 
 
 @projects(GPBD, ConstraintRows)

@@ -145,8 +145,8 @@ class MPBNGRun(Run):
             self._cycle = max_iterations if tolerance is None else min(self._cycle, max_iterations)
 
     @property
-    def colours(self) -> int:
-        return self.layers.groups[0].batches.colours
+    def colors(self) -> int:
+        return self.layers.groups[0].batches.colors
 
     @property
     def guarded(self) -> bool:

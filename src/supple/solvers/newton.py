@@ -233,11 +233,11 @@ class NewtonRun(Run):
         options, problem = self.options, self.problem
         options.refuse_unable(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
-            problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
+            problem.contacts.refuse(f"{options.name} on a device", "hybrid", "pbng", "xpbd")
         if problem.following.rubs:
             raise ValueError(
                 f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
-                "energy; descent, pbng, xpbd can"
+                "energy; hybrid, pbng, xpbd can"
             )
 
     def notes(self, copy: int = 0) -> list[str]:

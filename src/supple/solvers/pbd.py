@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 from supple.materials.clamping import clamped_energy
 from supple.solvers.elementwise.gather import (
     corners_of,
@@ -95,7 +95,7 @@ def _project_hard(projection, row, u):
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
-    lam = multiplier(stiffness * select(k > 0.0, C, 0.0 * C), W, gradient)
+    lam = multiplier(stiffness * where(k > 0.0, C, 0.0 * C), W, gradient)
     put_corners(places, row, u, shifted(x, lam, W, gradient))
 
 
@@ -104,7 +104,7 @@ def multiplier(C, W, gradient):
     """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; 0 for a zero sum: at rest, in padding, or with all corners pinned."""
     square = weighted_square(W, gradient, gradient)
     moves = square > 0.0
-    return -select(moves, C / select(moves, square, 0.0 * square + 1.0), 0.0 * square)
+    return -where(moves, C / where(moves, square, 0.0 * square + 1.0), 0.0 * square)
 
 
 @dataclass(frozen=True)

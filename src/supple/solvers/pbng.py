@@ -2,7 +2,7 @@
 
     û ← uₙ + Δt vₙ, target of inertia                       problem/problem.py, Problem.begin_step
     for each sweep                                          iterating.py, `_sweep`
-        for each vertex i, color by color  [section 10]     ordering, each_colour
+        for each vertex i, color by color  [section 10]     ordering, each_color
             fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/force_kernels.py, net_force
             Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`: friction_cone.py, respond
             uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_visit`: limit_step, vertexwise/vertex_update.py
@@ -15,11 +15,12 @@ m/Δt² |u - û|². External forces are part of E and not of û, in contrast to 
 7 is the case without inertia. Vertices of one color share no element or constraint, so each sees the latest
 positions of its neighbors, as in a serial sweep.
 
-The paper's method is acceleration=None, links=False; its section 7.3 is `PaperSOR` and `PaperChebyshev`. Our
-own additions are Anderson acceleration, the default; links; and t ≤ 1, which keeps the energy finite. ω is 1
-except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound. Obstacles add a contact
-force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 instead
-removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ n.
+The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
+`PaperChebyshev`. Our own additions are Anderson acceleration, the default; links; and t ≤ 1, which keeps the
+energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound.
+Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
+Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ
+n.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from supple.contact.obstacle_kernels import clamp_all
 from supple.kernels import divide, do, gather, least_share
 from supple.linear.condensed import condense_stiffness
 from supple.model.model import Model
-from supple.ordering import colour_bounds, each_colour
+from supple.ordering import color_bounds, each_color
 from supple.problem import Balance, Balances, Problem
 from supple.problem.constrained_dofs import held_at
 from supple.problem.force_kernels import net_force
@@ -106,7 +107,7 @@ class Sweep(NamedTuple):
 
     Attributes:
         visit: Update of a SIMD batch.
-        colours: SIMD batches of each color.
+        colors: SIMD batches of each color.
         bounds: Item range of the first color.
         links: Groups of tied vertices.
         acceleration: Acceleration.
@@ -117,7 +118,7 @@ class Sweep(NamedTuple):
     """
 
     visit: Any
-    colours: Any
+    colors: Any
     bounds: Any
     links: Any
     acceleration: Any
@@ -130,7 +131,7 @@ class Sweep(NamedTuple):
 def _sweep(sweep, team, phase, iteration):
     visit = sweep.visit
     phase = deform_all(sweep.deforms, team, phase)
-    phase = each_colour(team, phase, sweep.colours, sweep.bounds, visit)
+    phase = each_color(team, phase, sweep.colors, sweep.bounds, visit)
     phase = sweep_links(sweep.links, team, phase, visit.u, visit.anchor, visit.omega)
     phase = accelerate(sweep.acceleration, team, phase, iteration, visit.u)
     return clamp_all(sweep.clamps, team, phase, sweep.records)
@@ -142,13 +143,13 @@ class PBNG(Solver):
 
     Args:
         acceleration: `Anderson(window=10)`, which needs no estimate; `Chebyshev(rho=..., gamma=...,
-            start=...)`; `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`; a name
-            such as "chebyshev" for one with default options; None for the paper's method without
+            first_iteration=...)`; `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`;
+            a name such as "chebyshev" for one with default options; None for the paper's method without
             acceleration.
-        links: Also move vertices tied by a weak constraint as one group, after the sweep over single
+        tied_groups: Also move vertices tied by a weak constraint as one group, after the sweep over single
             vertices. Stiff constraints then converge as fast as the bodies they connect. False is the paper's
             method.
-        blocks: Block that replaces ∂²E/∂xᵢ² in a vertex update: "bound", positive definite [PBNG eq. 33], or
+        hessian: Block that replaces ∂²E/∂xᵢ² in a vertex update: "bound", positive definite [PBNG eq. 33], or
             "exact", the block itself. "exact" is vertex block descent (VBD); its steps may go uphill in
             compressed, nearly incompressible bodies.
         iterations: Sweeps per step unless the call sets a limit.
@@ -161,14 +162,14 @@ class PBNG(Solver):
     acceleration: (
         Acceleration | Literal["none", "sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"] | None
     ) = ANDERSON
-    links: bool = True
-    blocks: Literal["bound", "exact"] = "bound"
+    tied_groups: bool = True
+    hessian: Literal["bound", "exact"] = "bound"
     iterations: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "acceleration", acceleration_of(self.acceleration))
-        flag("links", self.links)
-        one_of("blocks", self.blocks, ("bound", "exact"))
+        flag("tied_groups", self.tied_groups)
+        one_of("hessian", self.hessian, ("bound", "exact"))
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> PBNGRun:
@@ -201,7 +202,7 @@ class PBNGRun(Run):
         caution = self.acceleration.caution
         self.acceleration = begin_acceleration(acceleration, p)
         self.acceleration.resume(caution)
-        self.links = rows_of_links(p) if self.options.links else p.shared("no links", no_links)
+        self.links = rows_of_links(p) if self.options.tied_groups else p.shared("no links", no_links)
         shape = p.copies, *p.loads.rows.inertia.shape
         self._rejected = p.shared("rejected", lambda: p.zeros(shape))
 
@@ -211,8 +212,8 @@ class PBNGRun(Run):
         return (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves)
 
     @property
-    def colours(self) -> int:
-        return self.problem.layout.colours + len(self.links.colour_start) - 1
+    def colors(self) -> int:
+        return self.problem.layout.colors + len(self.links.color_start) - 1
 
     @property
     def guarded(self) -> bool:
@@ -286,14 +287,14 @@ class PBNGRun(Run):
 
     def _sweep(self, count: int) -> None:
         p = self.problem
-        colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
-        terms = p.layout.terms if self.options.blocks == "bound" else exact_blocks(p.layout.terms)
+        colors, acceleration = p.layout.batch_colors, self.acceleration.ahead(count)
+        terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
         visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
-        bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
+        bounds, clamps = color_bounds(colors, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
         deforms = p.layout.deforms(p.u)
-        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records, deforms)
-        phases = count * (len(deforms) + self.colours + acceleration.phases + int(bool(clamps)))
+        sweep = Sweep(visit, colors, bounds, self.links, acceleration, clamps, p.device.records, deforms)
+        phases = count * (len(deforms) + self.colors + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def start_at(self, balances: Balances) -> None:

@@ -41,7 +41,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
-from supple.kernels import generic, load, physics, select, store
+from supple.kernels import generic, load, physics, store, where
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
 from supple.solvers.elementwise.gather import (
@@ -151,7 +151,7 @@ def multiplier_step(C, k, lam, square, compliant):
     """
     bottom = k * square + compliant
     moves = bottom > 0.0
-    return -(k * C + compliant * lam) / select(moves, bottom, 0.0 * bottom + 1.0)
+    return -(k * C + compliant * lam) / where(moves, bottom, 0.0 * bottom + 1.0)
 
 
 @physics

@@ -202,8 +202,18 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
+def named(name: str, known: Iterable[str]) -> str | None:
+    """Find a known name whatever its case and underscores: NeoHookean is neo_hookean; None if unknown."""
+
+    def folded(one: str) -> str:
+        return one.replace("_", "").casefold()
+
+    return next((own for own in known if folded(own) == folded(name)), None)
+
+
 def closest(name: str, known: Iterable[str]) -> str:
     """Suggest the known name closest to a mistyped one, or list all known names."""
     known = list(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    folded = {one.casefold(): one for one in reversed(known)}
+    near = [folded[one] for one in difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)]
     return f"did you mean {near[0]!r}?" if near else f"known here: {listed(known)}."

@@ -27,9 +27,9 @@ from supple.kernels import (
     row_at,
     run,
     scatter,
-    select,
     stream,
     sum_shares,
+    where,
 )
 from supple.materials import psi, step_limit
 from supple.terms.base.elastic import (
@@ -272,10 +272,10 @@ def _step_fraction(rows, row, u, ui, step):
 @energy.of(EmbeddedRows)
 def _energy(rows, row, u, ui):
     V = rest_volume(rows, row)
-    return select(V > 0.0, V * psi(material_at(rows, row), deformation_at(rows, row, u, ui)), V)
+    return where(V > 0.0, V * psi(material_at(rows, row), deformation_at(rows, row, u, ui)), V)
 
 
 @inversion.of(EmbeddedRows)
 def _inversion(rows, row, u, ui):
     J = det(deformation_at(rows, row, u, ui))
-    return select(J < 0.0, pack_like(1.0, J), pack_like(0.0, J))
+    return where(J < 0.0, pack_like(1.0, J), pack_like(0.0, J))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from supple.algebra.matrix3 import det
-from supple.kernels import counters_for, pack_like, run, select
+from supple.kernels import counters_for, pack_like, run, where
 from supple.terms.base.elastic import Elastic, ElasticRows, deformation_at, measure, volume_of
 from supple.terms.base.tensors import contract_tensors, tensors_of
 from supple.terms.base.term import Elements, inversion
@@ -106,10 +106,10 @@ def _volume_of(rows, g):
     inverse = 6.0 * abs(
         det((g[1][0], g[1][1], g[1][2], g[2][0], g[2][1], g[2][2], g[3][0], g[3][1], g[3][2]))
     )
-    return select(inverse > 0.0, 1.0 / max(inverse, 1e-30), inverse)
+    return where(inverse > 0.0, 1.0 / max(inverse, 1e-30), inverse)
 
 
 @inversion.of(TetRows)
 def _inversion(rows, row, u, ui):
     J = det(deformation_at(rows, row, u, ui))
-    return select(J < 0.0, pack_like(1.0, J), pack_like(0.0, J))
+    return where(J < 0.0, pack_like(1.0, J), pack_like(0.0, J))

@@ -20,7 +20,7 @@ def equilibrium(
     scene: Scene | SceneFile,
     solver: Solver | str | None = None,
     *,
-    start: np.ndarray | None = None,
+    initial: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:
     """Solve for a scene's equilibrium as a differentiable PyTorch function of selected inputs.
@@ -31,7 +31,7 @@ def equilibrium(
     Args:
         scene: Scene or scene file.
         solver: Solver or its name.
-        start: (n, 3) initial positions [m].
+        initial: (n, 3) initial positions [m].
         **given: Inputs that replace or extend those of the scene: gravity (3,) [m/s²]; forces (n, 3) [N] in
             addition to the scene's; pins, a dictionary {name: positions (k, 3)} [m]; rest (n, 3), rest
             positions of all vertices [m]; pressures (p,) [Pa]; density [kg/m³]; and material parameters by
@@ -44,7 +44,7 @@ def equilibrium(
     Raises:
         ValueError: An input is invalid, or there is no equilibrium or no gradient.
     """
-    layer, values = layer_of(scene, solver, start, given)
+    layer, values = layer_of(scene, solver, initial, given)
     tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
     return _Equilibrium.apply(layer, *tensors)
 
@@ -53,7 +53,7 @@ def equilibria(
     scene: Scene | SceneFile,
     solver: Solver | str | None = None,
     *,
-    start: np.ndarray | None = None,
+    initial: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:
     """Solve for many equilibria of a scene as a differentiable function of batched inputs.
@@ -64,7 +64,7 @@ def equilibria(
     Args:
         scene: Scene or scene file.
         solver: Solver or its name.
-        start: (n, 3) initial positions [m].
+        initial: (n, 3) initial positions [m].
         **given: Inputs of `equilibrium`, all with a leading batch axis. `tensor.expand(copies, ...)` repeats
             an input for all batch members.
 
@@ -75,7 +75,7 @@ def equilibria(
         ValueError: The batch axes differ, or a batch member has no equilibrium or no gradient; the first such
             error is raised.
     """
-    layer, values = layer_of(scene, solver, start, given)
+    layer, values = layer_of(scene, solver, initial, given)
     tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
     sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
     if len(sizes) != 1 or 0 in sizes:

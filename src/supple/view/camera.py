@@ -52,10 +52,10 @@ class Camera:
         half = math.tan(OPENING / 2) * distance[:, None]
         return seen[:, :2] / (half * [self.aspect, 1.0]), distance
 
-    def turned(self, angle: float, centre: np.ndarray) -> Camera:
+    def turned(self, angle: float, center: np.ndarray) -> Camera:
         """Rotate the camera by an angle [rad] about the vertical line through a point."""
         turn = turn_about_y(angle)
-        return Camera(centre + turn @ (self.position - centre), self.axes @ turn.T, self.aspect)
+        return Camera(center + turn @ (self.position - center), self.axes @ turn.T, self.aspect)
 
 
 def parse_camera(text: str) -> Angles:
@@ -95,8 +95,8 @@ def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["c
     axes = _axes(*angles)
     points = points[np.isfinite(points).all(axis=1)]
     seen = (points if len(points) else np.zeros((1, 3))) @ axes.T
-    centre = (seen.min(axis=0) + seen.max(axis=0)) / 2
-    seen = seen - centre
+    center = (seen.min(axis=0) + seen.max(axis=0)) / 2
+    seen = seen - center
     slope = FILLED * math.tan(OPENING / 2) * np.array([aspect, 1.0])
     middle = np.zeros(2)
     for _ in range(5):  # perspective shifts the center of the view; the last round only fits
@@ -105,7 +105,7 @@ def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["c
         reached = (seen[:, :2] - middle) / (depth - seen[:, 2:])
         last = middle
         middle = middle + depth * (reached.min(axis=0) + reached.max(axis=0)) / 2
-    return Camera((centre + np.append(last, depth)) @ axes, axes, aspect)
+    return Camera((center + np.append(last, depth)) @ axes, axes, aspect)
 
 
 def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> list[Camera]:
@@ -114,11 +114,11 @@ def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> 
     They have equal distance and height.
     """
     points = outline([points])
-    centre = (points.min(axis=0) + points.max(axis=0)) / 2
+    center = (points.min(axis=0) + points.max(axis=0)) / 2
     turns = 2 * math.pi * np.arange(count) / count
-    swept = np.concatenate([(points - centre) @ turn_about_y(-turn).T + centre for turn in turns])
+    swept = np.concatenate([(points - center) @ turn_about_y(-turn).T + center for turn in turns])
     first = fitted_camera(swept, aspect, angles)
-    return [first.turned(turn, centre) for turn in turns]
+    return [first.turned(turn, center) for turn in turns]
 
 
 def outline(shapes: Iterable[np.ndarray]) -> np.ndarray:

@@ -29,7 +29,7 @@ class Curve:
 
     name: str
     points: np.ndarray
-    colour: Any
+    color: Any
 
 
 def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
@@ -49,7 +49,7 @@ def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
     for curve, text, end, x, y in zip(curves, texts, ends, left, heights, strict=True):
         text.set_position((x, y))
         if abs(y - end[1]) > 0.8 * LINE * dots:
-            line = {"transform": None, "color": curve.colour, "linewidth": 0.5, "clip_on": False}
+            line = {"transform": None, "color": curve.color, "linewidth": 0.5, "clip_on": False}
             axes.plot([end[0], x - 1.5 * dots], [end[1], y], zorder=1.5, **line)
 
 
@@ -114,7 +114,7 @@ def _text(axes: Any, curve: Curve) -> Any:
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground=axes.get_facecolor())]
-    style = {"size": SMALL_SIZE, "color": curve.colour, "va": "center", "zorder": 5}
+    style = {"size": SMALL_SIZE, "color": curve.color, "va": "center", "zorder": 5}
     return axes.text(0, 0, curve.name, transform=None, path_effects=halo, **style)
 
 
@@ -171,11 +171,11 @@ def comparison_plot(
     curves = []
     for trial, values, p in zip(ran, relative, points, strict=True):
         line = _visible(_steps(p, left) if against == "seconds" else _after(p, left), low, high)
-        colour, end = theme.curve(trial.solver.name), p[-1, 1]
-        axes.plot(*line.T, color=colour, linestyle=_dash(trial, ran), linewidth=1.4)
+        color, end = theme.curve(trial.solver.name), p[-1, 1]
+        axes.plot(*line.T, color=color, linestyle=_dash(trial, ran), linewidth=1.4)
         marker = "v" if end < low else "^" if end > high else "o"
-        axes.plot(*line[-1], color=colour, marker=marker, markersize=3.2, clip_on=False, zorder=3)
-        curves.append(Curve(trial.label + _destination(values[-1], low, high), line, colour))
+        axes.plot(*line[-1], color=color, marker=marker, markersize=3.2, clip_on=False, zorder=3)
+        curves.append(Curve(trial.label + _destination(values[-1], low, high), line, color))
     label_ends(axes, curves)
     save(axes, path)
 

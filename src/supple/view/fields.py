@@ -16,7 +16,7 @@ import numpy as np
 
 from supple.meshes.measures import area_vectors, means_at_vertices
 from supple.model.model import Model, Step
-from supple.postprocess.cell_quantities import CLOTH_FIGURES, carried_fibres, folds_at_vertices
+from supple.postprocess.cell_quantities import CLOTH_FIGURES, carried_fibers, folds_at_vertices
 from supple.postprocess.evaluate import evaluation_of, means_of, net_force_of
 from supple.view.render.surface import spaced
 from supple.view.style import (
@@ -69,28 +69,28 @@ FLAT = 0.3
 """Smallest tangential component of a fiber for a line."""
 
 
-def fibre_lines(model: Model, positions: np.ndarray) -> np.ndarray:
+def fiber_lines(model: Model, positions: np.ndarray) -> np.ndarray:
     """(l, 2, 3) ends of lines along the fibers just below the surface [m].
 
     Fibers that are nearly normal to the surface are omitted.
     """
     faces, cells = _faces(model)
-    along = carried_fibres(model, positions)[cells]
+    along = carried_fibers(model, positions)[cells]
     length = np.linalg.norm(along, axis=1)
     normals = area_vectors(positions, faces)
     with np.errstate(all="ignore"):
         along, normals = along / length[:, None], normals / np.linalg.norm(normals, axis=1, keepdims=True)
     flat = along - np.einsum("ti,ti->t", along, normals)[:, None] * normals
     seen = np.linalg.norm(flat, axis=1) > FLAT
-    centres = positions[faces].mean(axis=1)
+    centers = positions[faces].mean(axis=1)
     reach = 0.45 * _width(model) * length[:, None] * flat
-    return np.stack([centres - reach, centres + reach], axis=1)[seen]
+    return np.stack([centers - reach, centers + reach], axis=1)[seen]
 
 
 @lru_cache(maxsize=2)
 def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Surface triangles (t, 3) of cells with fibers, thinned to the line spacing, and the cells behind."""
-    fibrous = np.flatnonzero(np.isfinite(carried_fibres(model, model.rest)[:, 0]))
+    fibrous = np.flatnonzero(np.isfinite(carried_fibers(model, model.rest)[:, 0]))
     tets = model.cells[fibrous] if len(fibrous) else np.empty((0, 4), int)
     faces = tets[:, [(0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)]].reshape(-1, 3)
     _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
@@ -119,9 +119,9 @@ class Field:
 
     Attributes:
         label: Label with unit.
-        colours: Colors of the scale.
+        colors: Colors of the scale.
         values: Function (model, positions, step) -> (n,).
-        centre: Central value of a diverging scale; None for a scale from the lowest to the highest value.
+        center: Central value of a diverging scale; None for a scale from the lowest to the highest value.
         beyond: Fraction of the vertices whose values may exceed the scale, so that single peaks do not
             dominate it.
         logarithmic: True for colors by order of magnitude.
@@ -131,9 +131,9 @@ class Field:
     """
 
     label: str
-    colours: tuple[str, ...]
+    colors: tuple[str, ...]
     values: Values
-    centre: float | None = None
+    center: float | None = None
     beyond: float = 0.0
     logarithmic: bool = False
     separate: bool = False
@@ -141,13 +141,13 @@ class Field:
     lines: Callable[[Model, np.ndarray], np.ndarray] | None = None
 
     @property
-    def colour_map(self) -> Any:
+    def color_map(self) -> Any:
         """Matplotlib Colormap of these colors; a ListedColormap for integer labels."""
         from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
         if self.separate:
-            return ListedColormap(list(self.colours))
-        return LinearSegmentedColormap.from_list("supple", list(self.colours))
+            return ListedColormap(list(self.colors))
+        return LinearSegmentedColormap.from_list("supple", list(self.colors))
 
     def limits(self, values: np.ndarray) -> tuple[float, float]:
         """Values at both ends of the color bar, never equal."""
@@ -160,9 +160,9 @@ class Field:
         if self.logarithmic:
             high = high if high > 0 else 1.0
             return high / 10**DECADES, high
-        if self.centre is not None:
-            reach = max(high - self.centre, self.centre - low, 1e-3)
-            return self.centre - reach, self.centre + reach
+        if self.center is not None:
+            reach = max(high - self.center, self.center - low, 1e-3)
+            return self.center - reach, self.center + reach
         low = min(low, 0.0)
         return low, high if high > low else low + 1.0
 
@@ -177,10 +177,10 @@ class Field:
         from matplotlib.colors import to_rgb
 
         if self.separate:
-            return self.colour_map(np.mod(np.round(values).astype(int), len(self.colours)))[:, :3]
-        colours = self.colour_map(self.scale(limits)(np.nan_to_num(values)))[:, :3]
-        colours[np.isnan(values)] = to_rgb(NEUTRAL)
-        return colours
+            return self.color_map(np.mod(np.round(values).astype(int), len(self.colors)))[:, :3]
+        colors = self.color_map(self.scale(limits)(np.nan_to_num(values)))[:, :3]
+        colors[np.isnan(values)] = to_rgb(NEUTRAL)
+        return colors
 
 
 def displacement(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -225,9 +225,9 @@ def plastic_strain(model: Model, positions: np.ndarray, step: Step | None = None
     return _of_cells(model, evaluation_of(model, positions, step).plastic_strain)
 
 
-def fibre_stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+def fiber_stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Fiber stretch, averaged over the cells of each vertex; NaN without fibers."""
-    return _of_cells(model, np.linalg.norm(carried_fibres(model, positions), axis=1))
+    return _of_cells(model, np.linalg.norm(carried_fibers(model, positions), axis=1))
 
 
 def _of_cells(model: Model, values: np.ndarray) -> np.ndarray:
@@ -247,7 +247,7 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
 
 def ordering(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Vertex colors of the ordering; vertices of equal color move simultaneously, -1 is pinned."""
-    return _colours(model)
+    return _colors(model)
 
 
 def body(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -255,8 +255,8 @@ def body(model: Model, positions: np.ndarray, step: Step | None = None) -> np.nd
     return np.repeat(np.arange(len(model.bodies)), [body.mesh.n_vertices for body in model.bodies])
 
 
-def _colour_names(model: Model) -> dict[int, str]:
-    return {-1: "pinned"} | {colour: str(colour + 1) for colour in range(_colours(model).max() + 1)}
+def _color_names(model: Model) -> dict[int, str]:
+    return {-1: "pinned"} | {color: str(color + 1) for color in range(_colors(model).max() + 1)}
 
 
 def _body_names(model: Model) -> dict[int, str]:
@@ -266,22 +266,22 @@ def _body_names(model: Model) -> dict[int, str]:
 FIELDS = {
     "displacement": Field("displacement [m]", PALE_TO_DEEP, displacement),
     "energy_density": Field("strain energy density [J/m³]", PALE_TO_FIRE, energy_density, beyond=0.01),
-    "volume_ratio": Field("volume (or area) ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
+    "volume_ratio": Field("volume (or area) ratio J", RED_TO_BLUE, volume_ratio, center=1.0),
     "von_mises": Field("von Mises stress [Pa]", PALE_TO_FIRE, von_mises, beyond=0.01),
-    "pressure": Field("pressure [Pa]", RED_TO_BLUE[::-1], pressure, centre=0.0, beyond=0.01),
+    "pressure": Field("pressure [Pa]", RED_TO_BLUE[::-1], pressure, center=0.0, beyond=0.01),
     "principal_stress": Field(
-        "largest principal stress [Pa]", RED_TO_BLUE, principal_stress, centre=0.0, beyond=0.01
+        "largest principal stress [Pa]", RED_TO_BLUE, principal_stress, center=0.0, beyond=0.01
     ),
-    "stretch": Field("largest principal stretch", RED_TO_BLUE, stretch, centre=1.0),
+    "stretch": Field("largest principal stretch", RED_TO_BLUE, stretch, center=1.0),
     "plastic_strain": Field("plastic strain", PALE_TO_FIRE, plastic_strain, beyond=0.01),
-    "fibre_stretch": Field(
-        "stretch along the fibres", RED_TO_BLUE, fibre_stretch, centre=1.0, lines=fibre_lines
+    "fiber_stretch": Field(
+        "stretch along the fibers", RED_TO_BLUE, fiber_stretch, center=1.0, lines=fiber_lines
     ),
     "bending_angle": Field("angle between triangles [degrees]", PALE_TO_DEEP, bending_angle, beyond=0.01),
-    "weft_strain": Field("strain along the weft", RED_TO_BLUE, weft_strain, centre=0.0, beyond=0.01),
-    "warp_strain": Field("strain along the warp", RED_TO_BLUE, warp_strain, centre=0.0, beyond=0.01),
+    "weft_strain": Field("strain along the weft", RED_TO_BLUE, weft_strain, center=0.0, beyond=0.01),
+    "warp_strain": Field("strain along the warp", RED_TO_BLUE, warp_strain, center=0.0, beyond=0.01),
     "residual": Field("residual [N]", COOL_TO_HOT, residual, logarithmic=True),
-    "ordering": Field("colour of the ordering", SEPARATE, ordering, separate=True, names=_colour_names),
+    "ordering": Field("color of the ordering", SEPARATE, ordering, separate=True, names=_color_names),
     "body": Field("body", SEPARATE, body, separate=True, names=_body_names),
 }
 """Fields by their names on the command line."""
@@ -295,7 +295,7 @@ def field_named(name: str) -> Field:
 
 
 @lru_cache(maxsize=2)
-def _colours(model: Model) -> np.ndarray:
-    from supple.ordering import colour_vertices
+def _colors(model: Model) -> np.ndarray:
+    from supple.ordering import color_vertices
 
-    return colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    return color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)

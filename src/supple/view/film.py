@@ -59,7 +59,7 @@ def film(
     thickness: float = 0.0,
     names: bool = False,
     view: View | None = None,
-    backend: str | None = None,
+    renderer: str | None = None,
     watch: Watcher | None = None,
 ) -> str | None:
     """Draw a model in several shapes into one or more MP4, GIF or WebP files.
@@ -80,17 +80,17 @@ def film(
         thickness: Factor by which cloth thickness is drawn.
         names: Label bodies with their names.
         view: Shared view; by default one that fits all shapes.
-        backend: "vtk" or "matplotlib"; by default VTK if it is available.
+        renderer: "vtk" or "matplotlib"; by default VTK if it is available.
         watch: Progress callback.
 
     Returns:
         A sentence if VTK was not available, otherwise None.
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colours for squares of four dots
+    size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colors for squares of four dots
     view = view or shared_view(model, shapes, field, size, camera, thickness, names)
     cameras = _cameras(view, camera, len(shapes)) if turning else [view.camera] * len(shapes)
-    with Artist(model, view, field, title, size, theme, backend) as artist, ExitStack() as stack:
+    with Artist(model, view, field, title, size, theme, renderer) as artist, ExitStack() as stack:
         writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]
         for done, (shape, placed) in enumerate(zip(shapes, cameras, strict=True)):
             if watch is not None:

@@ -136,14 +136,14 @@ class Artist:
         title: str = "",
         size: tuple[int, int] = SIZE,
         theme: str = "light",
-        backend: str | None = None,
+        renderer: str | None = None,
     ) -> None:
         self.model, self.view, self.field = model, view, _field(field)
-        self.note = vtk_problem_while_importing() if backend is None else None
-        backend = backend or ("matplotlib" if self.note else "vtk")
+        self.note = vtk_problem_while_importing() if renderer is None else None
+        renderer = renderer or ("matplotlib" if self.note else "vtk")
         style = theme_named(theme)
         names = {} if self.field.names is None else self.field.names(model)
-        self._renderer = _renderer(backend)(size, style)
+        self._renderer = _renderer(renderer)(size, style)
         self._furniture = Furniture(size, style, title, self.field, view.limits, names, view.named)
 
     def __enter__(self) -> Artist:
@@ -184,7 +184,7 @@ def picture(
     thickness: float = 0.0,
     names: bool = False,
     view: View | None = None,
-    backend: str | None = None,
+    renderer: str | None = None,
 ) -> str | None:
     """Draw the surface of a model in a shape into a PNG file.
 
@@ -200,14 +200,14 @@ def picture(
         thickness: Factor by which cloth thickness is drawn, 0 for an infinitely thin surface.
         names: Label bodies with their names.
         view: A `shared_view` for the same size and field; by default one that fits the shape.
-        backend: "vtk" or "matplotlib"; by default VTK if it is available.
+        renderer: "vtk" or "matplotlib"; by default VTK if it is available.
 
     Returns:
         A sentence if VTK was not available, otherwise None.
     """
     shape = _shape(shape, subtitle)
     view = view or shared_view(model, [shape], field, size, camera, thickness, names)
-    with Artist(model, view, field, title, size, theme, backend) as artist:
+    with Artist(model, view, field, title, size, theme, renderer) as artist:
         save_image(path, artist.draw(shape))
         return artist.note
 
@@ -243,13 +243,13 @@ def _field(field: str | Field) -> Field:
     return field if isinstance(field, Field) else field_named(field)
 
 
-def _renderer(backend: str) -> Callable[..., Any]:
-    if backend == "vtk":
+def _renderer(renderer: str) -> Callable[..., Any]:
+    if renderer == "vtk":
         from supple.view.render import with_vtk
 
         return with_vtk.Renderer
-    if backend == "matplotlib":
+    if renderer == "matplotlib":
         from supple.view.render import with_matplotlib
 
         return with_matplotlib.Renderer
-    raise ValueError(f"backend must be 'vtk' or 'matplotlib', got {backend!r}")
+    raise ValueError(f"renderer must be 'vtk' or 'matplotlib', got {renderer!r}")

@@ -12,15 +12,15 @@ from supple.solve.report import History
 from supple.view.style import DPI, LIGHT, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 Against = Literal["iterations", "seconds"]
-Quantity = Literal["imbalance", "energy"]
+Quantity = Literal["relative_residual", "energy"]
 
-LABELS = {"imbalance": "imbalance |r| / |s|", "energy": "energy above the lowest [J]"}
+LABELS = {"relative_residual": "relative residual |r| / |s|", "energy": "energy above the lowest [J]"}
 
 
 def history_plot(
     path: str | os.PathLike[str],
     histories: Mapping[str, History],
-    quantity: Quantity = "imbalance",
+    quantity: Quantity = "relative_residual",
     against: Against = "iterations",
     *,
     title: str = "",
@@ -35,7 +35,7 @@ def history_plot(
     Args:
         path: PNG file.
         histories: Histories by name, one curve each.
-        quantity: "imbalance" for the relative residual, or "energy".
+        quantity: "relative_residual" for the relative residual, or "energy".
         against: "iterations" or "seconds".
         title: Title.
         tolerance: Value marked by a line, or None.
@@ -48,13 +48,13 @@ def history_plot(
     axes.set_yscale("log")
     last = len(histories) - 1
     for i, (name, history) in enumerate(histories.items()):
-        colour = colormaps["viridis"](0.15 + 0.75 * i / last) if last else theme.accent
+        color = colormaps["viridis"](0.15 + 0.75 * i / last) if last else theme.accent
         x, y = np.array(getattr(history, against), float), _values(history, quantity)
-        axes.plot(x, y, color=colour, linewidth=1.5)
+        axes.plot(x, y, color=color, linewidth=1.5)
         if last and (i in (0, last) or last < 6) and np.isfinite(y).any():
             end = np.flatnonzero(np.isfinite(y))[-1]
-            _label(axes, name, (x[end], y[end]), colour)
-    if quantity == "imbalance":
+            _label(axes, name, (x[end], y[end]), color)
+    if quantity == "relative_residual":
         _mark(axes, tolerance, theme)
     axes.set_xlim(left=0)
     axes.set_xlabel("iteration" if against == "iterations" else "time [s]")
@@ -161,7 +161,7 @@ def _mark(axes: Any, tolerance: float | None, theme: Theme) -> None:
         _label(axes, f"tolerance\n{tolerance:g}", (1, tolerance), theme.faded, ("axes fraction", "data"))
 
 
-def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordinates: Any = "data") -> None:
+def _label(axes: Any, text: str, place: tuple[float, float], color: Any, coordinates: Any = "data") -> None:
     """Add text right of a point, legible on top of curves."""
     from matplotlib.patheffects import withStroke
 
@@ -172,7 +172,7 @@ def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordi
         xytext=(5, 0),
         textcoords="offset points",
         size=SMALL_SIZE,
-        color=colour,
+        color=color,
         va="center",
         annotation_clip=False,
         path_effects=[withStroke(linewidth=2.5, foreground=axes.get_facecolor())],

@@ -79,8 +79,8 @@ def stretch_plot(
     axes = plot_axes(size, title, "nominal stress of bars with free sides", theme)
     last = max(len(materials) - 1, 1)
     for k, (name, material) in enumerate(materials.items()):
-        curve, colour = pulled(material), colormaps["viridis"](0.9 * k / last)
-        axes.plot(STRETCHES, curve, color=colour, linewidth=1.4, label=name)
+        curve, color = pulled(material), colormaps["viridis"](0.9 * k / last)
+        axes.plot(STRETCHES, curve, color=color, linewidth=1.4, label=name)
     axes.set_xlabel("stretch")
     axes.set_ylabel("P [Pa]")
     axes.axhline(0, color=theme.faded, linewidth=0.6)

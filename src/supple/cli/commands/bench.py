@@ -41,7 +41,7 @@ def sweep(
         say(
             f"{solver}, {material}, {precision}, {device}: {figures['ms_per_sweep']:.2f} ms per sweep "
             f"(best {figures['ms_min']:.2f}), threads: {figures['threads']}\n"
-            f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colours']} colours, "
+            f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colors']} colors, "
             f"{figures['visits']:,} visits; set up in {figures['setup_seconds']:.2f} s, "
             f"compiled in {figures['compile_seconds']:.1f} s\n"
             f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores"

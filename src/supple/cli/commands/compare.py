@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from supple.api.compare import Comparison
-    from supple.config.compute import Compute
-    from supple.config.stop import Stop
+    from supple.config.backend import Backend
+    from supple.config.stop import StopCriteria
     from supple.io import ComparisonFolder
     from supple.scene import SceneFile
 
@@ -45,11 +45,13 @@ def compare(
             "All solvers unless given."
         ),
     ] = None,
-    budget: Annotated[str | None, typer.Option(help="Time allowed to each solver, e.g. 200ms.")] = None,
-    iterations: Annotated[
+    time_limit: Annotated[str | None, typer.Option(help="Time allowed to each solver, e.g. 200ms.")] = None,
+    max_iterations: Annotated[
         int | None, typer.Option(help="Iterations allowed to each solver; 40 where there is no limit.")
     ] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Stop when the relative residual is below this.")
+    ] = None,
     warmup: Annotated[
         int, typer.Option(help="Frames of a dynamic scene to simulate before the step that is compared.")
     ] = 0,
@@ -60,9 +62,11 @@ def compare(
         Path | None,
         typer.Option(parser=folder, help="Folder for results; results/<scene name>_compare unless given."),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
-    pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Draw what each solver arrived at.")
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar="", help="Replace results that are there.")
+    ] = False,
+    picture: Annotated[
+        bool, typer.Option("--picture/--no-picture", metavar="", help="Draw what each solver arrived at.")
     ] = True,
     json: Json = False,
 ) -> None:
@@ -77,18 +81,18 @@ def compare(
         from supple.api.solver_syntax import words
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
-        from supple.config.compute import Compute
+        from supple.config.backend import Backend
         from supple.io import ComparisonFolder
         from supple.runs.comparison import new_account
         from supple.runs.saved import begin_results
         from supple.solve.options import stop_of
         from supple.solvers import SOLVERS
 
-        compute = Compute(device, precision, threads)
-        compute.refuse_absent()
+        backend = Backend(device, precision, threads)
+        backend.refuse_absent()
         file = load_file(scene)
         methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
-        stop = stop_of(given_limits(tolerance, iterations, budget), file)
+        stop = stop_of(given_limits(tolerance, max_iterations, time_limit), file)
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()
@@ -96,15 +100,15 @@ def compare(
             _refuse_results(results, overwrite)
             try:
                 with announcing_compilation():
-                    start, velocities, settled = _warm_up(file, warmup, threads)
-                    comparison = _run(file, methods, stop, compute, start, velocities, warmup + 1)
+                    initial, velocities, settled = _warm_up(file, warmup, threads)
+                    comparison = _run(file, methods, stop, backend, initial, velocities, warmup + 1)
             except KeyboardInterrupt as error:
                 code, word = interruption(error)
                 errors.print(f"{word}; nothing was written.")
                 raise typer.Exit(code) from None
-            account = new_account(file, comparison, stop, compute, warmup, settled)
+            account = new_account(file, comparison, stop, backend, warmup, settled)
             begin_results(results, file)
-            _illustrate(comparison, file, account, results, pictures)
+            _illustrate(comparison, file, account, results, picture)
             results.write_report(account)
         code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
         if json:
@@ -143,23 +147,23 @@ def _warm_up(
     """
     from supple.api.simulate import simulate
     from supple.cli.progress import RunProgress
-    from supple.config.stop import Stop
+    from supple.config.stop import StopCriteria
     from supple.scene import build_model
 
-    start = velocities = None
-    if file.start is not None:
+    initial = velocities = None
+    if file.initial is not None:
         model = build_model(file.scene)
-        start, velocities = file.start_positions(model), file.start_velocities(model)
+        initial, velocities = file.initial_positions(model), file.initial_velocities(model)
     if not frames:
-        return start, velocities, True
+        return initial, velocities, True
     settled = True
-    stop = Stop(WARMUP_TOLERANCE)
+    stop = StopCriteria(WARMUP_TOLERANCE)
     with RunProgress(frames, 0, stop, quiet=False) as progress:
         for frame in simulate(
             file.scene,
             frames=frames,
             stop=stop,
-            start=start,
+            initial=initial,
             velocities=velocities,
             threads=threads,
             watch=progress.watch,
@@ -176,9 +180,9 @@ def _warm_up(
 def _run(
     file: SceneFile,
     methods: list[Any],
-    stop: Stop,
-    compute: Compute,
-    start: np.ndarray | None,
+    stop: StopCriteria,
+    backend: Backend,
+    initial: np.ndarray | None,
     velocities: np.ndarray | None,
     frame: int,
 ) -> Comparison:
@@ -190,8 +194,8 @@ def _run(
             file.scene,
             methods,
             stop=stop,
-            compute=compute,
-            start=start,
+            backend=backend,
+            initial=initial,
             velocities=velocities,
             frame=frame,
             progress=progress.see,

@@ -20,7 +20,7 @@ def compile_kernels(
     ] = "",
     solvers: Annotated[
         str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
-    ] = "descent,pbng,newton",
+    ] = "hybrid,pbng,newton",
     precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     processes: Annotated[
@@ -32,19 +32,21 @@ def compile_kernels(
     with refusing(json):
         from supple.api.precompile import precompile
         from supple.api.solver_syntax import parse_solver, words
-        from supple.config.compute import Compute
+        from supple.config.backend import Backend
         from supple.kernels import cache_directory
         from supple.kernels.compile.disk_cache import why_not_kept
         from supple.materials import MATERIALS
-        from supple.support.arguments import closest, whole_number
+        from supple.support.arguments import closest, named, whole_number
 
         common = [name for name, kind in MATERIALS.items() if not hasattr(kind, "psi")]
         names = _words(materials) or common
-        for name in names:
-            if name not in MATERIALS:
+        for place, name in enumerate(names):
+            if (known := named(name, MATERIALS)) is not None:
+                names[place] = known
+            else:
                 raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
         for precision in _words(precisions):
-            Compute(device, precision).refuse_absent()
+            Backend(device, precision).refuse_absent()
         if processes is not None:
             whole_number("processes", processes)
         if why := why_not_kept():

@@ -60,12 +60,18 @@ def run(
     shards: ShardsOption = None,
     workers: Workers = None,
     ray: Ray = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete a data set that is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar="", help="Delete a data set that is there.")
+    ] = False,
     grow: Annotated[
-        bool, typer.Option("--grow", help="Let a data set with fewer samples have as many as the spec has.")
+        bool,
+        typer.Option(
+            "--grow", metavar="", help="Let a data set with fewer samples have as many as the spec has."
+        ),
     ] = False,
     allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Run the Python that the spec names as its function.")
+        bool,
+        typer.Option("--allow-code", metavar="", help="Run the Python that the spec names as its function."),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -94,7 +100,9 @@ def resume(
     ray: Ray = None,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="Solve samples again that crashed or missed their tolerance."),
+        typer.Option(
+            "--retry-failed", metavar="", help="Solve samples again that crashed or missed their tolerance."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -191,7 +199,8 @@ def verify(
     again: Annotated[int, typer.Option(help="How many random samples to solve again.", min=0)] = 5,
     seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Let damaged shards count as not finished, for resume.")
+        bool,
+        typer.Option("--discard", metavar="", help="Let damaged shards count as not finished, for resume."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -233,7 +242,9 @@ def merge(
 @dataset.command()
 def export(
     store: StorePath,
-    to: Annotated[str, typer.Option(help="lance, hdf5, webdataset or plaid.", show_default=False)],
+    format_: Annotated[
+        str, typer.Option("--format", help="lance, hdf5, webdataset or plaid.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option(parser=folder, help="The folder to write; STORE_FORMAT beside the store unless given."),
@@ -245,7 +256,7 @@ def export(
         from supple.datasets.exports import export_dataset
         from supple.datasets.read.dataset import open_dataset
 
-        path = export_dataset(open_dataset(store), to, output)
+        path = export_dataset(open_dataset(store), format_, output)
         answer({"folder": str(path)}) if json else say(path)
 
 

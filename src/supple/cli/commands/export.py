@@ -21,9 +21,11 @@ from supple.cli.console import (
 
 def export(
     results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
-    to: Annotated[
+    formats: Annotated[
         str,
-        typer.Option(help="Formats of `supple list exports`, separated by commas.", show_default=False),
+        typer.Option(
+            "--format", help="Formats of `supple list exports`, separated by commas.", show_default=False
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option(parser=folder, help="Folder to write to; the results folder unless given.")
@@ -53,7 +55,7 @@ def export(
             def watch(done: int, all: int) -> None:
                 bar.update(task, completed=done, total=all)
 
-            paths = write(results, to, output, watch, fields=fields)
+            paths = write(results, formats, output, watch, fields=fields)
         if json:
             answer({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
         elif not quiet:

@@ -177,16 +177,16 @@ def _portions(portions: list[dict[str, Any]]) -> Any:
 
 def _orderings(orderings: dict[str, int]) -> Any:
     size, clusters = orderings["cluster_size"], orderings["clusters"]
-    table = _table("colours")
-    table.add_row("vertices (pbng)", str(orderings["vertex_colours"]))
-    if orderings["link_colours"]:
-        table.add_row("vertices tied by weak constraints (pbng)", str(orderings["link_colours"]))
-    table.add_row("elements (xpbd and its kin)", str(orderings["element_colours"]))
-    table.add_row(f"{clusters:,} clusters of up to {size} elements", str(orderings["cluster_colours"]))
-    if orderings["weak_constraint_colours"]:
-        table.add_row("weak constraints", str(orderings["weak_constraint_colours"]))
-    if orderings["spring_colours"]:
-        table.add_row("springs", str(orderings["spring_colours"]))
+    table = _table("colors")
+    table.add_row("vertices (pbng)", str(orderings["vertex_colors"]))
+    if orderings["link_colors"]:
+        table.add_row("vertices tied by weak constraints (pbng)", str(orderings["link_colors"]))
+    table.add_row("elements (xpbd and its kin)", str(orderings["element_colors"]))
+    table.add_row(f"{clusters:,} clusters of up to {size} elements", str(orderings["cluster_colors"]))
+    if orderings["weak_constraint_colors"]:
+        table.add_row("weak constraints", str(orderings["weak_constraint_colors"]))
+    if orderings["spring_colors"]:
+        table.add_row("springs", str(orderings["spring_colors"]))
     return table
 
 

@@ -35,10 +35,9 @@ INITIAL_GUESSES = {
 """Initial guesses of a time step and their descriptions."""
 
 OPTIONS = {
-    "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
     "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
+    "attachments_first": "Visit attachments before the elements instead of after them.",
     "binding": "How stiff layers are bound to each other, by how stiff they are.",
-    "blocks": "What a sweep takes for a vertex's second derivatives: a bound, or exact ones, which is VBD.",
     "cluster_size": "Elements in a cluster, at most.",
     "coarse_sweeps": "Sweeps over the coarsest layer in each iteration.",
     "compliant": "false: constraints of elements are hard, whatever the material's stiffness; a baseline.",
@@ -49,18 +48,24 @@ OPTIONS = {
     "cycle": "Iterations with layers in a step that ends at a tolerance; sweeps of pbng follow.",
     "damping": "The part of every velocity that is lost per step.",
     "final_sweeps": "Sweeps over the cloth alone after the last iteration with layers.",
+    "first_iteration": "Sweep at which chebyshev begins.",
     "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
-    "hessian": "exact, and projected, its positive part, where needed; projected; bound: what pbng uses.",
+    "hessian": "bound: positive definite, as in PBNG; exact: second derivatives, in pbng VBD, in newton with "
+    "their positive part where needed; projected: always that part.",
     "iterations": "Iterations per step where [stop] or the command line sets no limit.",
+    "jacobi_weights": "What keeps steps of jacobi from adding up: mass, split among elements; vertex, the "
+    "average of the paper; element, one part of the step for each.",
     "layers": "Coarser layers of cloth, at most; as many as have enough vertices unless given.",
-    "linear_iterations": "Exactly so many iterations of the linear solver in every step, for equal budgets.",
     "line_search": "Halve a step until the potential decreases.",
+    "linear_iterations": "Exactly so many iterations of the linear solver in every step, for equal budgets.",
     "linear_solver": "multilevel and cg (conjugate gradients), direct, amg (algebraic multigrid), or auto: "
     "multilevel until a system proves hard; baselines: gauss_seidel, bicgstab, and qr for small systems.",
-    "links": "Also move vertices that an attachment ties together as one, so that stiff ones converge.",
+    "max_predicted_sweeps": "Sweeps end when more than so many further ones are predicted; 0 begins with "
+    "Newton steps.",
+    "max_rotation": "How far nearly all elements may turn in one Newton step [rad].",
     "newton_steps": "Local Newton steps per visit of an element.",
     "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
-    "ordering": "What moves at the same time: elements by colours, clusters of them, or cells of blocks.",
+    "ordering": "What moves at the same time: elements by colors, clusters of them, or cells of blocks.",
     "pad": "What is added to the number of iterations at whose end layers add nothing any more.",
     "path": "rotation: steps turn elements; straight: all vertices move on lines.",
     "primary": "kept: the residual of positions is not dropped, which is unstable; a baseline.",
@@ -69,15 +74,11 @@ OPTIONS = {
     "pseudo_time": "flow: steps begin without velocity; dynamics: velocities are kept, as in the paper.",
     "rescue": "Take the positive part of a Hessian that is not positive definite; false: take it as it is.",
     "rho": "Convergence rate that chebyshev expects, below 1.",
-    "shares": "What keeps steps of jacobi from adding up: mass, split among elements; vertex, the average of "
-    "the paper; element, one part of the step for each.",
-    "start": "Sweep at which chebyshev begins.",
     "stiffness": "The part of each correction that is made.",
-    "sweep": "gauss_seidel by colours, or jacobi: all elements from the same positions.",
+    "sweep": "gauss_seidel by colors, or jacobi: all elements from the same positions.",
     "sweeps_per_step": "Sweeps in each step of pseudo-time.",
-    "turn": "How far nearly all elements may turn in one Newton step [rad].",
+    "tied_groups": "Also move vertices that an attachment ties together as one, so that stiff ones converge.",
     "vertex_order": "What elements are ordered by before they are grouped: mesh, or smallest_last vertices.",
-    "weak_first": "Visit attachments before the elements instead of after them.",
     "window": "How many sweeps anderson combines.",
     "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "
     "0.5 unless given, and more where that would not be stable.",

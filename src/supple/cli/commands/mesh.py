@@ -23,18 +23,18 @@ def mesh(
     ] = None,
     scale: Annotated[float, typer.Option(help="A factor for all lengths.")] = 1.0,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Turn inverted tetrahedra and drop unused vertices.")
+        bool, typer.Option("--repair", metavar="", help="Turn inverted tetrahedra and drop unused vertices.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Convert a mesh to another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
     with refusing(json):
-        from supple.cli.job import showing_tetrahedralisation
+        from supple.cli.job import showing_tetrahedralization
         from supple.meshes import load_mesh, save_mesh
         from supple.meshes.files.load_save import check_target
 
         check_target(target)
-        with showing_tetrahedralisation():
+        with showing_tetrahedralization():
             made = load_mesh(source, repair, edge_length=edge_length, scale=scale)
         save_mesh(made, target)
         if json:

@@ -29,7 +29,7 @@ def render(
     field: Annotated[
         str | None,
         typer.Option(
-            help="What to colour by, of `supple list fields`; what the scene file says unless given."
+            help="What to color by, of `supple list fields`; what the scene file says unless given."
         ),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
@@ -58,9 +58,13 @@ def render(
         typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30; 0 is the start."),
     ] = None,
     fps: Annotated[float | None, typer.Option(help="Frames of the film per second.")] = None,
-    turntable: Annotated[bool, typer.Option("--turntable", help="Take the camera once around.")] = False,
-    film: Annotated[bool, typer.Option("--film/--no-film", help="Make a film of several frames.")] = True,
-    gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
+    turntable: Annotated[
+        bool, typer.Option("--turntable", metavar="", help="Take the camera once around.")
+    ] = False,
+    film: Annotated[
+        bool, typer.Option("--film/--no-film", metavar="", help="Make a film of several frames.")
+    ] = True,
+    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Write the film as GIF too.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -76,11 +80,11 @@ def render(
         from supple.io.checksums import compact_checksums
         from supple.io.lock import locked
         from supple.runs.pictures import draw_film, draw_picture, make_appearance
-        from supple.runs.saved import open_run
+        from supple.runs.saved import load_run
 
         if fps is not None and not 0.1 <= fps <= 240:
             raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
-        run = open_run(results)
+        run = load_run(results)
         dots = None if size is None else parse_size(size)
         appearance = make_appearance(run.file, field, camera, theme, dots, thickness, names)
         chosen = _chosen(frames, run)

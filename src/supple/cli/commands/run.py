@@ -43,10 +43,12 @@ def run(
         str | None,
         typer.Option(help="Another solver than the file's, e.g. newton or xpbd:ordering=clusters."),
     ] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Stop when the relative residual is below this.")
+    ] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each step.")] = None,
-    time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
-    distance: Annotated[
+    time_limit: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
+    position_tolerance: Annotated[
         float | None,
         typer.Option(help="How close to the equilibrium every body must be, relative to its size."),
     ] = None,
@@ -54,19 +56,29 @@ def run(
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
-    history: Annotated[
-        bool, typer.Option("--history", help="Keep residual and energy of every iteration and plot them.")
+    resume: Annotated[
+        bool, typer.Option("--resume", metavar="", help="Continue an interrupted run.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar="", help="Replace results that are there.")
+    ] = False,
+    record_history: Annotated[
+        bool,
+        typer.Option(
+            "--record-history", metavar="", help="Keep residual and energy of every iteration and plot them."
+        ),
     ] = False,
     picture: Annotated[
-        bool, typer.Option("--picture/--no-picture", help="Draw the last frame, and a film if wanted.")
+        bool,
+        typer.Option("--picture/--no-picture", metavar="", help="Draw the last frame, and a film if wanted."),
     ] = True,
-    film: Annotated[bool, typer.Option("--film/--no-film", help="Make a film of several frames.")] = True,
-    gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
+    film: Annotated[
+        bool, typer.Option("--film/--no-film", metavar="", help="Make a film of several frames.")
+    ] = True,
+    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Write the film as GIF too.")] = False,
     field: Annotated[
         str | None,
-        typer.Option(help="What to colour by, instead of what the file says; see `supple render`."),
+        typer.Option(help="What to color by, instead of what the file says; see `supple render`."),
     ] = None,
     fields: Annotated[
         str | None,
@@ -75,8 +87,9 @@ def run(
             "file says unless given."
         ),
     ] = None,
-    write: Annotated[
-        str | None, typer.Option(help="Further formats to write, e.g. usd,glb; see `supple export`.")
+    formats: Annotated[
+        str | None,
+        typer.Option("--format", help="Further formats to write, e.g. usd,glb; see `supple export`."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -90,7 +103,7 @@ def run(
     """
     with refusing(json):
         from supple.cli.job import Job, load_file, solver_for
-        from supple.config.compute import Compute
+        from supple.config.backend import Backend
         from supple.io import ResultsFolder
         from supple.io.checksums import compact_checksums
         from supple.io.export import export_own, parse_formats
@@ -100,13 +113,13 @@ def run(
         from supple.runs.saved import fields_of
         from supple.solve.options import arriving, resolved_stop
 
-        formats = [f.name for f in parse_formats(write)] if write else []
-        compute = Compute(device, precision, threads)
-        compute.refuse_absent()
+        written = [f.name for f in parse_formats(formats)] if formats else []
+        backend = Backend(device, precision, threads)
+        backend.refuse_absent()
         file = load_file(scene)
         method = solver_for(file, solver)
         method.refuse_unable(device, precision)
-        limits = given_limits(tolerance, max_iterations, time_budget, distance)
+        limits = given_limits(tolerance, max_iterations, time_limit, position_tolerance)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
@@ -115,7 +128,7 @@ def run(
             stop = arriving(stop, limits, file)
         appearance = make_appearance(file, field)
         chosen = quantities_named(file.output.fields if fields is None else fields)
-        job = Job(file, method, stop, count, compute, history, chosen)
+        job = Job(file, method, stop, count, backend, record_history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
         account = new_account(file, count, job.settings)
         results.create()
@@ -125,8 +138,8 @@ def run(
                 if last is not None:
                     repair_results(job, results, account, note)
                 saved = _perform(job, results, account, last, quiet)
-                if formats:
-                    export_own(results.path, formats, fields_of(saved, chosen), saved.model.obstacles)
+                if written:
+                    export_own(results.path, written, fields_of(saved, chosen), saved.model.obstacles)
                 _illustrate(saved, appearance, picture, film and count > 1, gif, quiet)
                 code = DONE if account["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt as error:
@@ -186,15 +199,15 @@ def _perform(
         if not quiet:
             stack.enter_context(announcing_compilation())
 
-        def watch(iteration: int, imbalance: float, seconds: float) -> None:
-            looks.watch(iteration, imbalance, seconds)
-            progress.watch(iteration, imbalance, seconds)
+        def watch(iteration: int, relative_residual: float, seconds: float) -> None:
+            looks.watch(iteration, relative_residual, seconds)
+            progress.watch(iteration, relative_residual, seconds)
 
         for frame in job.solve(last, watch):
             if not account["frames"]:  # keep old results until the first new frame
                 _begin(job, folder, account)
             if not frame_path(folder.path, 0, ".npz").exists():
-                write_frame(folder.path, job.start, rest, job.fields_at_start(frame.model))
+                write_frame(folder.path, job.initial, rest, job.fields_at_start(frame.model))
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
             values = frame.evaluate().fields(job.fields) if job.fields else None
@@ -307,7 +320,7 @@ def repair_results(
     if damage is not None:
         note(f"{damage} It is written again from the scene.")
         fields = job.fields_at_start(build_model(job.file.scene)) if job.fields else None
-        write_frame(path, job.start, joined(bodies), fields)
+        write_frame(path, job.initial, joined(bodies), fields)
     text = job.file.path.read_bytes()
     if not (path / SCENE).is_file() or (path / SCENE).read_bytes() != text:
         _say(note, path / SCENE)

@@ -32,8 +32,10 @@ def view(
             parser=folder, help="Folder for what the page saves, made where there is none; . unless given."
         ),
     ] = None,
-    play: Annotated[bool, typer.Option("--play", help="Play at once.")] = False,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    play: Annotated[bool, typer.Option("--play", metavar="", help="Play at once.")] = False,
+    browser: Annotated[
+        bool, typer.Option("--open", metavar="", help="Open the page in the browser.")
+    ] = False,
 ) -> None:
     """Show a live scene in the browser, with interactive solver, material and pins.
 

@@ -188,7 +188,7 @@ def _boxes(x, own, body, box):
 
 
 @kernel
-def _neighbours(box, margin, start, others):
+def _neighbors(box, margin, start, others):
     """List neighbors of each body by box distance; an empty `others` only counts them."""
     count = 0
     for a in range(len(box)):
@@ -221,9 +221,9 @@ def crowd(surfaces: Surfaces, x: np.ndarray, margin: float) -> tuple[np.ndarray,
     box = np.tile([math.inf] * 3 + [-math.inf] * 3, (bodies, 1))
     _boxes(x, surfaces.own, surfaces.body, box)
     start, others = np.zeros(bodies + 1, np.int64), np.zeros(0, np.int64)
-    _neighbours(box, margin, start, others)
+    _neighbors(box, margin, start, others)
     others = np.zeros(start[-1], np.int64)
-    _neighbours(box, margin, start, others)
+    _neighbors(box, margin, start, others)
     return box, start, others
 
 

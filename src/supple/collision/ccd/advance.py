@@ -19,7 +19,7 @@ import numpy as np
 from supple.collision.broad_phase.candidates import Candidates, approach
 from supple.collision.ccd.time_of_impact import touch_times
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import Gaps, Neighbours, gaps
+from supple.collision.narrow_phase.proximity import Gaps, Neighbors, gaps
 from supple.collision.obstacles.obstacles import Obstacles
 from supple.collision.obstacles.signed_distance import STEP, Shapes, distances_to
 from supple.kernels import HOST, Runner
@@ -38,7 +38,7 @@ def flown(
     step: np.ndarray,
     thickness: float,
     runner: Runner = HOST,
-    known: Neighbours | None = None,
+    known: Neighbors | None = None,
     candidates: Candidates | None = None,
 ) -> np.ndarray:
     """Advance bodies along their steps to the first contact.

@@ -6,7 +6,7 @@ All cases are evaluated and then selected, so that SIMD packs and GPU threads do
 from __future__ import annotations
 
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 
 PARALLEL = 1e-14
 """Squared sine of the angle between edges below which they count as parallel, with any closest point."""
@@ -24,7 +24,7 @@ def _unit(x):
 @physics
 def _part(a, b):
     """a/b, or a if b is 0."""
-    return a / select(abs(b) > 0.0, b, 0.0 * b + 1.0)
+    return a / where(abs(b) > 0.0, b, 0.0 * b + 1.0)
 
 
 @physics
@@ -59,13 +59,13 @@ def on_edges(a, b, c, d):
     pr, qr = dot(p, r), dot(q, r)
     across = pp * qq - pq * pq
     s = _unit(_part(pq * qr - pr * qq, across))
-    s = select(across > PARALLEL * pp * qq, s, 0.0 * s)
+    s = where(across > PARALLEL * pp * qq, s, 0.0 * s)
     t = _part(pq * s + qr, qq)
     before, behind = t < 0.0, t > 1.0
-    s = select(before, _unit(_part(-pr, pp)), s)
-    s = select(behind, _unit(_part(pq - pr, pp)), s)
-    s = select(qq > 0.0, s, _unit(_part(-pr, pp)))
-    return select(pp > 0.0, s, 0.0 * s), _unit(t)
+    s = where(before, _unit(_part(-pr, pp)), s)
+    s = where(behind, _unit(_part(pq - pr, pp)), s)
+    s = where(qq > 0.0, s, _unit(_part(-pr, pp)))
+    return where(pp > 0.0, s, 0.0 * s), _unit(t)
 
 
 @physics

@@ -185,7 +185,7 @@ def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
     return PART * least
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """Proximity pairs with the positions of their search.
 
     Attributes:
@@ -202,7 +202,7 @@ class Neighbours(NamedTuple):
     radius: float
     x: np.ndarray
 
-    def at(self, x: np.ndarray, least: float, runner: Runner = HOST) -> Neighbours | None:
+    def at(self, x: np.ndarray, least: float, runner: Runner = HOST) -> Neighbors | None:
         """Update the distances of the pairs for new positions, without a new search.
 
         Args:
@@ -217,7 +217,7 @@ class Neighbours(NamedTuple):
         if left < least:
             return None
         pairs = self.pairs._replace(distance=distances_at(x, self.pairs, runner))
-        return Neighbours(self.surfaces, pairs, self.reach, left, x)
+        return Neighbors(self.surfaces, pairs, self.reach, left, x)
 
     def rooms(self) -> np.ndarray:
         """(n,) conservative displacement bounds [m]."""

@@ -20,7 +20,7 @@ from typing import Any
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.algebra.projector import symmetric_matvec
 from supple.collision.obstacles.contact_planes import Touch, across, is_empty, touch
-from supple.kernels import all_lanes, chosen_by_type, gather, physics, scatter, select
+from supple.kernels import all_lanes, chosen_by_type, gather, physics, scatter, where
 
 ROUNDS, TURNS = 4, 4
 """Gauss-Seidel iterations over three planes of a vertex, and over normal and tangential force of one plane.
@@ -87,8 +87,8 @@ def _push(at, A, f):
     n = at.normal
     yields = dot(n, solve_spd(A, n))
     there = yields * (A[0] + A[1] + A[2]) > HARDLY
-    wanted = -(at.gap + dot(n, solve_spd(A, f))) / select(there, yields, 0.0 * yields + 1.0)
-    return scale(select(there, max(wanted, 0.0 * wanted), 0.0 * wanted), n)
+    wanted = -(at.gap + dot(n, solve_spd(A, f))) / where(there, yields, 0.0 * yields + 1.0)
+    return scale(where(there, max(wanted, 0.0 * wanted), 0.0 * wanted), n)
 
 
 @physics
@@ -125,7 +125,7 @@ def _push_and_rub(at, A, f, before):
     one = 0.0 * yields + 1.0
     half = 0.5 * (W[0] + W[1] + W[2] - yields)
     square = max(half * half - dot(n, symmetric_matvec(A, n)) / det, 0.0 * half)
-    stiff, hard = one / (half + math.sqrt(square)), one / select(there, yields, one)
+    stiff, hard = one / (half + math.sqrt(square)), one / where(there, yields, one)
     slip = sub(at.error, scale(at.gap, n))
     push = max(dot(n, before), 0.0 * yields)
     rub = sub(before, scale(dot(n, before), n))
@@ -136,7 +136,7 @@ def _push_and_rub(at, A, f, before):
         rub = sub(rub, scale(stiff, add(slip, across(n, moved))))
         rub = scale(_within(at.mu * push, rub), rub)
     r = add(scale(push, n), rub)
-    return scale(select(there, trace, 0.0 * one), r)
+    return scale(where(there, trace, 0.0 * one), r)
 
 
 @physics

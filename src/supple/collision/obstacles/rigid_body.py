@@ -205,14 +205,14 @@ class RigidMotion:
 
     Attributes:
         body: Parameters.
-        centre: (3,) center of mass [m].
+        center: (3,) center of mass [m].
         axes: (3, 3) axes, as in a row of `Shapes`.
         velocity: (3,) velocity at the end of the step [m/s].
         spin: (3,) angular velocity at the end of the step [rad/s].
     """
 
     body: Rigid
-    centre: np.ndarray
+    center: np.ndarray
     axes: np.ndarray
     velocity: np.ndarray
     spin: np.ndarray
@@ -225,10 +225,10 @@ class RigidMotion:
                 "position, velocity or spin of a rigid body is infinite or NaN: go back to an earlier state; "
                 "smaller steps or forces may help"
             )
-        self._dt, self._start, self._from = dt, self.centre.copy(), self.axes.copy()
+        self._dt, self._start, self._from = dt, self.center.copy(), self.axes.copy()
         self._inertia = self.axes.T @ np.diag(b.inertia) @ self.axes
         self._momentum = self._inertia @ self.spin
-        self._aim = self.centre + dt * self.velocity + dt * dt * b.force / b.mass
+        self._aim = self.center + dt * self.velocity + dt * dt * b.force / b.mass
         self._turn_aim = self._free_rotation(dt)
         self._put(self._aim.copy(), self._turn_aim.copy())
 
@@ -243,13 +243,13 @@ class RigidMotion:
                 break
         return turn
 
-    def _put(self, centre: np.ndarray, turn: np.ndarray) -> None:
-        self.centre, self._turn = centre, turn
+    def _put(self, center: np.ndarray, turn: np.ndarray) -> None:
+        self.center, self._turn = center, turn
         self.axes = self._from @ Rotation.from_rotvec(turn).as_matrix().T
 
     def settle(self, damping: float) -> None:
         """Update velocity and spin from the current pose, reduced by the fraction `damping`."""
-        self.velocity = (1 - damping) * (self.centre - self._start) / self._dt
+        self.velocity = (1 - damping) * (self.center - self._start) / self._dt
         turned = Rotation.from_rotvec(self._turn).as_matrix()
         momentum = self._momentum + self._inertia @ (self._turn - self._turn_aim) / self._dt
         self.spin = (1 - damping) * turned @ np.linalg.solve(self._inertia, turned.T @ momentum)
@@ -265,11 +265,11 @@ class RigidMotion:
             H (6, 6) and residual r (6,) of the correction H s = r.
         """
         b, square = self.body, self._dt**2
-        arms = push.points - self.centre
+        arms = push.points - self.center
         force, torque = push.forces.sum(axis=0), np.cross(arms, push.forces).sum(axis=0)
         missing = np.concatenate(
             [
-                force - b.mass / square * (self.centre - self._aim),
+                force - b.mass / square * (self.center - self._aim),
                 torque - self._inertia @ (self._turn - self._turn_aim) / square,
             ]
         )
@@ -279,7 +279,7 @@ class RigidMotion:
         H[3:, 3:] += self._inertia / square
         return (H if response is None else H + response.stiffness), missing
 
-    def imbalance(self, push: Push, step: np.ndarray, response: Response | None = None) -> float:
+    def relative_residual(self, push: Push, step: np.ndarray, response: Response | None = None) -> float:
         """Relative residual of the equations of motion before a correction s (6,).
 
         |H s|, torques divided by the radius of gyration, relative to the sum of the magnitudes of all contact
@@ -292,7 +292,7 @@ class RigidMotion:
 
     def correct(self, step: np.ndarray) -> float:
         """Translate and rotate by s (6,) [m, rad]; returns the length of the motion [m]."""
-        self._put(self.centre + step[:3], self._turn + step[3:])
+        self._put(self.center + step[:3], self._turn + step[3:])
         return float(np.linalg.norm(step[:3]) + self.reach * np.linalg.norm(step[3:]))
 
     @property
@@ -302,7 +302,7 @@ class RigidMotion:
         This is the initial guess for a body in contact, which then starts a step at the inertial prediction
         without gravity.
         """
-        return Push(self.centre[None], -self.body.force[None], np.zeros((1, 3, 3)), np.zeros(1))
+        return Push(self.center[None], -self.body.force[None], np.zeros((1, 3, 3)), np.zeros(1))
 
     @property
     def reach(self) -> float:
@@ -311,11 +311,11 @@ class RigidMotion:
 
     def moved(self, point: np.ndarray) -> np.ndarray:
         """(3,) displacement during the step of the material point now at a point (3,) [m]."""
-        return point - (self._start + self._from.T @ (self.axes @ (point - self.centre)))
+        return point - (self._start + self._from.T @ (self.axes @ (point - self.center)))
 
     def shift_of(self, point: np.ndarray) -> np.ndarray:
         """(3,) displacement during the step of the material point initially at a point (3,) [m]."""
-        return self.centre + (point - self.start) @ self._from.T @ self.axes - point
+        return self.center + (point - self.start) @ self._from.T @ self.axes - point
 
     @property
     def start(self) -> np.ndarray:
@@ -330,18 +330,18 @@ class RigidMotion:
     @property
     def numbers(self) -> np.ndarray:
         """(18,) center, axes, velocity and spin, for a `State`."""
-        return np.concatenate([self.centre, self.axes.ravel(), self.velocity, self.spin])
+        return np.concatenate([self.center, self.axes.ravel(), self.velocity, self.spin])
 
     @staticmethod
     def of(body: Rigid, numbers: np.ndarray) -> RigidMotion:
         """Restore the motion of a body from its `numbers` (18,)."""
-        centre, axes, velocity, spin = np.split(np.array(numbers, float), [3, 12, 15])
-        return RigidMotion(body, centre, axes.reshape(3, 3), velocity, spin)
+        center, axes, velocity, spin = np.split(np.array(numbers, float), [3, 12, 15])
+        return RigidMotion(body, center, axes.reshape(3, 3), velocity, spin)
 
     @property
     def frame(self) -> np.ndarray:
         """(12,) frame, as in a row of shapes."""
-        return np.concatenate([self.axes.ravel(), self.centre])
+        return np.concatenate([self.axes.ravel(), self.center])
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,14 +53,14 @@ class Block(NamedTuple):
     """Geometry of a box.
 
     Attributes:
-        centre: (3,) center [m].
+        center: (3,) center [m].
         axes: (3, 3) unit axes as rows.
         halves: (3,) half edge lengths [m].
         middles: (12, 3) midpoints of the edges [m].
         along: (12,) axis of each edge.
     """
 
-    centre: np.ndarray
+    center: np.ndarray
     axes: np.ndarray
     halves: np.ndarray
     middles: np.ndarray
@@ -73,13 +73,13 @@ class Block(NamedTuple):
 
 def block_of(row: np.ndarray) -> Block:
     """Geometry of the box in a parameter row of `Shapes`."""
-    axes, centre = row[POSE : POSE + 9].reshape(3, 3), row[POSE + 9 : POSE + 12]
+    axes, center = row[POSE : POSE + 9].reshape(3, 3), row[POSE + 9 : POSE + 12]
     halves, along = np.asarray(row[SIZE : SIZE + 3], float), np.repeat(np.arange(3), 4)
     signs = np.zeros((12, 3))
     for axis in range(3):
         others = [k for k in range(3) if k != axis]
         signs[4 * axis : 4 * axis + 4, others] = [(-1, -1), (-1, 1), (1, -1), (1, 1)]
-    return Block(centre, axes, halves, centre + (signs * halves) @ axes, along)
+    return Block(center, axes, halves, center + (signs * halves) @ axes, along)
 
 
 def separations(a: Block, b: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -113,21 +113,21 @@ def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
     best = max(_apart(a, b, n).max(initial=-np.inf) for n in (a.axes, b.axes, crossing))
     for i, j in zip(*np.nonzero(length > PARALLEL), strict=True):
         n = cross[i, j] / length[i, j]
-        n = n if n @ (a.centre - b.centre) >= 0 else -n
+        n = n if n @ (a.center - b.center) >= 0 else -n
         if _apart(a, b, n) >= best - slack:
             yield from _crossings(a, b, i, j, n, slack)
 
 
 def _apart(a: Block, b: Block, n: np.ndarray) -> np.ndarray:
     """Separation [m] of two boxes along unit vectors n (..., 3), negative for overlap."""
-    return np.abs(n @ (a.centre - b.centre)) - a.reach(n) - b.reach(n)
+    return np.abs(n @ (a.center - b.center)) - a.reach(n) - b.reach(n)
 
 
 def _crossings(
     a: Block, b: Block, i: int, j: int, n: np.ndarray, slack: float
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Edge pairs along axis i of a and axis j of b, both extreme along n, which points from b to a."""
-    first, last = n @ a.centre - a.reach(n), n @ b.centre + b.reach(n)
+    first, last = n @ a.center - a.reach(n), n @ b.center + b.reach(n)
     d, e = a.axes[i], b.axes[j]
     c = float(d @ e)
     for p in a.middles[(a.along == i) & (a.middles @ n <= first + slack)]:
@@ -168,15 +168,15 @@ def _above_face(
     reference: Block, axis: int, incident: Block
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points of a box over a face of another: point, gap and outward face normal."""
-    offset = incident.centre - reference.centre
+    offset = incident.center - reference.center
     normal = reference.axes[axis] * (1.0 if reference.axes[axis] @ offset >= 0 else -1.0)
-    polygon = _opposite_face(incident, normal) - reference.centre
+    polygon = _opposite_face(incident, normal) - reference.center
     for side in (k for k in range(3) if k != axis):
         for direction in (reference.axes[side], -reference.axes[side]):
             polygon = _clip_polygon(polygon, direction, float(reference.halves[side]))
     for corner in polygon:
         gap = float(corner @ normal - reference.halves[axis])
-        yield reference.centre + corner - 0.5 * gap * normal, gap, normal
+        yield reference.center + corner - 0.5 * gap * normal, gap, normal
 
 
 def _opposite_face(box: Block, normal: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ def _opposite_face(box: Block, normal: np.ndarray) -> np.ndarray:
     along = box.axes @ normal
     axis = int(np.abs(along).argmax())
     one, two = (box.halves[k] * box.axes[k] for k in range(3) if k != axis)
-    middle = box.centre - np.sign(along[axis]) * box.halves[axis] * box.axes[axis]
+    middle = box.center - np.sign(along[axis]) * box.halves[axis] * box.axes[axis]
     return middle + np.array([one + two, one - two, -one - two, two - one])
 
 
@@ -361,7 +361,7 @@ def corrections(
 def _directions(motions: list[RigidMotion], met: list[Meeting], bodies: np.ndarray) -> np.ndarray:
     """(c, 2, 3, 6) Jacobian of gaps and slips with respect to the corrections s of both bodies."""
     pairs = bodies[:, 1] >= 0
-    now, began = (np.stack(each) for each in zip(*((m.centre, m.start) for m in motions), strict=True))
+    now, began = (np.stack(each) for each in zip(*((m.center, m.start) for m in motions), strict=True))
     centers = np.where(pairs[:, None, None], began[bodies], now[bodies])
     arms = np.stack([each.point for each in met])[:, None] - centers
     ways = np.broadcast_to(np.stack([_frame(each.normal) for each in met])[:, None], (len(met), 2, 3, 3))

@@ -20,11 +20,11 @@ import h5py
 with h5py.File("samples.h5") as file:
     train = file["splits/train"][:]
     outputs, inputs = file["samples/{quantity}"][:][train], file["inputs/{label}"][:][train]
-    points, imbalance = file["rest/points"][:], file["report/imbalance"][:]
+    points, relative_residual = file["rest/points"][:], file["report/relative residual"][:]
 ```
 
 Rows of `samples/` are the samples, in chunks of one; `inputs/` and `report/` have as many rows, what varied
-and outcome, imbalance, distance to the equilibrium, energy, iterations and seconds. `splits/` has the rows
+and outcome, relative residual, position error, energy, iterations and seconds. `splits/` has the rows
 for training, validation and test, `id` the number of each in the design, `rest/` points, cells, edges and
 masses; the attribute `supple` of the file is JSON of the spec and the circumstances.
 """

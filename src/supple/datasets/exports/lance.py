@@ -23,11 +23,11 @@ import numpy as np
 table = lance.dataset("samples.lance").to_table(filter="split = 'train'")
 shape = [int(size) for size in table.schema.metadata[b"shape:{quantity}"].split(b",")]
 outputs = np.array(table["{quantity}"].to_pylist()).reshape(-1, *shape)
-points, imbalance = np.load("rest.npz")["points"], table["imbalance"].to_numpy()
+points, relative_residual = np.load("rest.npz")["points"], table["relative_residual"].to_numpy()
 ```
 
 Columns: `id`, the number in the design; `split`, one of train, valid and test; what varied, with _ in place
-of dots; outcome, imbalance, distance to the equilibrium, energy, iterations and seconds; and the quantities
+of dots; outcome, relative residual, position error, energy, iterations and seconds; and the quantities
 as flat lists, whose shapes are in the metadata of the schema.
 """
 

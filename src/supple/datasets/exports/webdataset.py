@@ -25,12 +25,12 @@ import webdataset
 files = sorted(glob("train-*.tar"))
 for sample in webdataset.WebDataset(files, shardshuffle=False).decode():
     output, about = sample["{quantity}.npy"], sample["json"]
-    value, imbalance = about["inputs"]["{label}"], about["report"]["imbalance"]
+    value, relative_residual = about["inputs"]["{label}"], about["report"]["relative_residual"]
 points = np.load("rest.npz")["points"]
 ```
 
 A sample is a file for each quantity and one of JSON: its `id` in the design, `inputs`, what varied, and
-`report`, outcome, imbalance, distance to the equilibrium, energy, iterations and seconds. Any program that
+`report`, outcome, relative residual, position error, energy, iterations and seconds. Any program that
 reads tar files opens them, too.
 """
 

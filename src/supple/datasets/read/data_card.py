@@ -39,11 +39,11 @@ STORE = """, `design.csv` all values, `zarr.json` the spec and the circumstances
 import supple
 
 data = supple.data.open("{name}")
-data["positions"][0], data.inputs, data.report["imbalance"], data.split("train")
+data["positions"][0], data.inputs, data.report["relative_residual"], data.split("train")
 ```
 
 It is a Zarr v3 hierarchy, which `zarr` opens too: `samples/` has a chunk for each sample in shards of
-{shard}, `inputs/` what varied, `report/` outcome, imbalance, distance to the equilibrium, energy,
+{shard}, `inputs/` what varied, `report/` outcome, relative residual, position error, energy,
 iterations and seconds of every sample, `rest/` points, cells, edges and masses, `splits/` ids of samples
 for training, validation and test, `stats/` means and deviations of those for training, `files/` copies of
 the files that the scene names. `supple dataset verify` compares all of them with their checksums.

@@ -136,7 +136,7 @@ class Displaced(Samples):
 
 
 class Dataset(Mapping[str, Any]):
-    """Data set of equilibria: `data["positions"][0]`, `data["gravity.y"]`, `data["imbalance"]`.
+    """Data set of equilibria: `data["positions"][0]`, `data["gravity.y"]`, `data["relative_residual"]`.
 
     Names are the stored quantities, the varied quantities (`inputs`), the columns of the report, and the
     arrays shared by all samples (`rest`: points, cells, surface, edges, mass, body, pinned).
@@ -166,8 +166,8 @@ class Dataset(Mapping[str, Any]):
     def report(self) -> dict[str, np.ndarray]:
         """Report columns (count,) by name.
 
-        The columns are outcome (a code, see `outcomes`), imbalance, distance, energy [J], iterations,
-        seconds, inverted, retries, warm and stable.
+        The columns are outcome (a code, see `outcomes`), relative residual, position error, energy [J],
+        iterations, seconds, inverted, retries, warm and stable.
         """
         return reports(self.store)
 
@@ -251,7 +251,7 @@ class Dataset(Mapping[str, Any]):
         split: str | None = None,
         inputs: Sequence[str] | None = None,
         output: str | Sequence[str] = "displacements",
-        normalise: bool = True,
+        normalize: bool = True,
     ) -> Pairs:
         """Input-output pairs as float32, usable as a map-style dataset by `torch.utils.data.DataLoader`.
 
@@ -259,14 +259,14 @@ class Dataset(Mapping[str, Any]):
             split: "train", "valid" or "test"; all good samples by default.
             inputs: Names of varied quantities; all by default.
             output: Name of a stored quantity, or a list of names, which gives a dictionary per sample.
-            normalise: Subtract means and divide by standard deviations. Both come from the good training
+            normalize: Subtract means and divide by standard deviations. Both come from the good training
                 samples for every split, so that no validation or test data enters the normalization.
 
         Raises:
             DatasetError: A name is not in the data set.
         """
         ids = self.ids if split is None else self.split(split)
-        return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalise)
+        return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalize)
 
     def stream(self, batch: int = 64, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
         """Batches of `pairs` as a `torch.utils.data.IterableDataset`; requires torch.

@@ -73,7 +73,7 @@ class Measured:
         positions: (n, 3) positions [m].
         force: (n, 3) external forces [N].
         materials: Materials of the sample, if they vary.
-        remembered: History variables, such as the friction state of contacts.
+        history: History variables, such as the friction state of contacts.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Measured:
         positions: np.ndarray,
         force: np.ndarray,
         materials: tuple[Any, ...] | None,
-        remembered: Mapping[str, np.ndarray] | None = None,
+        history: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.model, self.positions, self.force, self.materials = model, positions, force, materials
-        self._remembered = remembered or {}
+        self._history = history or {}
         self._evaluation: Any = None
 
     @property
@@ -95,7 +95,7 @@ class Measured:
 
             numbers = [k for k, term in enumerate(self.model.terms) if term.material is not None]
             own = None if self.materials is None else dict(zip(numbers, self.materials, strict=True))
-            step = Step(np.inf, self.positions, self.force, own, remembered=self._remembered)
+            step = Step(np.inf, self.positions, self.force, own, history=self._history)
             self._evaluation = evaluation_of(self.model, self.positions, step)
         return self._evaluation
 

@@ -18,8 +18,8 @@ from supple.view.style import Theme
 
 PLOT_SIZE, PICTURE_SIZE = (1000, 640), (1100, 760)
 HISTOGRAMS = {
-    "imbalance": ("imbalance |r| / |s|", True),
-    "distance": ("distance to the equilibrium, of the size", True),
+    "relative_residual": ("relative residual |r| / |s|", True),
+    "position_error": ("distance to the equilibrium, of the size", True),
     "energy": ("energy [J]", False),
     "seconds": ("seconds", True),
     "iterations": ("iterations", False),
@@ -79,8 +79,8 @@ def _figures(data: Dataset, figures: dict[str, Any]) -> dict[str, str]:
         "vertices": f"{data.store.facts['vertices']:,}",
         "shards": f"{figures['finished_shards']:,} of {figures['shards']:,}",
         "work": say_seconds(figures["worker_seconds"]),
-        "worst imbalance": _number(figures["worst_imbalance"]),
-        "worst distance": _number(figures["worst_distance"]),
+        "worst relative residual": _number(figures["worst_relative_residual"]),
+        "worst position error": _number(figures["worst_position_error"]),
         "with inverted elements": f"{figures['inverted']:,}",
         "begun again": f"{figures['retried']:,}",
     }

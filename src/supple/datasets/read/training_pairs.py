@@ -37,7 +37,7 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         ids: np.ndarray,
         inputs: list[str],
         output: str | Sequence[str],
-        normalise: bool,
+        normalize: bool,
     ) -> None:
         wrong = [name for name in inputs if name not in data.inputs]
         if wrong:
@@ -45,16 +45,16 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         self.ids, self.names, self.output = np.asarray(ids), inputs, output
         self._y = {name: _stored(data, name) for name in _names(output)}
         logarithmic = (
-            {v["label"] for v in data.store.facts["varied"] if v["scale"] == "log"} if normalise else ()
+            {v["label"] for v in data.store.facts["varied"] if v["scale"] == "log"} if normalize else ()
         )
         x = np.column_stack([_even(data.inputs[name], name in logarithmic) for name in inputs])
-        train = _for_training(data) if normalise else np.empty(0, int)
+        train = _for_training(data) if normalize else np.empty(0, int)
         self.x_mean: Any
         self.x_std: Any
         self.x_mean, self.x_std = _moments(x[train]) if len(train) else (0.0, 1.0)
         self._x = ((x - self.x_mean) / self.x_std).astype(np.float32)
         self._moments = {name: _output_moments(data, name, values, train) for name, values in self._y.items()}
-        self._normalised = bool(len(train))
+        self._normalized = bool(len(train))
 
     @property
     def y_mean(self) -> Any:
@@ -95,7 +95,7 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         return self._told({name: self._normal(name, values[which]) for name, values in self._y.items()})
 
     def _normal(self, name: str, y: np.ndarray) -> np.ndarray:
-        if not self._normalised:
+        if not self._normalized:
             return np.asarray(y, np.float32)
         mean, deviation = self._moments[name]
         found = np.subtract(y, mean, dtype=np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 
 from supple.api.batch import Batches, move_together, problem_under
 from supple.api.simulate import equilibrium
-from supple.config.compute import Compute
+from supple.config.backend import Backend
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.quantities import Measured
 from supple.datasets.run.create import other_files
@@ -66,26 +66,26 @@ class Solved:
         """True if this result has the smaller relative residual."""
         if self.report is None or other.report is None:
             return self.report is not None
-        return bool(self.report.imbalance < other.report.imbalance)
+        return bool(self.report.relative_residual < other.report.relative_residual)
 
     def figures(self) -> dict[str, Any]:
         """Report row of the sample."""
         found = {"retries": self.retries, "warm": int(self.warm)}
         if self.report is None:
-            nothing = dict.fromkeys(("imbalance", "distance", "energy", "seconds"), np.nan)
+            nothing = dict.fromkeys(("relative_residual", "position_error", "energy", "seconds"), np.nan)
             none = {"iterations": 0, "inverted": 0, "stable": 0}
             outcome = "crashed" if self.crashed else "invalid"
             return {"outcome": OUTCOMES.index(outcome), **nothing, **none, **found}
-        report, certificate = self.report, self.report.certificate
+        report, error_estimate = self.report, self.report.error_estimate
         return found | {
             "outcome": OUTCOMES.index(report.outcome.name.lower()),
-            "imbalance": report.imbalance,
-            "distance": np.nan if certificate is None else certificate.worst.of_size,
+            "relative_residual": report.relative_residual,
+            "position_error": np.nan if error_estimate is None else error_estimate.position_error,
             "energy": report.energy,
             "iterations": report.iterations,
             "seconds": report.seconds,
             "inverted": report.inverted,
-            "stable": int(certificate is not None and certificate.stable),
+            "stable": int(error_estimate is not None and error_estimate.stable),
         }
 
 
@@ -168,11 +168,11 @@ class Sampler:
         self.source = scene_of_store(store)
         self.model: Model = self.source.model
         told = store.spec["solve"]
-        limits = ("tolerance", "distance", "max_iterations", "time_budget")
+        limits = ("tolerance", "position_tolerance", "max_iterations", "time_limit")
         options: Options = {name: told[name] for name in limits if told[name] is not None}  # type: ignore[assignment]
-        if told["distance"] is False:
-            options["distance"] = None
-        options["compute"] = Compute(told["device"], told["precision"], threads)
+        if told["position_tolerance"] is False:
+            options["position_tolerance"] = None
+        options["backend"] = Backend(told["device"], told["precision"], threads)
         self.asked = request(self.source.file, None, options, always_tolerance=True)
         if self.asked.stop.tolerance is None:
             raise DatasetError(
@@ -180,9 +180,9 @@ class Sampler:
                 "could be known to be good. Give one under [solve] of the data set, or under [stop] of the "
                 "scene."
             )
-        self.cold = self.asked.start(None, self.model)
+        self.cold = self.asked.initial(None, self.model)
         self.together = not self.source.rebuilds and move_together(
-            self.model, self.asked.solver, self.asked.compute
+            self.model, self.asked.solver, self.asked.backend
         )
         self._problem: Problem | None = None
         self._batches: Batches | None = None
@@ -217,14 +217,14 @@ class Sampler:
         except Exception as error:
             return crash(error)
         best: Solved | None = None
-        for number, start in enumerate(starts):
-            begun = replace(conditions, start=self.cold if start is None else start)
+        for number, initial in enumerate(starts):
+            begun = replace(conditions, initial=self.cold if initial is None else initial)
             found = self._attempted(
                 model,
                 begun,
                 number,
-                start is not None,
-                self._near if number == 0 and start is not None else None,
+                initial is not None,
+                self._near if number == 0 and initial is not None else None,
             )
             if found.ok:
                 return found
@@ -241,12 +241,12 @@ class Sampler:
         """
         found = self._conditions(every)
         sound = (
-            replace(c, start=self.cold if start is None else start)
-            for c, start in zip(found, starts, strict=True)
+            replace(c, initial=self.cold if initial is None else initial)
+            for c, initial in zip(found, starts, strict=True)
             if isinstance(c, Conditions)
         )
         solved = self._batch_by_batch(sound)
-        for values, each, start in zip(every, found, starts, strict=True):
+        for values, each, initial in zip(every, found, starts, strict=True):
             if isinstance(each, SceneError | Solved):
                 yield each if isinstance(each, Solved) else Solved(None, None, str(each))
                 continue
@@ -256,7 +256,7 @@ class Sampler:
             else:
                 positions, report = solution
                 measured = Measured(self.model, positions, each.force, each.materials)
-                one = Solved(measured, report, report.sentence, warm=start is not None)
+                one = Solved(measured, report, report.sentence, warm=initial is not None)
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
 
     def _conditions(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError | Solved]:
@@ -311,18 +311,18 @@ class Sampler:
 
     def _measured(self, model: Model, problem: Problem, conditions: Conditions) -> Measured:
         """Quantities of a solved problem, including dynamic terms such as contacts in their current state."""
-        remembered = {}
+        history = {}
         if model.followers:
             model = latest(model, problem.model)
-            (remembered,) = problem.remembered.take()
-        return Measured(model, problem.positions, conditions.force, conditions.materials, remembered)
+            (history,) = problem.history.take()
+        return Measured(model, problem.positions, conditions.force, conditions.materials, history)
 
     def _solved(
         self, model: Model, conditions: Conditions, solver: Solver | None = None
     ) -> tuple[Report, Problem]:
         asked = self.asked
         if self.source.rebuilds:
-            problem = make_problem(model, True, asked.compute)
+            problem = make_problem(model, True, asked.backend)
             problem.take([conditions])
         else:
             if self._problem is None or not self._problem.take([conditions]):
@@ -338,14 +338,14 @@ class Sampler:
         Solver preparation uses the values in the scene file, independent of the first sample, so that samples
         do not depend on other shards.
         """
-        problem = make_problem(self.model, True, self.asked.compute)
+        problem = make_problem(self.model, True, self.asked.backend)
         problem.keeps_prepared = True
         if problem.dtype == np.float64 and not problem.contacts:
             prepare(problem)
         return (
             problem
             if problem.take([conditions])
-            else problem_under(self.model, [conditions], self.asked.compute)
+            else problem_under(self.model, [conditions], self.asked.backend)
         )
 
     def _grown(self, values: Values, conditions: Conditions, before: Solved) -> Solved:
@@ -354,7 +354,7 @@ class Sampler:
         try:
             model = self.source.own_model(values)
             result = equilibrium(
-                model, asked.solver, start=self.cold, steps=4, stop=asked.stop, compute=asked.compute
+                model, asked.solver, initial=self.cold, load_steps=4, stop=asked.stop, backend=asked.backend
             )
         except Exception as error:
             crash(error)
@@ -364,6 +364,6 @@ class Sampler:
         measured = Measured(self.model, result.positions, conditions.force, conditions.materials)
         if self.source.rebuilds or model.followers:
             state = result.state
-            remembered = {} if state is None else state.remembered
-            measured = Measured(result.model, result.positions, conditions.force, None, remembered)
+            history = {} if state is None else state.history
+            measured = Measured(result.model, result.positions, conditions.force, None, history)
         return Solved(measured, result.report, retries=before.retries + 1)

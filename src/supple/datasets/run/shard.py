@@ -15,7 +15,7 @@ import numpy as np
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.sampler import SYSTEM_ERRORS, Meaning, Sampler, Solved, crash
 from supple.datasets.run.traversal import CHECK, coordinates, drawn_share
-from supple.datasets.run.warm_start import Neighbours
+from supple.datasets.run.warm_start import Neighbors
 from supple.datasets.spec.parametric_scene import rubs
 from supple.datasets.store.dataset_store import COLUMNS, Store
 from supple.datasets.store.journal import Journal, Row
@@ -136,11 +136,11 @@ class Shards:
 
     def _predicted(self, found: Mapping[int, Solved], samples: np.ndarray) -> np.ndarray | None:
         """Predicted positions (k, n, 3) [m] of samples; None with too few solved samples."""
-        neighbours = Neighbours(len(found))
+        neighbors = Neighbors(len(found))
         for sample, solved in found.items():
             if solved.ok and solved.measured is not None:
-                neighbours.add(self._points[sample], solved.measured.positions)
-        return neighbours.predicted_at(self._points[samples]) if len(samples) else None
+                neighbors.add(self._points[sample], solved.measured.positions)
+        return neighbors.predicted_at(self._points[samples]) if len(samples) else None
 
     def _from(self, samples: np.ndarray, starts: np.ndarray | None) -> list[Solved]:
         """Solve samples: the first k from positions (k, n, 3), the others from the scene's own."""
@@ -153,14 +153,14 @@ class Shards:
         return drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
 
     def _one_by_one(self, ids: range, journal: Journal, told: Progress) -> Iterator[Row]:
-        neighbours, known = Neighbours(len(ids)), journal.read()
+        neighbors, known = Neighbors(len(ids)), journal.read()
         meanings = self._meanings(ids)
         for sample, checked, meaning in zip(ids, self._checked(ids), meanings, strict=True):
             if (row := known.get(sample)) is None:
-                row = self._solved(sample, neighbours, bool(checked), meaning)
+                row = self._solved(sample, neighbors, bool(checked), meaning)
                 journal.add(sample, row)
             if row.positions is not None:
-                neighbours.add(self._points[sample], row.positions)
+                neighbors.add(self._points[sample], row.positions)
             told([sample])
             yield row
 
@@ -171,19 +171,19 @@ class Shards:
             every = [self.values(sample) for sample in ids[first : first + some]]
             yield from self.sampler.meanings(every)
 
-    def _solved(self, sample: int, neighbours: Neighbours, checked: bool, meaning: Meaning | None) -> Row:
-        starts, values = self._starts(neighbours, self._points[sample]), self.values(sample)
+    def _solved(self, sample: int, neighbors: Neighbors, checked: bool, meaning: Meaning | None) -> Row:
+        starts, values = self._starts(neighbors, self._points[sample]), self.values(sample)
         found, check = self.sampler.solve(values, starts, meaning), None
         if checked and found.ok and found.warm:
             found, check = _compared(sample, found, self.sampler.solve(values, [None], meaning))
         return self._row(found, check)
 
-    def _starts(self, neighbours: Neighbours, point: np.ndarray) -> list[np.ndarray | None]:
+    def _starts(self, neighbors: Neighbors, point: np.ndarray) -> list[np.ndarray | None]:
         """Initial positions to try in order: prediction, nearest sample, the scene's own."""
         if self._start == "cold":
             return [None]
-        nearest = neighbours.nearest(point)
-        guess = neighbours.predicted(point) if self._start == "predicted" else None
+        nearest = neighbors.nearest(point)
+        guess = neighbors.predicted(point) if self._start == "predicted" else None
         return [*(start for start in (guess, nearest) if start is not None), None]
 
 

@@ -11,7 +11,7 @@ FAR_OFF = 50
 """Limit on the sum of absolute interpolation weights; larger sums indicate extrapolation."""
 
 
-class Neighbours:
+class Neighbors:
     """Solved samples of a shard, with design points (d,) and positions (n, 3) [m]."""
 
     def __init__(self, most: int = 64) -> None:

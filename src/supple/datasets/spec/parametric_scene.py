@@ -367,7 +367,7 @@ def rubs(source: Source) -> bool:
     scene, every = source.file.scene, (place for places in source.places.values() for place in places)
     contact = contact_of(scene.contact)
     return (
-        bool(contact.friction or contact.pairs)
+        bool(contact.friction or contact.friction_pairs)
         or any(obstacle.friction for obstacle in scene.obstacles)
-        or any({"friction", "kinetic"} & {str(key) for key in place.keys} for place in every)
+        or any({"friction", "kinetic_friction"} & {str(key) for key in place.keys} for place in every)
     )

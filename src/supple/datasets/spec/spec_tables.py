@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, StrictStr, model_validator
 
-from supple.config.compute import PRECISIONS
+from supple.config.backend import PRECISIONS
 from supple.kernels.devices import DEVICES
 from supple.scene.schema.base import Count, Index, Number, Table
 from supple.support.arguments import LARGEST, floats, shown
@@ -86,19 +86,18 @@ class VaryTable(Table):
 class SolveTable(Table):
     """Solver settings; unset values come from the scene file."""
 
-    tolerance: Part | None = Field(None, description="The imbalance of forces to reach, e.g. 1e-4.")
-    distance: Part | Literal[False] | None = Field(
+    tolerance: Part | None = Field(None, description="The relative residual of forces to reach, e.g. 1e-4.")
+    position_tolerance: Part | Literal[False] | None = Field(
         None,
-        description="How close to the equilibrium every body must be, of its size; false where the imbalance "
+        description="How close to the equilibrium every body must be, of its size; false where the "
+        "relative residual "
         "is all that counts and distances are not computed.",
     )
     max_iterations: Count | None = Field(None, description="Iterations of a solve at most.")
-    time_budget: Annotated[Number, Field(gt=0)] | None = Field(
-        None, description="Seconds of a solve at most."
-    )
+    time_limit: Annotated[Number, Field(gt=0)] | None = Field(None, description="Seconds of a solve at most.")
     device: Literal[DEVICES] = Field("cpu", description="Where to compute: cpu or cuda.")  # type: ignore[valid-type]
     precision: Literal[PRECISIONS] = Field("float64", description="Of the solves: float32 or float64.")  # type: ignore[valid-type]
-    start: Literal["neighbour", "predicted", "cold"] = Field(
+    start: Literal["neighbor", "predicted", "cold"] = Field(
         "predicted",
         description="Where a solve begins: at the sample before it, which is near; at what the samples "
         "before "

@@ -30,8 +30,8 @@ FORCES = {"gravity", "force", "body_force", "traction"}
 """Scene tables on whose values external forces depend linearly."""
 
 OF_MOTIONS = {
-    "translate": {"offset"}, "rotate": {"angle", "centre"}, "twist": {"angle", "centre"},
-    "scale": {"factor", "centre"},
+    "translate": {"offset"}, "rotate": {"angle", "center"}, "twist": {"rate", "center"},
+    "scale": {"factor", "center"},
 }  # fmt: skip
 """Motion parameters for which `Motion` also accepts arrays."""
 
@@ -207,7 +207,7 @@ def _with(motion: Any, name: str, component: Sequence[Any], values: np.ndarray) 
         values: (k, size) values; stored as (k, 1) for an angle and (k, 1, 3) for a vector.
     """
     after = values
-    if name != "angle":
+    if name not in ("angle", "rate"):
         after = np.array(np.broadcast_to(getattr(motion, name), (len(values), 1, 3)))
         after[..., list(component) or slice(None)] = values[:, None]
     found = copy(motion)

@@ -19,16 +19,16 @@ from supple.datasets.store.checksums import is_sound, read_sealed, write_sealed
 from supple.datasets.store.zarr_arrays import chunk_file, read_array, write_shard
 from supple.io.replace_file import is_abandoned, left_beside, put_back
 
-SCHEMA = 2
-"""Layout version; stores of later versions are rejected. Version 1 had no checksums of all files and no
-copies of the files named by the scene."""
+SCHEMA = 3
+"""Layout version; stores of other versions are rejected. Versions 1 and 2 have other names of columns and
+outcomes."""
 
 ACCOUNTS = "shards"
 """Folder of the shard manifests, each written after all data of its shard."""
 
 OUTCOMES = (
-    "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
-    "failed", "invalid", "crashed", "unbounded", "passed",
+    "missing", "converged", "fixed_iterations", "max_iterations", "time_limit", "stagnated", "rounding_limit",
+    "failed", "invalid", "crashed", "unbounded", "intersecting",
 )  # fmt: skip
 """Outcomes of a sample; the first one, code 0, is the fill value."""
 
@@ -42,8 +42,8 @@ FACTS = (
 
 COLUMNS: dict[str, Any] = {
     "outcome": np.uint8,
-    "imbalance": np.float64,
-    "distance": np.float64,
+    "relative_residual": np.float64,
+    "position_error": np.float64,
     "energy": np.float64,
     "iterations": np.int64,
     "seconds": np.float64,
@@ -65,7 +65,7 @@ class Store:
         facts: Attributes of zarr.json.
 
     Raises:
-        DatasetError: The folder has no data set, or one of a later version.
+        DatasetError: The folder has no data set, or one of another version.
         DamagedError: zarr.json is damaged.
     """
 
@@ -75,21 +75,22 @@ class Store:
         try:
             text = (path / "zarr.json").read_text(encoding="utf-8")
             self.facts: dict[str, Any] = json.loads(text)["attributes"]["supple"]
-            later = self.facts["schema"] > SCHEMA
+            schema = int(self.facts["schema"])
         except FileNotFoundError:
             raise DatasetError(f"{path} is no data set: it has no zarr.json.") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
-        self.has_checksums = int(self.facts["schema"]) > 1
+        self.has_checksums = schema > 1
         """False for stores of earlier versions, which have checksums of samples only."""
         self.is_sound = is_sound(text, required=self.has_checksums)
         """True if zarr.json matches its checksum."""
         if missing := [name for name in FACTS if name not in self.facts]:
             raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
-        if later:
+        if schema != SCHEMA:
+            needed = "a later one than this is needed to read it" if schema > SCHEMA else "compute it again"
             raise DatasetError(
-                f"{path} was written by supple {self.facts['versions']['supple']}; a later one than "
-                f"this is needed to read it."
+                f"{path} was written by supple {self.facts['versions']['supple']} in layout {schema}, not "
+                f"{SCHEMA}; {needed}."
             )
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.config.stop import DEFAULT_DISTANCE
+from supple.config.stop import DEFAULT_POSITION_TOLERANCE
 from supple.datasets.errors import DamagedError, DatasetError
 from supple.datasets.run.shard import SAME_ENERGY, Shards
 from supple.datasets.run.summarize import good_samples, is_told, reports, wrong_reports
@@ -160,7 +160,7 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
     chosen = np.random.default_rng(seed).choice(ids, min(again, len(ids)), replace=False)
     positions, model = Samples(store, "positions"), shards.sampler.model
     size = float(np.ptp(model.rest, axis=0).max())
-    allowed = MARGIN * (store.spec["solve"]["distance"] or DEFAULT_DISTANCE)
+    allowed = MARGIN * (store.spec["solve"]["position_tolerance"] or DEFAULT_POSITION_TOLERANCE)
     allowed += 4 * float(np.finfo(store.dtype).eps) * float(np.abs(model.rest).max()) / size
     for sample in sorted(map(int, chosen)):
         found = shards.sampler.solve(shards.values(sample), [None])

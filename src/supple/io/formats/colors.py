@@ -17,6 +17,6 @@ def linear(body: int) -> np.ndarray:
     return to_linear(srgb(body) / 255)
 
 
-def to_linear(colours: np.ndarray) -> np.ndarray:
+def to_linear(colors: np.ndarray) -> np.ndarray:
     """Convert sRGB from 0 to 1 to linear light."""
-    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    return np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)

@@ -18,7 +18,7 @@ from supple.io.replace_file import replacing
 from supple.meshes.skinning import Skin, skin_of
 
 Encode = Callable[[Skin, np.ndarray, str, np.ndarray], bytes]
-"""encode(skin, points, name, colour): file contents of a surface at points (n, 3) [m], color (3,) uint8."""
+"""encode(skin, points, name, color): file contents of a surface at points (n, 3) [m], color (3,) uint8."""
 
 
 def _sequence(suffix: str, encode: Encode) -> Writer:
@@ -43,16 +43,16 @@ def _sequence(suffix: str, encode: Encode) -> Writer:
     return write
 
 
-def _ply(skin: Skin, points: np.ndarray, name: str, colour: np.ndarray) -> bytes:
+def _ply(skin: Skin, points: np.ndarray, name: str, color: np.ndarray) -> bytes:
     import trimesh
 
-    colours = np.tile(np.append(colour, 255), (skin.n_points, 1))
-    mesh: Any = trimesh.Trimesh(points, skin.triangles, vertex_colors=colours, process=False)
+    colors = np.tile(np.append(color, 255), (skin.n_points, 1))
+    mesh: Any = trimesh.Trimesh(points, skin.triangles, vertex_colors=colors, process=False)
     first, line, rest = mesh.export(file_type="ply", vertex_normal=False).partition(b"1.0\n")
     return first + line + f"comment {about(name)}\n".encode() + rest
 
 
-def _obj(skin: Skin, points: np.ndarray, name: str, colour: np.ndarray) -> bytes:
+def _obj(skin: Skin, points: np.ndarray, name: str, color: np.ndarray) -> bytes:
     return obj_text(skin, points, name).encode()
 
 

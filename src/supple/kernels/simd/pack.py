@@ -1,7 +1,7 @@
 """SIMD register (pack) as a Numba type: physics written on scalars runs in many lanes simultaneously.
 
 `Pack(float32, 16)` is an LLVM vector `<16 x float>` in compiled code. It supports + - * /, comparisons,
-`select`, `abs`, `min`, `max`, `math.sqrt`, `math.log` and `math.exp`. A plain number in an expression with a
+`where`, `abs`, `min`, `max`, `math.sqrt`, `math.log` and `math.exp`. A plain number in an expression with a
 pack is rounded to the precision of the pack and broadcast to every lane, so literals never widen float32.
 LLVM maps packs to AVX-512, AVX2, SSE or NEON. A pack of one lane is the scalar with weak literals used by
 CUDA threads.
@@ -202,9 +202,9 @@ def _lower_mask_and(context, builder, sig, args):
     return builder.and_(*args)
 
 
-def select(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes` if the condition holds, otherwise `no`; lane by lane for packs, with both sides evaluated."""
-    return yes if condition else no
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`a` if the condition holds, otherwise `b`; lane by lane for packs, with both sides evaluated."""
+    return a if condition else b
 
 
 @intrinsic
@@ -219,11 +219,11 @@ def _select_lanes(typingctx, condition, yes, no):
     return pack(condition, pack, pack), codegen
 
 
-@overload(select, jit_options={"forceinline": True})
-def _select(condition, yes, no):
+@overload(where, jit_options={"forceinline": True})
+def _select(condition, a, b):
     if isinstance(condition, MaskType):
-        return lambda condition, yes, no: _select_lanes(condition, yes, no)
-    return lambda condition, yes, no: yes if condition else no
+        return lambda condition, a, b: _select_lanes(condition, a, b)
+    return lambda condition, a, b: a if condition else b
 
 
 @intrinsic

@@ -30,8 +30,8 @@ from supple.materials.principal import (
     principal_frame,
     principal_hessian,
 )
-from supple.ordering.coloring import colour_bounds, each_colour
-from supple.ordering.element_batches import batch_coloured_elements
+from supple.ordering.coloring import color_bounds, each_color
+from supple.ordering.element_batches import batch_colored_elements
 from supple.terms import Term, Visits
 from supple.terms.base.elastic import corners, material_at, measure, rest_volume, shape_gradients
 
@@ -183,14 +183,14 @@ def _add_batch(work, batch):
 
 
 @kernel
-def add_elements(team, kind, colour_start, start, own, rows, slots, u, data):
+def add_elements(team, kind, color_start, start, own, rows, slots, u, data):
     """Add the blocks of all elements to `data`. Batches of one color share no vertex, so no two threads
     collide.
 
     Args:
         team: Thread team.
         kind: `Tangent` or `Bound`.
-        colour_start: (colors + 1,) first batch of each color.
+        color_start: (colors + 1,) first batch of each color.
         start: (batches + 1,) first row of each batch.
         own: Vertex of each packed element.
         rows: Packed element data.
@@ -199,7 +199,7 @@ def add_elements(team, kind, colour_start, start, own, rows, slots, u, data):
         data: (blocks, 3, 3) matrix values.
     """
     work = AddElements(kind, start, own, rows, slots, u, data)
-    each_colour(team, 0, colour_start, colour_bounds(colour_start, 0), work)
+    each_color(team, 0, color_start, color_bounds(color_start, 0), work)
 
 
 BATCH = 8
@@ -214,7 +214,7 @@ class ElementRows:
         element: (rows, lanes) element id of each lane, -1 for padding.
     """
 
-    colour_start: np.ndarray
+    color_start: np.ndarray
     start: np.ndarray
     own: np.ndarray
     rows: Any
@@ -222,9 +222,9 @@ class ElementRows:
     element: np.ndarray
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Number of colors."""
-        return len(self.colour_start) - 1
+        return len(self.color_start) - 1
 
 
 def arrange_elements(
@@ -245,7 +245,7 @@ def arrange_elements(
     """
     (m, k), lanes = term.vertices.shape, device.lanes
     if device.name == "cpu":
-        element, colour_start, start = _near_each_other(term.vertices, number_of, lanes)
+        element, color_start, start = _near_each_other(term.vertices, number_of, lanes)
         row, lane = np.nonzero(element >= 0)
         chosen = element[row, lane]
         own = np.full(element.shape, len(number_of), np.int32)
@@ -253,13 +253,13 @@ def arrange_elements(
         visits = Visits(chosen, np.zeros(len(chosen), np.int64), row, lane, own, dtype)
         rows, own = term.rows(visits, start), own[:, None, :].copy()
     else:
-        batches = batch_coloured_elements(term, len(number_of), dtype, lanes=lanes)
-        element, colour_start, start = batches.element, batches.colour_start, batches.start
+        batches = batch_colored_elements(term, len(number_of), dtype, lanes=lanes)
+        element, color_start, start = batches.element, batches.color_start, batches.start
         rows, own = batches.rows, batches.own
     places = np.where(slots < 0, trash, slots).reshape(m, k * k).astype(np.int32)
     laid = np.where((element >= 0)[:, :, None], places[element], trash)
     laid = np.ascontiguousarray(laid.transpose(0, 2, 1), np.int32)
-    return ElementRows(colour_start, start, own, rows, laid, element)
+    return ElementRows(color_start, start, own, rows, laid, element)
 
 
 def _near_each_other(
@@ -274,16 +274,16 @@ def _near_each_other(
     places = np.full(count * BATCH * lanes, -1, np.int64)
     places[: len(order)] = order
     element = places.reshape(count, BATCH * lanes)
-    colour = np.zeros(count, np.int64)
-    _colour_batches(element, numbers, np.zeros(len(number_of), np.uint64), colour)
-    by_colour = np.argsort(colour, kind="stable")
-    colour_start = np.concatenate([[0], np.cumsum(np.bincount(colour))]).astype(np.int64)
+    color = np.zeros(count, np.int64)
+    _color_batches(element, numbers, np.zeros(len(number_of), np.uint64), color)
+    by_color = np.argsort(color, kind="stable")
+    color_start = np.concatenate([[0], np.cumsum(np.bincount(color))]).astype(np.int64)
     start = BATCH * np.arange(count + 1, dtype=np.int64)
-    return element[by_colour].reshape(-1, lanes), colour_start, start
+    return element[by_color].reshape(-1, lanes), color_start, start
 
 
 @kernel
-def _colour_batches(element, numbers, taken, colour):
+def _color_batches(element, numbers, taken, color):
     """Assign each batch the smallest of 64 colors not used by a batch with a common free vertex.
 
     A batch without an available color gets a color of its own.
@@ -299,7 +299,7 @@ def _colour_batches(element, numbers, taken, colour):
         c = 0
         while c < 64 and (used >> np.uint64(c)) & np.uint64(1):
             c += 1
-        colour[b] = c if c < 64 else further
+        color[b] = c if c < 64 else further
         if c == 64:
             further += 1
             continue

@@ -189,9 +189,9 @@ class Assembly:
         p.device.run(begin_blocks, 2, data, self.pattern.diagonal, inertia)
         for elements in self._elements:
             if isinstance(elements, ElementRows):
-                places = elements.colour_start, elements.start, elements.own, elements.rows, elements.slots
+                places = elements.color_start, elements.start, elements.own, elements.rows, elements.slots
                 filtered = KINDS["projected" if kind == AT_REST else kind]
-                p.device.run(add_elements, elements.colours, filtered, *places, u, data)
+                p.device.run(add_elements, elements.colors, filtered, *places, u, data)
             else:
                 elements.add("bound" if kind == AT_REST else kind, u, data)
 

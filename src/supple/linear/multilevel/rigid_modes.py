@@ -21,7 +21,7 @@ class Bodies(NamedTuple):
     """Geometry of all coarse rows.
 
     Attributes:
-        centre: (rows, 3) center [m].
+        center: (rows, 3) center [m].
         weight: (rows,) number of vertices.
         moment: (rows, 6) Σ d dᵀ over the vertices [m²], d = x - c, as xx yy zz xy xz yz.
         radius: (rows,) radius [m].
@@ -29,7 +29,7 @@ class Bodies(NamedTuple):
         offset, scale: (rows, 3) and (rows,) o and s of each coarse row in its parent.
     """
 
-    centre: Any
+    center: Any
     weight: Any
     moment: Any
     radius: Any
@@ -52,12 +52,12 @@ class GatherBody(NamedTuple):
 def _gather_body(work, row):
     bodies, positions, fine = work.bodies, work.positions, work.fine
     child_start, child = work.child_start, work.child
-    centre, weight, moment = bodies.centre, bodies.weight, bodies.moment
+    center, weight, moment = bodies.center, bodies.weight, bodies.moment
     x = y = z = w = 0.0
     for c in range(child_start[row], child_start[row + 1]):
         i = child[c]
         m = 1.0 if fine else weight[i]
-        source = positions if fine else centre
+        source = positions if fine else center
         x += m * source[i, 0]
         y += m * source[i, 1]
         z += m * source[i, 2]
@@ -67,7 +67,7 @@ def _gather_body(work, row):
     for c in range(child_start[row], child_start[row + 1]):
         i = child[c]
         m = 1.0 if fine else weight[i]
-        source = positions if fine else centre
+        source = positions if fine else center
         a, b, d = source[i, 0] - x, source[i, 1] - y, source[i, 2] - z
         xx += m * a * a
         yy += m * b * b
@@ -82,7 +82,7 @@ def _gather_body(work, row):
             xy += moment[i, 3]
             xz += moment[i, 4]
             yz += moment[i, 5]
-    centre[row, 0], centre[row, 1], centre[row, 2], weight[row] = x, y, z, w
+    center[row, 0], center[row, 1], center[row, 2], weight[row] = x, y, z, w
     moment[row, 0], moment[row, 1], moment[row, 2] = xx, yy, zz
     moment[row, 3], moment[row, 4], moment[row, 5] = xy, xz, yz
     radius = math.sqrt((xx + yy + zz) / w)
@@ -90,7 +90,7 @@ def _gather_body(work, row):
     inverse = 1.0 / bodies.radius[row]
     for c in range(child_start[row], child_start[row + 1]):
         i = child[c]
-        source = positions if fine else centre
+        source = positions if fine else center
         target = bodies.fine_offset if fine else bodies.offset
         target[i, 0] = inverse * (source[i, 0] - x)
         target[i, 1] = inverse * (source[i, 1] - y)

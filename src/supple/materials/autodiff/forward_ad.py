@@ -89,7 +89,7 @@ def _expanded(node: Node, known: dict[Node, Expansion], along: AlongVertex) -> E
 
 
 def _chosen(node: Node, known: dict[Node, Expansion]) -> Expansion:
-    """Expansion of a `select` node."""
+    """Expansion of a `where` node."""
     condition, yes, no = node.args
     zero = node.graph.number(0.0)
     flat = Expansion(zero, (zero,) * 3, (zero,) * 6)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from supple.kernels import all_lanes, physics, select
+from supple.kernels import all_lanes, physics, where
 from supple.materials.autodiff.derivatives import gradient
 from supple.materials.autodiff.domain import barriers, room_after, signs_of, step_fraction
 from supple.materials.autodiff.expression import ROUNDING, Node, depending
@@ -196,7 +196,7 @@ def write_step_limit(cls: Any) -> Callable:
         "whole": physics(written("whole", arguments, [room_after(numbers, along, step)], cls.__module__)),
         "part": physics(written("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)),
         "all_lanes": all_lanes,
-        "select": select,
+        "select": where,
     }
     return _defined("step_limit", arguments, body, cls, **names)
 

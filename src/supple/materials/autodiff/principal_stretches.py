@@ -12,7 +12,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import matmul, matvec, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import physics, rounding, select
+from supple.kernels import physics, rounding, where
 from supple.materials.autodiff.generate import _defined, write_second
 from supple.materials.autodiff.generate import write_psi as write_density
 from supple.materials.autodiff.generate import write_stress as write_slopes
@@ -29,7 +29,7 @@ difference quotients are replaced by derivatives."""
 def divided(p, q, s, t, straight, size):
     """(p - q)/(s - t), or its limit where s and t nearly agree."""
     near = abs(s - t) < size
-    return select(near, straight, (p - q) / select(near, size, s - t))
+    return where(near, straight, (p - q) / where(near, size, s - t))
 
 
 @physics

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from supple.algebra.rotation import stretch_trace
-from supple.kernels import inverse_cube_root, rounding, select
+from supple.kernels import inverse_cube_root, rounding, where
 from supple.materials.autodiff.expression import COMPARISONS, Node, reachable
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", **COMPARISONS, "and": "&"}
@@ -29,7 +29,7 @@ def written(name: str, arguments: str, nodes: Sequence[Node], module: str, examp
             have one type.
     """
     text = source(name, arguments, nodes, example)
-    names: dict[str, Any] = {"__name__": module, "math": math, "select": select, "rounding": rounding}
+    names: dict[str, Any] = {"__name__": module, "math": math, "select": where, "rounding": rounding}
     names |= {"stretch_trace": stretch_trace, "inverse_cube_root": inverse_cube_root}
     exec(compile(text, f"<{name} of {module}>", "exec"), names)
     return names[name]

@@ -1,7 +1,7 @@
 """Tracing of a user's ψ: it is called once with symbolic nodes instead of numbers.
 
 Functions called by ψ, including kernel functions, are run as copies in which `math`, `min`, `max` and
-`select` create nodes.
+`where` create nodes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from supple.algebra import matrix3
 from supple.algebra.rotation import stretch_trace
-from supple.kernels import all_lanes, rounding, select
+from supple.kernels import all_lanes, rounding, where
 from supple.materials.autodiff.expression import ROUNDING, Graph, Node
 from supple.support.arguments import closest
 
@@ -74,7 +74,7 @@ def traced(cls: Any) -> Trace:
         raise TraceError(
             f"psi of {cls.__name__} cannot be differentiated: {_ended(error)} It may add, multiply, divide, "
             "take powers, sqrt, log, exp, cosh and the like of math or numpy, abs, min and max, call "
-            f"functions that do, and choose by supple.select(condition, yes, no) instead of `if`; {NUMBERS}"
+            f"functions that do, and choose by supple.where(condition, a, b) instead of `if`; {NUMBERS}"
         ) from error
     except (AttributeError, NameError, ValueError, IndexError) as error:
         raise TraceError(f"psi of {cls.__name__} cannot be read: {_ended(error)} {NUMBERS}") from error
@@ -145,7 +145,7 @@ class _Tracer:
             **_functions_of(graph),
             id(min): lambda *given: _folded(graph.smallest, given),
             id(max): lambda *given: _folded(graph.largest, given),
-            id(select): graph.choose,
+            id(where): graph.choose,
             id(matrix3.det): graph.det,
             id(stretch_trace): graph.stretch_trace,
             id(rounding): lambda example: graph.input(ROUNDING),

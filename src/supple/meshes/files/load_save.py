@@ -23,7 +23,7 @@ from supple.meshes.checks import MeshError
 from supple.meshes.files import gmsh, legacy_vtk, medit, tetgen, vtu
 from supple.meshes.files.mesh_data import checked_data, merged, refuse_mixed, turned, turns
 from supple.meshes.files.surface_files import SURFACES, is_surface_file, load_surface
-from supple.meshes.generators.tetrahedralize import Progress, log, tetrahedralise
+from supple.meshes.generators.tetrahedralize import Progress, log, tetrahedralize
 from supple.meshes.measures import means_at_vertices
 from supple.meshes.mesh import Mesh
 from supple.meshes.tetmesh import TetMesh
@@ -87,7 +87,7 @@ def load_mesh(
 
     Medit (.mesh), Gmsh (.msh), VTK (.vtk), VTU (.vtu) and TetGen (.node with .ele) files provide tets with
     cell and point data; other cells are ignored. Closed surfaces (.obj, .stl, .ply, .off) are filled, see
-    `tetrahedralise`.
+    `tetrahedralize`.
 
     Args:
         path: Path of the file.
@@ -114,7 +114,7 @@ def load_mesh(
 
 def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: Progress) -> TetMesh:
     try:
-        return tetrahedralise(surface, edge_length, lambda text: progress(f"{path.name}: {text}"))
+        return tetrahedralize(surface, edge_length, lambda text: progress(f"{path.name}: {text}"))
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 
@@ -286,7 +286,7 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
     found = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "no cells at all"
     raise MeshError(
         f"the file has no linear tets (tetra cells); it has {found}. "
-        f"A surface is tetrahedralised where its file is one of {', '.join(SURFACES)}."
+        f"A surface is tetrahedralized where its file is one of {', '.join(SURFACES)}."
     )
 
 

@@ -50,7 +50,7 @@ def sheet(
 
 
 def disc(
-    radius: float = 0.5, resolution: int = 8, plane: str = "xy", centre: ArrayLike = (0, 0, 0)
+    radius: float = 0.5, resolution: int = 8, plane: str = "xy", center: ArrayLike = (0, 0, 0)
 ) -> TriMesh:
     """Create a disc.
 
@@ -58,11 +58,11 @@ def disc(
         radius: Radius [m].
         resolution: Number of rings.
         plane: Axes of the disc's plane, such as "xz".
-        centre: Center [m].
+        center: Center [m].
     """
     _announce("disc", *disc_size(resolution))
     flat, triangles = simplices.disk(whole("resolution", resolution))
-    return _placed(positive("radius", radius) * flat, _counter_clockwise(flat, triangles), plane, centre)
+    return _placed(positive("radius", radius) * flat, _counter_clockwise(flat, triangles), plane, center)
 
 
 def tube(
@@ -95,16 +95,16 @@ def tube(
     return TriMesh(points[kept], merged.reshape(-1)[triangles], uv)
 
 
-def sphere(radius: float = 0.5, resolution: int = 8, centre: ArrayLike = (0, 0, 0)) -> TriMesh:
+def sphere(radius: float = 0.5, resolution: int = 8, center: ArrayLike = (0, 0, 0)) -> TriMesh:
     """Create a closed sphere of 20 resolution² triangles from an icosahedron.
 
     Args:
         radius: Radius [m].
         resolution: Number of edges along an icosahedron edge.
-        centre: Center [m].
+        center: Center [m].
     """
     mesh = ball(radius, resolution)
-    points = mesh.points[mesh.surface_vertices] + three("centre", centre)
+    points = mesh.points[mesh.surface_vertices] + three("center", center)
     return TriMesh(points, np.searchsorted(mesh.surface_vertices, mesh.surface))
 
 

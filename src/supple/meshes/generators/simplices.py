@@ -19,7 +19,7 @@ def disk(n: int) -> tuple[np.ndarray, np.ndarray]:
 def ball(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Unit ball with n layers: points (v, 3) and 20 n³ tets, from the sectors of an icosahedron."""
     regular = _icosahedron((1 + sqrt(5)) / 2)
-    faces = [face for face in combinations(range(12), 3) if _are_neighbours(regular[list(face)])]
+    faces = [face for face in combinations(range(12), 3) if _are_neighbors(regular[list(face)])]
     return _bent(n, faces, regular, _icosahedron(2))
 
 
@@ -29,7 +29,7 @@ def _icosahedron(ratio: float) -> np.ndarray:
     return np.array([xyz for a, b in signs for xyz in ((0, a, b), (b, 0, a), (a, b, 0))])
 
 
-def _are_neighbours(corners: np.ndarray) -> bool:
+def _are_neighbors(corners: np.ndarray) -> bool:
     """True if all corners of the regular icosahedron are connected by edges (of length 2)."""
     return all(np.linalg.norm(p - q) < 2.1 for p, q in combinations(corners, 2))
 

@@ -46,13 +46,6 @@ def block(
     return TetMesh(corner + edges * points, _five_tets_per_cell(counts))
 
 
-def bar(
-    cells: int | Sequence[int] = (40, 10, 10), size: ArrayLike = (4, 1, 1), origin: ArrayLike = (0, 0, 0)
-) -> TetMesh:
-    """Create a `block` that is long in x."""
-    return block(cells, size, origin)
-
-
 def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
     """Create a ball around the origin.
 
@@ -102,11 +95,6 @@ def block_size(cells: int | Sequence[int] = 10, **_: Any) -> tuple[float, float]
     return math.prod(count + 1 for count in counts), 5 * math.prod(counts)
 
 
-def bar_size(cells: int | Sequence[int] = (40, 10, 10), **_: Any) -> tuple[float, float]:
-    """Vertex and tet count of a `bar`, computed without building it."""
-    return block_size(cells)
-
-
 def ball_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
     """Vertex and tet count of a `ball`, computed without building it."""
     n = _real(whole("resolution", resolution))
@@ -123,7 +111,6 @@ def torus_size(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> 
 
 SIZES: dict[str, Callable[..., tuple[float, float]]] = {
     "block": block_size,
-    "bar": bar_size,
     "ball": ball_size,
     "torus": torus_size,
 }

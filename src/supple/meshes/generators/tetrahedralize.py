@@ -42,7 +42,7 @@ MANY, MOST = 5e5, 10e6
 """Number of tetrahedra above which a warning is logged, and the largest accepted number."""
 
 
-def tetrahedralise(
+def tetrahedralize(
     surface: TriMesh, edge_length: float | None = None, progress: Progress = log.info
 ) -> TetMesh:
     """Fill a closed surface with tetrahedra.
@@ -63,7 +63,8 @@ def tetrahedralise(
     """
     if not isinstance(surface, TriMesh):
         raise TypeError(
-            f"a closed surface is filled, for example supple.load_surface('body.obj'); got {shown(surface)}"
+            "a closed surface is filled, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(surface)}"
         )
     if edge_length is not None and not 0 < edge_length < np.inf:
         raise MeshError(f"edge_length must be positive and finite [m], got {edge_length!r}.")
@@ -89,7 +90,7 @@ def _check(surface: TriMesh, length: float) -> None:
     if missing:
         raise MeshError(
             f"Filling a surface with tetrahedra needs {' and '.join(missing)}: "
-            "pip install 'supple[tetrahedralise]'"
+            "pip install 'supple[tetrahedralize]'"
         )
     surface.refuse_open()
     volume = abs(surface.enclosed_volume)
@@ -162,7 +163,7 @@ def _coarsened(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
 
 def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
     """Points and tets from fTetWild."""
-    progress(f"tetrahedralising {surface.n_triangles:,} triangles with edges of {length:.3g} m")
+    progress(f"tetrahedralizing {surface.n_triangles:,} triangles with edges of {length:.3g} m")
     with TemporaryDirectory(prefix="supple_") as folder:
         source, target = Path(folder) / "surface.npz", Path(folder) / "tets.npz"
         np.savez(
@@ -177,7 +178,7 @@ def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarr
         )
         if not target.exists():
             raise MeshError(
-                f"The surface could not be tetrahedralised; fTetWild ended with: {said or 'nothing said'}. "
+                f"The surface could not be tetrahedralized; fTetWild ended with: {said or 'nothing said'}. "
                 "Another edge_length may help, or repairing the surface, for example with MeshLab."
             )
         with np.load(target) as made:
@@ -203,7 +204,7 @@ def _run(command: list[str | Path], folder: str, progress: Progress) -> str:
                     number = found[1]
                 elif found := re.fullmatch(r"#t = (\d+)", line):
                     progress(
-                        f"tetrahedralising, pass {number}: {int(found[1]):,} tetrahedra with those outside"
+                        f"tetrahedralizing, pass {number}: {int(found[1]):,} tetrahedra with those outside"
                     )
         except BaseException:
             process.kill()

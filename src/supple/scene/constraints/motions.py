@@ -84,26 +84,26 @@ def _parts(motion: Motion) -> tuple[Motion, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Timed(Motion):
-    """A motion that proceeds linearly from `start` to `start + duration` [s]."""
+    """A motion that proceeds linearly from `start_time` to `start_time + duration` [s]."""
 
     duration: float = 1.0
-    start: float = 0.0
+    start_time: float = 0.0
 
     def __post_init__(self) -> None:
         self._set("duration", number(self.duration, "duration [s] of a motion", at_least=0))
-        self._set("start", number(self.start, "start [s] of a motion"))
+        self._set("start_time", number(self.start_time, "start_time [s] of a motion"))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
     @property
     def end(self) -> float:
-        return self.start + self.duration
+        return self.start_time + self.duration
 
     def __call__(self, points: np.ndarray, t: float) -> np.ndarray:
-        if t >= self.start + self.duration:
+        if t >= self.start_time + self.duration:
             return self.part(points, 1.0)
-        return self.part(points, 0.0 if t <= self.start else (t - self.start) / self.duration)
+        return self.part(points, 0.0 if t <= self.start_time else (t - self.start_time) / self.duration)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Translate(_Timed):
     Args:
         offset: d (3,) [m].
         duration: Duration [s].
-        start: Start time [s].
+        start_time: Start time [s].
     """
 
     offset: Vector
@@ -129,23 +129,21 @@ class Translate(_Timed):
 @dataclass(frozen=True)
 class _AboutAxis(_Timed):
     axis: Vector
-    centre: Vector
-    angle: float
+    center: Vector
 
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
         self._set("axis", direction(self.axis, f"axis of {name}"))
-        self._set("centre", vector(self.centre, f"centre [m] of {name}"))
-        self._set("angle", number(self.angle, f"angle of {name}"))
+        self._set("center", vector(self.center, f"center [m] of {name}"))
 
     def _rotated(self, points: np.ndarray, angle: np.ndarray) -> np.ndarray:
         """Rodrigues: x = c + cos θ r + sin θ a × r + (1 - cos θ)(a·r) a, r = X - c; angle θ () or (k,)."""
-        axis, centre = np.array(self.axis), np.array(self.centre)
-        r = points - centre
+        axis, center = np.array(self.axis), np.array(self.center)
+        r = points - center
         cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]
         return (
-            centre
+            center
             + cos * r
             + sin * np.cross(axis, r)
             + (1 - cos) * np.einsum("...i,i->...", r, axis)[..., None] * axis
@@ -158,11 +156,17 @@ class Rotate(_AboutAxis):
 
     Args:
         axis: Direction of the axis (3,).
-        centre: A point of the axis (3,) [m].
+        center: A point of the axis (3,) [m].
         angle: Angle [rad].
         duration: Duration [s].
-        start: Start time [s].
+        start_time: Start time [s].
     """
+
+    angle: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("angle", number(self.angle, "angle of Rotate"))
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
         return self._rotated(points, np.asarray(fraction * self.angle))
@@ -170,21 +174,27 @@ class Rotate(_AboutAxis):
 
 @dataclass(frozen=True)
 class Twist(_AboutAxis):
-    """Twist about an axis: rotation by angle × h, h [m] the axial coordinate from `centre`.
+    """Twist about an axis: rotation by rate × h, h [m] the axial coordinate from `center`.
 
-    The plane through `centre` does not move; planes at h > 0 rotate right-handed.
+    The plane through `center` does not move; planes at h > 0 rotate right-handed.
 
     Args:
         axis: Direction of the axis (3,).
-        centre: A point of the axis (3,) [m].
-        angle: Angle per length [rad/m].
+        center: A point of the axis (3,) [m].
+        rate: Angle per length [rad/m].
         duration: Duration [s].
-        start: Start time [s].
+        start_time: Start time [s].
     """
 
+    rate: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("rate", number(self.rate, "rate of Twist"))
+
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        h = np.einsum("...i,i->...", points - np.array(self.centre), np.array(self.axis))
-        return self._rotated(points, fraction * self.angle * h)
+        h = np.einsum("...i,i->...", points - np.array(self.center), np.array(self.axis))
+        return self._rotated(points, fraction * self.rate * h)
 
 
 @dataclass(frozen=True)
@@ -193,13 +203,13 @@ class Scale(_Timed):
 
     Args:
         factor: f > 0, one number or one per axis (3,).
-        centre: c (3,) [m].
+        center: c (3,) [m].
         duration: Duration [s].
-        start: Start time [s].
+        start_time: Start time [s].
     """
 
     factor: float | Vector
-    centre: Vector = (0.0, 0.0, 0.0)
+    center: Vector = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -209,11 +219,11 @@ class Scale(_Timed):
                 f"factor of Scale must be one positive number or three, got {shown(self.factor)}."
             )
         self._set("factor", tuple(np.broadcast_to(factor, 3).tolist()))
-        self._set("centre", vector(self.centre, "centre [m] of Scale"))
+        self._set("center", vector(self.center, "center [m] of Scale"))
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        centre = np.array(self.centre)
-        return centre + (1 + fraction * (np.array(self.factor) - 1)) * (points - centre)
+        center = np.array(self.center)
+        return center + (1 + fraction * (np.array(self.factor) - 1)) * (points - center)
 
 
 @dataclass(frozen=True)
@@ -222,7 +232,7 @@ class Keyframes(Motion):
 
     Before the first time the first fraction applies, after the last time the last one. Fractions may decrease
     and exceed 1: `Keyframes(Scale((1.5, 1, 1)), times=(0, 1, 2), fractions=(0, 1, -0.5))` stretches, then
-    compresses. The motion's own `start` and `duration` are ignored.
+    compresses. The motion's own `start_time` and `duration` are ignored.
 
     Args:
         motion: Motion without keyframes.

@@ -73,8 +73,8 @@ def rigid_motions_left(scene: Scene, pinned: np.ndarray, held: np.ndarray | None
     vertices, N = _support(scene, pinned, held)
     rest = np.concatenate([body.points for body in scene.bodies])
     sizes = np.bincount(part)
-    centre = np.column_stack([np.bincount(part, axis) for axis in rest.T]) / sizes[:, None]
-    r = rest[vertices] - centre[part[vertices]]
+    center = np.column_stack([np.bincount(part, axis) for axis in rest.T]) / sizes[:, None]
+    r = rest[vertices] - center[part[vertices]]
     r /= np.ptp(rest, axis=0).max()
     turn = np.cross(np.eye(3)[None], r[:, None])  # rows e × r
     motions = np.concatenate([np.broadcast_to(np.eye(3), turn.shape), turn], axis=1)

@@ -36,7 +36,7 @@ Kept = dict[str, list[int]]
 """Original numbers in the file of the valid [[entries]] of each table."""
 
 
-OF_OBSTACLES = {"friction", "kinetic", "name", "mass", "velocity", "spin"}
+OF_OBSTACLES = {"friction", "kinetic_friction", "name", "mass", "velocity", "angular_velocity"}
 """Options of obstacles in addition to shape and motion."""
 
 

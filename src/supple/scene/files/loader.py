@@ -26,9 +26,9 @@ from supple.scene.errors import SceneFileError
 from supple.scene.files.from_tables import Kept, Reader
 from supple.scene.files.schema import SceneTable, scene_table
 from supple.scene.scene import Scene
+from supple.scene.schema.initial import InitialState
 from supple.scene.schema.output import Output, View
-from supple.scene.schema.solver import Solver, Stop
-from supple.scene.schema.start import Start
+from supple.scene.schema.solver import Solver, StopCriteria
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.base import idle_options
@@ -79,9 +79,9 @@ class SceneFile:
         title: Title of the scene.
         scene: The scene.
         solver: Solver, with `method` and a dict of `options`.
-        stop: Termination criteria `tolerance`, `max_iterations`, `time_budget` [s] and `distance`, None for
-            those that the file omits.
-        start: Initial positions of free vertices, None for the rest shape.
+        stop: Termination criteria `tolerance`, `max_iterations`, `time_limit` [s] and `position_tolerance`,
+            None for those that the file omits.
+        initial: Initial positions of free vertices, None for the rest shape.
         view: Display settings of pictures.
         folder: Folder that paths in the file are relative to.
         output: Quantities (`fields`) in frame files.
@@ -91,8 +91,8 @@ class SceneFile:
     title: str
     scene: Scene
     solver: Solver
-    stop: Stop
-    start: Start | None
+    stop: StopCriteria
+    initial: InitialState | None
     view: View
     folder: Path
     output: Output = field(default_factory=Output)
@@ -100,26 +100,26 @@ class SceneFile:
     def __repr__(self) -> str:
         return f"<SceneFile {str(self.path)!r}: {self.solver.method}, {self.scene!r}>"
 
-    def start_positions(self, model: Model) -> np.ndarray | None:
+    def initial_positions(self, model: Model) -> np.ndarray | None:
         """Return initial positions (n, 3) [m], None for the rest shape.
 
         Args:
             model: Model of the scene.
         """
-        return None if self.start is None else self.start.positions(model, self.folder)
+        return None if self.initial is None else self.initial.positions(model, self.folder)
 
-    def start_velocities(self, model: Model) -> np.ndarray | None:
+    def initial_velocities(self, model: Model) -> np.ndarray | None:
         """Return initial velocities (n, 3) [m/s], None for rest.
 
         Args:
             model: Model of the scene.
         """
-        return None if self.start is None else self.start.velocities(model, self.folder)
+        return None if self.initial is None else self.initial.velocities(model, self.folder)
 
 
 def file_without_path(scene: Scene) -> SceneFile:
     """Wrap a scene made in Python as a scene file with default settings."""
-    return SceneFile(Path(), "scene", scene, Solver(), Stop(), None, View(), Path())
+    return SceneFile(Path(), "scene", scene, Solver(), StopCriteria(), None, View(), Path())
 
 
 def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:
@@ -154,7 +154,7 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     mistakes.raise_any()
     title = table.title or path.stem
     return SceneFile(
-        path, title, scene, table.solver, table.stop, table.start, table.view, folder, table.output
+        path, title, scene, table.solver, table.stop, table.initial, table.view, folder, table.output
     )
 
 

@@ -17,6 +17,7 @@ from supple.scene.schema.bodies import Cloth, Solid
 from supple.scene.schema.cloth import ClothRegion
 from supple.scene.schema.constraints import Attach, Pin, Spring
 from supple.scene.schema.contact import Contact, Obstacle
+from supple.scene.schema.initial import InitialState
 from supple.scene.schema.loads import (
     BodyForce,
     Cable,
@@ -31,8 +32,7 @@ from supple.scene.schema.materials import material_choice
 from supple.scene.schema.motions import Ramp
 from supple.scene.schema.output import Output, View
 from supple.scene.schema.solids import RegionTable
-from supple.scene.schema.solver import Solver, Stop
-from supple.scene.schema.start import Start
+from supple.scene.schema.solver import Solver, StopCriteria
 
 
 class SceneTable(Table):
@@ -78,8 +78,10 @@ class SceneTable(Table):
     vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
     contact: Contact | None = Field(None, description="Contact between solids, under [contact].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
-    start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
-    stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
+    initial: InitialState | None = Field(
+        None, description="Initial positions other than the rest shape, under [initial]."
+    )
+    stop: StopCriteria = Field(default_factory=StopCriteria, description="When a solve ends, under [stop].")
     view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
     output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
 

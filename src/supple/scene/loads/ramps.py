@@ -58,7 +58,8 @@ def check_ramp(ramp: Any) -> AnyRamp | None:
     """Check that a ramp is callable or None (constant load)."""
     if ramp is not None and not callable(ramp):
         raise SceneError(
-            f"A ramp must be for example supple.Ramp(times=(0, 1), fractions=(0, 1)), or a function of the "
+            "A ramp must be for example supple.loads.Ramp(times=(0, 1), fractions=(0, 1)), or a function "
+            "of the "
             f"time [s]; got {shown(ramp)}."
         )
     return ramp

@@ -106,7 +106,7 @@ class Loaded(ABC):
             traction: Traction [Pa]: a vector (3,), or a number along the outer normals at rest.
             ramp: Fraction of the traction over time, as in `add_force`.
             following: True for a follower load, such as wind or water pressure: it rotates with each triangle
-                and acts on the current area. The surface may be open. Supported by the solvers descent, pbng
+                and acts on the current area. The surface may be open. Supported by the solvers hybrid, pbng
                 and newton.
 
         Raises:

@@ -21,11 +21,11 @@ from supple.terms import load_fabric
 class Body(Table):
     name: StrictStr | None = Field(None, description="How pins, loads and attachments refer to it.")
     velocity: Vector = Field(
-        [0.0, 0.0, 0.0], description="Of its centre of mass at the start of a dynamic scene [m/s]."
+        [0.0, 0.0, 0.0], description="Of its center of mass at the start of a dynamic scene [m/s]."
     )
     angular_velocity: Vector = Field(
         [0.0, 0.0, 0.0],
-        description="About its centre of mass at the start [rad/s], right-handed about this direction.",
+        description="About its center of mass at the start [rad/s], right-handed about this direction.",
     )
     render: Render | None = Field(
         None, description='A detailed surface to show in place of its own, e.g. { file = "armadillo.obj" }.'
@@ -78,7 +78,7 @@ class Cloth(Body):
         f"basket1, in the folder $SUPPLE_DATA. Computed in float64. {FILE}",
     )
     bending: BendingChoice | None = Field(
-        None, description="What resists folds, e.g. { hinge = { stiffness = 1e-5 } }; nothing unless given."
+        None, description="What resists folds, e.g. { hinge = { rigidity = 1e-5 } }; nothing unless given."
     )
     density: Positive | None = Field(
         None,

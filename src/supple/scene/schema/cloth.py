@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, WithJsonSchema, model_validator
@@ -74,7 +74,7 @@ class Disc(_Generated):
     radius: Length = Field(0.5, description="Radius [m].")
     resolution: Count = Field(8, description="Rings of triangles.")
     plane: Plane = Field("xy", description="The axes along which it lies, such as xz.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="Its centre [m].")
+    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
 
 
 class Tube(_Generated):
@@ -87,7 +87,7 @@ class Tube(_Generated):
 class SphereSurface(_Generated):
     radius: Length = Field(0.5, description="Radius [m].")
     resolution: Count = Field(8, description="Edges along each of those of an icosahedron.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="Its centre [m].")
+    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
 
 
 class Pillow(Sheet):
@@ -165,7 +165,9 @@ class Rest(Choice):
 
 
 class _Bending(Table):
-    stiffness: NotNegative | None = Field(None, description="B [N m]; or young and poisson.")
+    others_call: ClassVar[dict[str, str]] = {"stiffness": "rigidity"}
+
+    rigidity: NotNegative | None = Field(None, description="B [N m]; or young and poisson.")
     young: Positive | None = Field(
         None,
         description="Young's modulus [Pa] of a plate as thick as the cloth: B = E h³/(12 (1 - ν²)).",
@@ -176,17 +178,17 @@ class _Bending(Table):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        given = self.model_fields_set & {"stiffness", "young", "poisson"}
-        if given not in ({"stiffness"}, {"young", "poisson"}):
+        given = self.model_fields_set & {"rigidity", "young", "poisson"}
+        if given not in ({"rigidity"}, {"young", "poisson"}):
             named = ", ".join(sorted(given)) or "none"
-            raise ValueError(f"must have either stiffness, or young and poisson; it has {named}.")
+            raise ValueError(f"must have either rigidity, or young and poisson; it has {named}.")
         return self
 
     def arguments(self, thickness: float) -> dict[str, Any]:
         options = {name: value for name, value in self.given().items() if name not in ("young", "poisson")}
         if self.young is None or self.poisson is None:
             return options
-        return options | {"stiffness": terms.plate_stiffness(self.young, self.poisson, thickness)}
+        return options | {"rigidity": terms.plate_stiffness(self.young, self.poisson, thickness)}
 
 
 class Hinge(_Bending):

@@ -18,11 +18,11 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from supple.materials import MEASURED, Material, Parameter, measured, measured_density
-from supple.meshes import Mesh, fibres_between
+from supple.meshes import Mesh, fibers_between
 from supple.scene.schema.base import Choice, Number, Table, Vector
 from supple.scene.schema.selections import Where
 from supple.scene.selections import SIDES
-from supple.support.arguments import SMALLEST, closest
+from supple.support.arguments import SMALLEST, closest, named
 
 
 class FromField(Table):
@@ -50,7 +50,7 @@ class Between(Table):
     """Direction field between two faces of a body, solved for inside."""
 
     between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
-        description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
+        description="Where fibers begin and where they end: sides such as x- and x+, or { box = ... } and "
         "whatever else a pin's where may be."
     )
 
@@ -62,7 +62,7 @@ class Between(Table):
                 raise ValueError(
                     f"{name}.between[{number}] selects no vertex of the mesh; move or enlarge it."
                 )
-        return fibres_between(mesh, *ends)
+        return fibers_between(mesh, *ends)
 
 
 class OrField:
@@ -205,6 +205,14 @@ class MeasuredTable(Table):
 class MaterialChoice(Choice):
     """Material: energy density and parameters."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, given: Any) -> Any:
+        """Find materials whatever the case of their names."""
+        if not isinstance(given, dict):
+            return given
+        return {named(str(name), cls.model_fields) or name: value for name, value in given.items()}
+
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
 
@@ -240,10 +248,22 @@ def _table(kind: type[Material]) -> Any:
     base = type(
         "Base",
         (Parameters,),
-        {"kind": kind, "__module__": __name__, "model_config": ConfigDict(json_schema_extra=extra)},
+        {
+            "kind": kind,
+            "__module__": __name__,
+            "others_call": _others_call(kind),
+            "model_config": ConfigDict(json_schema_extra=extra),
+        },
     )
     summary = f"Parameters of {kind.__name__}."
     return create_model(f"{kind.__name__}Parameters", __base__=base, __doc__=summary, **keys)
+
+
+def _others_call(kind: type[Material]) -> dict[str, str]:
+    """Aliases of parameters, which files write by their names."""
+    found = {"shear": "shear_modulus", "bulk": "bulk_modulus", "weft": "young_weft", "warp": "young_warp"}
+    found = {old: new for old, new in found.items() if new in {p.name for p in kind.parameters}}
+    return found | {alias: p.name for p in (*kind.stored, *kind.parameters) for alias in p.aliases}
 
 
 def _described(parameter: Parameter) -> str:

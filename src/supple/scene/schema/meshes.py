@@ -30,7 +30,7 @@ class Block(Table):
 
 class Ball(Table):
     radius: Length = Field(1.0, description="Radius [m] of the ball about the origin, positive.")
-    resolution: Count = Field(8, description="Layers of tetrahedra from the centre to the surface.")
+    resolution: Count = Field(8, description="Layers of tetrahedra from the center to the surface.")
 
 
 class Torus(Table):
@@ -44,7 +44,6 @@ class Mesh(Choice):
 
     further = ("edge_length", "without", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
-    bar: Block | None = Field(None, description="A box that is long in x.")
     ball: Ball | None = Field(None, description="A ball about the origin.")
     torus: Torus | None = Field(None, description="A ring about the z axis.")
     file: StrictStr | None = Field(
@@ -58,7 +57,7 @@ class Mesh(Choice):
         "the surface's diagonal unless given.",
     )
     without: list[Box] = Field(
-        [], description="Boxes [m] that are cut out: tetrahedra whose centres are inside, after moving."
+        [], description="Boxes [m] that are cut out: tetrahedra whose centers are inside, after moving."
     )
     scale: Factors = Field(
         [1.0, 1.0, 1.0], description="Scales the mesh: one positive factor, or one per axis."
@@ -93,13 +92,13 @@ class Mesh(Choice):
         """Remove tetrahedra with centroids inside boxes of `without`."""
         if not self.without:
             return mesh
-        centres = mesh.points[mesh.tets].mean(axis=1)
+        centers = mesh.points[mesh.tets].mean(axis=1)
         left = np.ones(mesh.n_tets, bool)
         for hole in self.without:
-            left &= ~selections.box(**hole.given())(centres)
+            left &= ~selections.box(**hole.given())(centers)
         if not left.any():
             raise meshes.MeshError("without: nothing is left of the mesh.")
-        return meshes.select_tets(mesh, left)
+        return mesh.extract_cells(left)
 
 
 class Render(Table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -21,8 +21,10 @@ from supple.scene.schema.base import (
 
 
 class Timed(Table):
+    others_call: ClassVar[dict[str, str]] = {"start": "start_time"}
+
     duration: NotNegative = Field(1.0, description="How long the motion takes [s], at least 0.")
-    start: Number = Field(0.0, description="When the motion starts [s].")
+    start_time: Number = Field(0.0, description="When the motion starts [s].")
 
 
 class Translate(Timed):
@@ -31,19 +33,21 @@ class Translate(Timed):
 
 class Rotate(Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    centre: Point = Field(description="A point of the axis [m].")
+    center: Point = Field(description="A point of the axis [m].")
     angle: Number = Field(description="Angle [rad], right-handed about the axis.")
 
 
 class Twist(Timed):
+    others_call: ClassVar[dict[str, str]] = {"start": "start_time", "angle": "rate"}
+
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    centre: Point = Field(description="A point of the axis [m]; the plane through it stays.")
-    angle: Number = Field(description="Angle per length along the axis [rad/m].")
+    center: Point = Field(description="A point of the axis [m]; the plane through it stays.")
+    rate: Number = Field(description="Angle per length along the axis [rad/m].")
 
 
 class Scale(Timed):
     factor: Factors = Field(description="One positive factor, or one per axis.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+    center: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
 
 
 class Keyframes(Table):

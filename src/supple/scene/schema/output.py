@@ -40,7 +40,7 @@ def _or_name(schema: dict[str, Any]) -> None:
 class View(Table):
     """Display settings of pictures and films."""
 
-    field: StrictStr = Field(default="displacement", description="What surfaces are coloured by.")
+    field: StrictStr = Field(default="displacement", description="What surfaces are colored by.")
     camera: Annotated[list[Number], Field(min_length=2, max_length=2), BeforeValidator(_angles_of)] = Field(
         default=list(CAMERAS["corner"]),
         description=f"Azimuth and elevation of the camera [degrees], [0, 0] looks along -z; or "

@@ -21,7 +21,7 @@ class Box(Table):
 
 
 class Sphere(Table):
-    centre: Point = Field(description="Its centre [m].")
+    center: Point = Field(description="Its center [m].")
     radius: Length = Field(description="Its radius [m], positive.")
 
 
@@ -35,8 +35,8 @@ class Having(Table):
 
 
 class _Cells(Choice):
-    box: Box | None = Field(None, description="Those whose centres are in an axis-aligned box.")
-    sphere: Sphere | None = Field(None, description="Those whose centres are in a sphere.")
+    box: Box | None = Field(None, description="Those whose centers are in an axis-aligned box.")
+    sphere: Sphere | None = Field(None, description="Those whose centers are in a sphere.")
     data: Having | None = Field(
         None, description='Those that data of the mesh name, e.g. { field = "region", values = [3] }.'
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, StrictBool, StrictStr
 
@@ -23,7 +23,7 @@ class PlaneTable(Table):
 
 class BoxTable(Table):
     size: Vector = Field(description="Its edges [m], positive.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="Its centre [m].")
+    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
     axis: Vector = Field([0.0, 0.0, 1.0], description="Direction of the axis that it is turned about.")
     angle: Number = Field(0.0, description="By how much it is turned [rad].")
     hollow: StrictBool = Field(False, description=INSIDE)
@@ -31,13 +31,15 @@ class BoxTable(Table):
 
 class SphereTable(Table):
     radius: Length = Field(description="Its radius [m], positive.")
-    centre: Point = Field([0.0, 0.0, 0.0], description="Its centre [m].")
+    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
     hollow: StrictBool = Field(False, description=INSIDE)
 
 
 class RoundTable(Table):
-    start: Point = Field(description="One end of its axis [m].")
-    end: Point = Field(description="The other end of its axis [m].")
+    others_call: ClassVar[dict[str, str]] = {"start": "point0", "end": "point1"}
+
+    point0: Point = Field(description="One end of its axis [m].")
+    point1: Point = Field(description="The other end of its axis [m].")
     radius: Length = Field(description="Its radius [m], positive.")
     hollow: StrictBool = Field(False, description=INSIDE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StrictStr
 
@@ -31,8 +31,10 @@ class RegionTable(Table):
 
 
 class KelvinVoigt(Table):
-    shear: NotNegative = Field(description="Shear viscosity η [Pa s].")
-    bulk: NotNegative = Field(0.0, description="Bulk viscosity ζ [Pa s].")
+    others_call: ClassVar[dict[str, str]] = {"shear": "shear_viscosity", "bulk": "bulk_viscosity"}
+
+    shear_viscosity: NotNegative = Field(description="Shear viscosity η [Pa s].")
+    bulk_viscosity: NotNegative = Field(0.0, description="Bulk viscosity ζ [Pa s].")
 
 
 class Maxwell(Table):
@@ -42,8 +44,12 @@ class Maxwell(Table):
 
 
 class Rayleigh(Table):
-    stiffness: NotNegative = Field(0.0, description="β [s]: damping in proportion to the stiffness at rest.")
-    mass: NotNegative = Field(0.0, description="α [1/s]: damping in proportion to the mass.")
+    others_call: ClassVar[dict[str, str]] = {"stiffness": "stiffness_factor", "mass": "mass_factor"}
+
+    stiffness_factor: NotNegative = Field(
+        0.0, description="β [s]: damping in proportion to the stiffness at rest."
+    )
+    mass_factor: NotNegative = Field(0.0, description="α [1/s]: damping in proportion to the mass.")
 
 
 class ViscosityChoice(Choice):

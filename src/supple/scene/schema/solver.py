@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StrictStr, ValidatorFunctionWrapHandler
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StrictStr,
+    ValidatorFunctionWrapHandler,
+    model_validator,
+)
 from pydantic.functional_validators import WrapValidator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from supple.scene.schema.base import Count, Number, Positive, Table
-from supple.solvers import DEFAULT_SOLVER, SOLVERS
+from supple.solvers import DEFAULT_SOLVER, SOLVERS, find_solver
 
 
 def _parts_of_solvers() -> dict[str, Any]:
@@ -59,6 +66,18 @@ class Solver(Table):
         handler.resolve_ref_schema(schema)["properties"] |= _parts_of_solvers()
         return schema
 
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, given: Any) -> Any:
+        """Replace an alias, or a name in another case, by the name of the solver and its options."""
+        if not (isinstance(given, dict) and isinstance(given.get("method"), str)):
+            return given
+        try:
+            kind, options = find_solver(given["method"])
+        except ValueError:  # the check of the solver names it
+            return given
+        return options | given | {"method": kind.name}
+
     @property
     def options(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
@@ -82,20 +101,23 @@ LimitOrFalse = Annotated[Number, Field(gt=0, lt=1), WrapValidator(_limit_or_fals
 """A tolerance between 0 and 1, or false to switch it off."""
 
 
-class Stop(Table):
+class StopCriteria(Table):
     """Termination criteria of a solve: the first limit reached ends it."""
 
     tolerance: LimitOrFalse | None = Field(
         default=None,
-        description="Stop when the imbalance is below this, between 0 and 1; 1e-4 unless given, also beside "
+        description="Stop when the relative residual is below this, between 0 and 1; 1e-4 unless given, "
+        "also beside "
         "other limits; false for no tolerance.",
     )
     max_iterations: Count | None = Field(
         default=None, description="Stop after so many iterations, at least 1."
     )
-    time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
-    distance: LimitOrFalse | None = Field(
+    time_limit: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+    position_tolerance: LimitOrFalse | None = Field(
         default=None,
-        description="Where the imbalance is reached, every body must also be this close to the equilibrium, "
-        "relative to its size; 1e-4 in quasistatic scenes unless given; false where the imbalance is enough.",
+        description="Where the relative residual is reached, every body must also be this close to the "
+        "equilibrium, "
+        "relative to its size; 1e-4 in quasistatic scenes unless given; false where the relative residual "
+        "is enough.",
     )

@@ -36,20 +36,20 @@ class Obstacle:
         motion: Prescribed rigid motion, None for an obstacle at rest or with a mass.
         friction: Coulomb coefficient μ.
         name: Name of its force in reports.
-        kinetic: μ of sliding contacts; None: equal to `friction`.
+        kinetic_friction: μ of sliding contacts; None: equal to `friction`.
         mass: Mass [kg] of an obstacle that is moved by contact forces, None for others.
         velocity: Initial velocity (3,) [m/s] of an obstacle with a mass.
-        spin: Initial angular velocity (3,) [rad/s] of an obstacle with a mass.
+        angular_velocity: Initial angular velocity (3,) [rad/s] of an obstacle with a mass.
     """
 
     shape: Shape
     motion: AnyMotion | None
     friction: float
     name: str
-    kinetic: float | None = None
+    kinetic_friction: float | None = None
     mass: float | None = None
     velocity: Vector = (0.0, 0.0, 0.0)
-    spin: Vector = (0.0, 0.0, 0.0)
+    angular_velocity: Vector = (0.0, 0.0, 0.0)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"motion": picklable(self.motion, f"obstacle {self.name!r}")}
@@ -66,10 +66,10 @@ class WithObstacles:
         motion: AnyMotion | None = None,
         *,
         friction: float = 0.0,
-        kinetic: float | None = None,
+        kinetic_friction: float | None = None,
         mass: float | None = None,
         velocity: Vector = (0.0, 0.0, 0.0),
-        spin: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
         name: str | None = None,
     ) -> Obstacle:
         """Add a shape that bodies cannot enter.
@@ -89,7 +89,7 @@ class WithObstacles:
             mass: Mass [kg] of a `Sphere` or `Box` that falls and is moved by the bodies and obstacles that it
                 touches.
             velocity: Initial velocity (3,) [m/s] of an obstacle with a mass.
-            spin: Initial angular velocity (3,) [rad/s] of an obstacle with a mass.
+            angular_velocity: Initial angular velocity (3,) [rad/s] of an obstacle with a mass.
             name: Name of its forces in reports. Default: "obstacle0", "obstacle1", ...
 
         Returns:
@@ -107,7 +107,7 @@ class WithObstacles:
             )
         if motion is not None and not callable(motion):
             raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
-        mu, sliding = coefficients(friction, kinetic, "of an obstacle")
+        mu, sliding = coefficients(friction, kinetic_friction, "of an obstacle")
         name = f"obstacle{len(self.obstacles)}" if name is None else sound_name(name, "obstacle")
         if name in (obstacle.name for obstacle in self.obstacles):
             raise SceneError(f"There is already an obstacle named {name!r}; names must differ.")
@@ -118,7 +118,7 @@ class WithObstacles:
         weight = None if mass is None else _mass(mass, shape, motion)
         moving = (
             vector(velocity, "velocity [m/s] of an obstacle"),
-            vector(spin, "spin [rad/s] of an obstacle"),
+            vector(angular_velocity, "angular_velocity [rad/s] of an obstacle"),
         )
         self.obstacles.append(Obstacle(shape, motion, mu, name, sliding, weight, *moving))
         return self.obstacles[-1]
@@ -143,7 +143,7 @@ def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
         assert isinstance(shape, Box)
         square = np.square(shape.size)
         inertia = mass / 12 * (square.sum() - square)
-    moving = np.array(obstacle.velocity, float), np.array(obstacle.spin, float)
+    moving = np.array(obstacle.velocity, float), np.array(obstacle.angular_velocity, float)
     return Rigid(row, mass, inertia, mass * np.array(gravity, float), *moving)
 
 
@@ -211,7 +211,9 @@ def obstacles_of(scene: Scene) -> Obstacles | None:
     for k, obstacle in enumerate(scene.obstacles):
         of_shape = obstacle.shape.rows.copy()
         of_shape[:, kinds.OBSTACLE], of_shape[:, kinds.FRICTION] = k, obstacle.friction
-        of_shape[:, kinds.KINETIC] = obstacle.friction if obstacle.kinetic is None else obstacle.kinetic
+        of_shape[:, kinds.KINETIC] = (
+            obstacle.friction if obstacle.kinetic_friction is None else obstacle.kinetic_friction
+        )
         of_shape[:, kinds.FIRST] = first
         rows.append(of_shape)
         values.append(obstacle.shape.values)

@@ -108,45 +108,45 @@ class Sphere(_Declared):
 
     Args:
         radius: Radius [m].
-        centre: Center (3,) [m].
+        center: Center (3,) [m].
         hollow: True if bodies are inside.
     """
 
     radius: float
-    centre: Vector = (0.0, 0.0, 0.0)
+    center: Vector = (0.0, 0.0, 0.0)
     hollow: bool = False
 
     def __post_init__(self) -> None:
         self._length("radius")
-        self._point("centre")
+        self._point("center")
         self._flag("hollow")
 
     @property
     def rows(self) -> np.ndarray:
         side = -1 if self.hollow else 1
-        return row_of(kinds.CAPSULE, np.eye(3), self.centre, (0.0, self.radius), side)[None]
+        return row_of(kinds.CAPSULE, np.eye(3), self.center, (0.0, self.radius), side)[None]
 
 
 @dataclass(frozen=True)
 class _Round(_Declared):
-    start: Vector
-    end: Vector
+    point0: Vector
+    point1: Vector
     radius: float
     hollow: bool = False
 
     def __post_init__(self) -> None:
-        self._point("start")
-        self._point("end")
+        self._point("point0")
+        self._point("point1")
         self._length("radius")
         self._flag("hollow")
-        if self.start == self.end:
+        if self.point0 == self.point1:
             raise SceneError(
-                f"{self._say('start and end')} must be different points, both are {self.start}; "
+                f"{self._say('point0 and point1')} must be different points, both are {self.point0}; "
                 "a ball is Sphere(...)."
             )
 
     def _row_of(self, kind: int) -> np.ndarray:
-        a, b = np.array(self.start), np.array(self.end)
+        a, b = np.array(self.point0), np.array(self.point1)
         half, side = float(np.linalg.norm(b - a)) / 2, -1 if self.hollow else 1
         return row_of(kind, _frame(b - a), (a + b) / 2, (half, self.radius), side)[None]
 
@@ -156,8 +156,8 @@ class Capsule(_Round):
     """Capsule: cylinder with hemispherical ends.
 
     Args:
-        start: One end of its axis (3,) [m].
-        end: Other end of its axis (3,) [m].
+        point0: One end of its axis (3,) [m].
+        point1: Other end of its axis (3,) [m].
         radius: Radius [m].
         hollow: True if bodies are inside.
     """
@@ -172,8 +172,8 @@ class Cylinder(_Round):
     """Cylinder with flat ends.
 
     Args:
-        start: Center of one end (3,) [m].
-        end: Center of the other end (3,) [m].
+        point0: Center of one end (3,) [m].
+        point1: Center of the other end (3,) [m].
         radius: Radius [m].
         hollow: True if bodies are inside.
     """
@@ -189,14 +189,14 @@ class Box(_Declared):
 
     Args:
         size: Edge lengths (3,) [m].
-        centre: Center (3,) [m].
+        center: Center (3,) [m].
         axis: Axis of the rotation (3,).
         angle: Angle of the rotation [rad].
         hollow: True if bodies are inside its six walls.
     """
 
     size: Vector
-    centre: Vector = (0.0, 0.0, 0.0)
+    center: Vector = (0.0, 0.0, 0.0)
     axis: Vector = (0.0, 0.0, 1.0)
     angle: float = 0.0
     hollow: bool = False
@@ -209,18 +209,18 @@ class Box(_Declared):
             )
         axis = direction(self.axis, self._say("axis"))
         self._set(size=size, axis=axis, angle=number(self.angle, self._say("angle [rad]")))
-        self._point("centre")
+        self._point("center")
         self._flag("hollow")
 
     @property
     def rows(self) -> np.ndarray:
-        turn = Rotate(axis=self.axis, centre=(0, 0, 0), angle=self.angle)
+        turn = Rotate(axis=self.axis, center=(0, 0, 0), angle=self.angle)
         axes, half = turn.part(np.eye(3), 1.0), np.array(self.size) / 2
         if not self.hollow:
-            return row_of(kinds.BOX, axes, self.centre, tuple(half))[None]
-        centre, sides = np.array(self.centre), [(a, s) for a in range(3) for s in (-1, 1)]
+            return row_of(kinds.BOX, axes, self.center, tuple(half))[None]
+        center, sides = np.array(self.center), [(a, s) for a in range(3) for s in (-1, 1)]
         return np.stack(
-            [row_of(kinds.PLANE, _frame(-s * axes[a]), centre + s * half[a] * axes[a]) for a, s in sides]
+            [row_of(kinds.PLANE, _frame(-s * axes[a]), center + s * half[a] * axes[a]) for a, s in sides]
         )
 
 

@@ -109,7 +109,7 @@ class SurfaceSequence(Shape):
 
     def values_at(self, t: float) -> np.ndarray:
         t = float(np.clip(t, self.times[0], self.times[-1]))
-        return _remembered(self._known, t, self._numbers_at)
+        return _history(self._known, t, self._numbers_at)
 
     def _numbers_at(self, t: float) -> np.ndarray:
         before, part = self._between(t)
@@ -138,7 +138,7 @@ class SurfaceSequence(Shape):
             halfway = 0.5 * (self.times[k] + self.times[k + 1])
             return TriangleTree(*self.surface_at(halfway))
 
-        return _remembered(self._trees, k, build)
+        return _history(self._trees, k, build)
 
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return points and triangles at a time [s].
@@ -190,7 +190,7 @@ class SurfaceSequence(Shape):
         return after - 1, float(np.clip((t - begin) / (end - begin), 0, 1))
 
 
-def _remembered(known: dict[Key, Value], key: Key, make: Callable[[Key], Value]) -> Value:
+def _history(known: dict[Key, Value], key: Key, make: Callable[[Key], Value]) -> Value:
     """Return a cached value; missing values are computed and replace the oldest ones."""
     if key not in known:
         while len(known) >= KEPT:
@@ -203,7 +203,8 @@ def _checked_surface(mesh: TriMesh) -> TriMesh:
     """Return a valid mesh; refuse open or inverted surfaces."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(
-            f"SurfaceShape needs a TriMesh, for example supple.load_surface('body.obj'); got {shown(mesh)}."
+            "SurfaceShape needs a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
+            f"{shown(mesh)}."
         )
     try:
         mesh.refuse_open()

@@ -36,7 +36,7 @@ PARTS = 128
 GROWTH = 2.0
 """Growth of |f| between sweeps at which earlier sweeps are discarded. A choice, not a measurement."""
 
-REGULARISATION = 1e-10
+REGULARIZATION = 1e-10
 """Regularization ε relative to the trace of ΔFᵀΔF, added to its diagonal.
 
 It is well above the rounding of the sums, 1e-16.
@@ -201,11 +201,11 @@ def _assemble(a, copy, now, used, first, step):
             if j < used:
                 value = F[copy, newer, p] - F[copy, older, p] - (F[copy, newer, q] - F[copy, older, q])
             if i == j:
-                value += REGULARISATION * trace
+                value += REGULARIZATION * trace
             a.system[copy, i, j] = value
             newer = older
         j += step
-    return REGULARISATION * trace
+    return REGULARIZATION * trace
 
 
 @physics

@@ -71,7 +71,7 @@ def _chebyshev(acceleration, team, phase, iteration, u):
 
 @dataclass(frozen=True)
 class Chebyshev(Acceleration):
-    """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `start` on.
+    """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `first_iteration` on.
     The paper uses 0.95, 1.7 and 0; the defaults reduce the residual of its twisted block a hundred times
     further within 160 sweeps."""
 
@@ -79,12 +79,12 @@ class Chebyshev(Acceleration):
 
     rho: float = 0.99
     gamma: float = 1.5
-    start: int = 10
+    first_iteration: int = 10
 
     def __post_init__(self) -> None:
         one_number("rho", self.rho, at_least=0, below=1)
         one_number("gamma", self.gamma, above=0, below=2)
-        whole_number("start", self.start, at_least=0)
+        whole_number("first_iteration", self.first_iteration, at_least=0)
 
     def begin(self, problem: Problem) -> ChebyshevRun:
         return ChebyshevRun(self, problem)
@@ -101,21 +101,21 @@ class PaperChebyshev(Chebyshev):
 
     rho: float = 0.95
     gamma: float = 1.7
-    start: int = 0
+    first_iteration: int = 0
 
 
 class ChebyshevRun(AccelerationRun):
     """Chebyshev acceleration of one problem, with a safeguard for each batch member.
 
-    The weights from sweep `start` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the residual is
-    not finite or grows by `GROWTH`, u returns to its best state and the weights restart with ρ further from
-    1. With ρ = 0, no acceleration, a finite residual may grow freely.
+    The weights from sweep `first_iteration` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the
+    residual is not finite or grows by `GROWTH`, u returns to its best state and the weights restart with ρ
+    further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
     """
 
     called = "Chebyshev"
 
     def __init__(self, options: Chebyshev, problem: Problem) -> None:
-        self.problem, self.start = problem, options.start
+        self.problem, self.first_iteration = problem, options.first_iteration
         copies, u = problem.copies, problem.u
         self.rho, self.gamma = np.full(copies, float(options.rho)), np.full(copies, float(options.gamma))
         self.restarts = np.zeros(copies, int)
@@ -150,7 +150,7 @@ class ChebyshevRun(AccelerationRun):
 
     def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
         """Return ω of `count` sweeps from `sweep` on."""
-        known = self._known.setdefault(rho, [1.0] * (self.start + 1) + [2 / (2 - rho * rho)])
+        known = self._known.setdefault(rho, [1.0] * (self.first_iteration + 1) + [2 / (2 - rho * rho)])
         while len(known) < sweep + count:
             known.append(4 / (4 - rho * rho * known[-1]))
         return known[sweep : sweep + count]
@@ -161,7 +161,9 @@ class ChebyshevRun(AccelerationRun):
             self.problem.device.assign(self._best, self.problem.u, copy)
             self._best_residual[copy] = balance.residual
             return False
-        harmless = balance.residual < GROWTH * self._best_residual[copy] or self._sweep[copy] <= self.start
+        harmless = (
+            balance.residual < GROWTH * self._best_residual[copy] or self._sweep[copy] <= self.first_iteration
+        )
         if balance.finite and (harmless or self.rho[copy] == 0):
             return False
         for array in (self.problem.u, self.current, self.previous):

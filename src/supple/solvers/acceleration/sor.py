@@ -58,7 +58,7 @@ class TwoStepRun(ChebyshevRun):
     called = "SOR"
 
     def __init__(self, options: PaperSOR, problem: Problem) -> None:
-        super().__init__(Chebyshev(rho=0.0, gamma=1.0, start=0), problem)
+        super().__init__(Chebyshev(rho=0.0, gamma=1.0, first_iteration=0), problem)
         self.rho[:] = options.omega
 
     def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:

@@ -11,7 +11,7 @@ import math
 
 from supple.algebra.matrix3 import add, cofactor, det, dot, matvec, minus9, scale, sub
 from supple.algebra.rotation import rotation
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 from supple.solvers.elementwise.gather import element, put_corners
 from supple.solvers.elementwise.projection import Projection, project
 from supple.terms.base.elastic import measure
@@ -43,7 +43,7 @@ def rest_edges(g, V):
     M = (g[1][0], g[1][1], g[1][2], g[2][0], g[2][1], g[2][2], g[3][0], g[3][1], g[3][2])
     K, J = cofactor(M), det(M)
     there = V > 0.0
-    s = select(there, 1.0 / select(there, J, 0.0 * J + 1.0), 0.0 * J)
+    s = where(there, 1.0 / where(there, J, 0.0 * J + 1.0), 0.0 * J)
     return scale(s, (K[0], K[1], K[2])), scale(s, (K[3], K[4], K[5])), scale(s, (K[6], K[7], K[8]))
 
 
@@ -54,7 +54,7 @@ def _keep_distance(a, b, wa, wb, rest, stiffness):
     now, then = math.sqrt(dot(d, d)), math.sqrt(dot(rest, rest))
     bottom = (wa + wb) * now
     moves = bottom > 0.0
-    s = stiffness * select(moves, (now - then) / select(moves, bottom, 0.0 * bottom + 1.0), 0.0 * bottom)
+    s = stiffness * where(moves, (now - then) / where(moves, bottom, 0.0 * bottom + 1.0), 0.0 * bottom)
     return sub(a, scale(s * wa, d)), add(b, scale(s * wb, d))
 
 
@@ -86,7 +86,7 @@ def _towards(x, w, error, arm, stiffness):
     """Return a corner moved by stiffness (R - F) (X - C); pinned corners stay."""
     moved = add(x, scale(stiffness, matvec(error, arm)))
     free = w > 0.0
-    return select(free, moved[0], x[0]), select(free, moved[1], x[1]), select(free, moved[2], x[2])
+    return where(free, moved[0], x[0]), where(free, moved[1], x[1]), where(free, moved[2], x[2])
 
 
 @project.of(ShapeProjection)
@@ -102,9 +102,9 @@ def _project_shape(projection, row, u):
     error = minus9(rotation(F), F)
     p, q, r = rest_edges(g, V)
     m0, m1, m2, m3 = _masses(W)
-    centre = scale(1.0 / (m0 + m1 + m2 + m3), add(scale(m1, p), add(scale(m2, q), scale(m3, r))))
-    x0 = _towards(x[0], W[0], error, scale(-1.0, centre), stiffness)
-    x1 = _towards(x[1], W[1], error, sub(p, centre), stiffness)
-    x2 = _towards(x[2], W[2], error, sub(q, centre), stiffness)
-    x3 = _towards(x[3], W[3], error, sub(r, centre), stiffness)
+    center = scale(1.0 / (m0 + m1 + m2 + m3), add(scale(m1, p), add(scale(m2, q), scale(m3, r))))
+    x0 = _towards(x[0], W[0], error, scale(-1.0, center), stiffness)
+    x1 = _towards(x[1], W[1], error, sub(p, center), stiffness)
+    x2 = _towards(x[2], W[2], error, sub(q, center), stiffness)
+    x3 = _towards(x[3], W[3], error, sub(r, center), stiffness)
     put_corners(places, row, u, (x0, x1, x2, x3))

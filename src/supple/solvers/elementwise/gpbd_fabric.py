@@ -19,7 +19,7 @@ from typing import Any
 from supple.algebra.matrix3 import add, dot, scale, select3
 from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
-from supple.kernels import all_lanes, each, load, passage, physics, select, total, unrolled
+from supple.kernels import all_lanes, each, load, passage, physics, total, unrolled, where
 from supple.solvers.elementwise.gather import (
     corners_of,
     free_corners,
@@ -181,10 +181,10 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
         trial = along6(m, length, step)
         value = _objective(rows, row, x, W, S, K, work, area, trial)
         good = value <= q + ROUNDING * scale
-        best, best_q = select6(good, trial, best), select(good, value, best_q)
+        best, best_q = select6(good, trial, best), where(good, value, best_q)
         if all_lanes(good):
             break
-        length = select(good, length, 0.5 * length)
+        length = where(good, length, 0.5 * length)
     return best, best_q
 
 

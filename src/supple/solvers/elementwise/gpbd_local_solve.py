@@ -22,7 +22,7 @@ from supple.algebra.symmetric import (
     solve_spd6,
     symmetric_part,
 )
-from supple.kernels import all_lanes, chosen_by_type, passage, physics, rounding, select
+from supple.kernels import all_lanes, chosen_by_type, passage, physics, rounding, where
 from supple.materials import bound_coefficients, psi, stress
 from supple.solvers.elementwise.gather import free_corners, mobility, outer_sum, spread, weighted
 
@@ -154,12 +154,12 @@ def _backtrack(material, y, B, V, m, new, q, step, scale):
         best, best_new, best_q = (
             select6(good, trial, best),
             select9(good, moved, best_new),
-            select(good, value, best_q),
+            where(good, value, best_q),
         )
         if all_lanes(good):
             break
         # Finished lanes repeat their step; the others halve it.
-        length = select(good, length, 0.5 * length)
+        length = where(good, length, 0.5 * length)
     return best, best_new, best_q
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scaled, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import all_lanes, chosen_by_type, each, physics, select
+from supple.kernels import all_lanes, chosen_by_type, each, physics, where
 from supple.solvers.elementwise.gather import free_corners, mobility, shifted, spread
 from supple.terms.base.elastic import measure
 
@@ -60,7 +60,7 @@ def _unfold_inverted(rows, x, W, g, N):
     G = add_diagonal(scaled(unit, G), 1e-6)
     K = cofactor(G)
     t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
-    return shifted(x, select(sound, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))
+    return shifted(x, where(sound, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))
 
 
 _scaled_weights = each("s, W", "s * W[i]", over="W")
@@ -81,4 +81,4 @@ def _caution(rows, material, x, g):
 @physics
 def _caution_if_inverted(rows, x, g):
     J = det(measure(rows, x, g))
-    return select(J > 0.0, 0.0 * J + 1.0, 0.0 * J + CAUTION)
+    return where(J > 0.0, 0.0 * J + 1.0, 0.0 * J + CAUTION)

@@ -29,7 +29,7 @@ from supple.kernels import (
     number,
     number_at,
     physics,
-    select,
+    where,
 )
 from supple.solvers.elementwise.projection import (
     VERTICES_PER_ROW,
@@ -67,7 +67,7 @@ class JacobiOptions(NamedTuple):
 
 
 _of_corners = each("rows, values, row", "load(values, row, i)", load, over="rows", count=corner_count)
-_chosen = each("where, one, a", "select(where, one, a[i])", select, over="a")
+_chosen = each("mask, one, a", "where(mask, one, a[i])", where, over="a")
 
 
 def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
@@ -154,10 +154,10 @@ def step_sum(places: Places, steps: np.ndarray) -> StepSum:
     return StepSum(vertex_places(n), (), visit, flat[order], steps)
 
 
-def in_one_colour(places: Places) -> Places:
+def in_one_color(places: Places) -> Places:
     """Assign all elements to one color."""
     batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
-    return places._replace(colour_start=np.array([0, batches]))
+    return places._replace(color_start=np.array([0, batches]))
 
 
 def _ids(places: Places) -> np.ndarray:

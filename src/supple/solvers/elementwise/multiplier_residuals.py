@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add
-from supple.kernels import each, gather, generic, load, physics, scatter, select, store
+from supple.kernels import each, gather, generic, load, physics, scatter, store, where
 from supple.materials import constraint_pair
 from supple.problem import Problem
 from supple.solvers.block_xpbd import BlockProjection
@@ -170,8 +170,8 @@ def _add_forces(places, row, forces, f):
 def _store_gap(gaps, row, slot, C, lam, k):
     """h = C + λ/k, 0 in padding."""
     there = k > 0.0
-    h = C + lam / select(there, k, 0.0 * k + 1.0)
-    store(gaps, row, slot, select(there, h, 0.0 * h))
+    h = C + lam / where(there, k, 0.0 * k + 1.0)
+    store(gaps, row, slot, where(there, h, 0.0 * h))
 
 
 @owe.of(PairProjection)

@@ -15,7 +15,7 @@ class Places(NamedTuple):
     """Packed elements of a term.
 
     Attributes:
-        colour_start: (colors + 1,) first batch of each color.
+        color_start: (colors + 1,) first batch of each color.
         start: First row of each batch, or () if every batch is one row.
         own: (rows, 1, lanes) first corner of each element.
         rows: Packed element data of the term.
@@ -24,7 +24,7 @@ class Places(NamedTuple):
             only.
     """
 
-    colour_start: Any
+    color_start: Any
     start: Any
     own: Any
     rows: Any
@@ -75,7 +75,7 @@ VERTICES_PER_ROW = 32
 class VertexPlaces(NamedTuple):
     """Vertices of one color, VERTICES_PER_ROW per row."""
 
-    colour_start: Any
+    color_start: Any
     start: Any
 
 

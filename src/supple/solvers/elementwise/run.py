@@ -22,7 +22,7 @@ from numba import types
 from supple.contact.obstacle_kernels import Exert, Press
 from supple.kernels import RECORD, chosen_by_type, do, lane_range, number, row_at
 from supple.model.model import Model
-from supple.ordering import ElementBatches, changes, colour_bounds, each_colour
+from supple.ordering import ElementBatches, changes, color_bounds, each_color
 from supple.problem import Problem
 from supple.problem.constrained_dofs import corner_normals
 from supple.problem.vertex_kernels import Displace, act
@@ -95,9 +95,9 @@ def _sweep_projections(projections, team, phase, u):
         return lambda projections, team, phase, u: phase
 
     def first_then_rest(projections, team, phase, u):
-        colours = projections[0].places.colour_start
-        bounds = colour_bounds(colours, 0)
-        following = each_colour(team, phase, colours, bounds, Visits(projections[0], u))
+        colors = projections[0].places.color_start
+        bounds = color_bounds(colors, 0)
+        following = each_color(team, phase, colors, bounds, Visits(projections[0], u))
         return sweep_projections(projections[1:], team, following, u)
 
     return first_then_rest
@@ -237,12 +237,12 @@ class ElementOptions(Solver):
     A quasistatic problem is run to rest in pseudo-time (XPBD-QS) [PBNG section 6.1].
 
     Args:
-        ordering: Parallel units: "colours" of single elements, "clusters" of up to cluster_size elements [BNH
+        ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
             Algorithm 4], or "cells" of a block.
         vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
             "mesh" keeps the order of the mesh.
         cluster_size: Largest number of elements in a cluster.
-        weak_first: Visit weak constraints before the elements instead of after them.
+        attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
         pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
@@ -251,10 +251,10 @@ class ElementOptions(Solver):
         iterations: Sweeps per step unless the call sets a limit.
     """
 
-    ordering: Literal["colours", "clusters", "cells"] = "colours"
+    ordering: Literal["colors", "clusters", "cells"] = "colors"
     vertex_order: Literal["mesh", "smallest_last"] = "mesh"
     cluster_size: int = 5
-    weak_first: bool = False
+    attachments_first: bool = False
     pseudo_dt: float = 0.01
     sweeps_per_step: int = 10
     pseudo_time: Literal["flow", "dynamics"] = "flow"
@@ -262,10 +262,10 @@ class ElementOptions(Solver):
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("ordering", self.ordering, ("colours", "clusters", "cells"))
+        one_of("ordering", self.ordering, ("colors", "clusters", "cells"))
         one_of("vertex_order", self.vertex_order, ("mesh", "smallest_last"))
         whole_number("cluster_size", self.cluster_size)
-        flag("weak_first", self.weak_first)
+        flag("attachments_first", self.attachments_first)
         positive("pseudo_dt", self.pseudo_dt, "s")
         whole_number("sweeps_per_step", self.sweeps_per_step)
         one_of("pseudo_time", self.pseudo_time, ("flow", "dynamics"))
@@ -326,12 +326,12 @@ class ElementRun(Run):
         return self._workplace.projections
 
     @property
-    def colours(self) -> int:
+    def colors(self) -> int:
         """Total number of colors of all projections."""
         return self._workplace.phases
 
     def notes(self, copy: int = 0) -> list[str]:
-        notes = [f"{self.colours} element colours"]
+        notes = [f"{self.colors} element colors"]
         if self.rest is not None:
             notes += self.rest.notes(self.method, copy)
         return notes + remarks(self.projections, self._sweeps_in_step)
@@ -437,7 +437,7 @@ class ElementRun(Run):
         """Prepare projections, reusing those in `before` for terms that have not changed."""
         p, method = self.problem, self.method
         terms = p.model.terms
-        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
+        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.attachments_first)
         by_term = {
             k: self._project(k, weights) if before is None or changes(terms[k]) else before.by_term[k]
             for k in order
@@ -447,7 +447,7 @@ class ElementRun(Run):
             projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
         projections.extend(touching(p, weights))
         memory = [array for q in projections for array in q.memory]
-        sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
+        sizes = np.concatenate([[0], *(np.diff(q.places.color_start) for q in projections)])
         work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
         return Workplace(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
@@ -464,8 +464,8 @@ class ElementRun(Run):
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
         if changes(p.model.terms[k]):
-            return p.layout.coloured_elements(k, 1)
+            return p.layout.colored_elements(k, 1)
         size = method.cluster_size if method.ordering == "clusters" else 1
         cells = method.ordering == "cells" and p.model.terms[k].fills
         how = k, size, cells, method.vertex_order == "smallest_last"
-        return p.shared(f"elements of term {how}", lambda: p.layout.coloured_elements(*how))
+        return p.shared(f"elements of term {how}", lambda: p.layout.colored_elements(*how))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
-from supple.kernels import gather, load, physics, scatter, select, store
+from supple.kernels import gather, load, physics, scatter, store, where
 from supple.solvers.elementwise.gather import free_corner, load_vector
 from supple.solvers.elementwise.projection import (
     Places,
@@ -113,8 +113,8 @@ def _project_hard(projection, row, u):
     C, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
     square = mobility(places, row) * dot(KC, KC)
     moves = square > 0.0
-    s = -0.5 * stiffness * dot(C, KC) / select(moves, square, 0.0 * square + 1.0)
-    move_ends(places, row, u, scale(select(moves, s, 0.0 * s), KC))
+    s = -0.5 * stiffness * dot(C, KC) / where(moves, square, 0.0 * square + 1.0)
+    move_ends(places, row, u, scale(where(moves, s, 0.0 * s), KC))
 
 
 class Rubbing(Projection):

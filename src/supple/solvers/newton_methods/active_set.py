@@ -4,7 +4,7 @@ Each step solves a second problem without obstacles. There, vertices in contact 
 contact normals, sticking vertices are fully constrained, and friction on sliding vertices keeps its value
 from the start of the step. Then vertices are projected out of the obstacles and the active set is detected
 again. An unchanged active set means equilibrium. If the residual did not decrease, sweeps replace the step:
-they find an active set that is far away. After every further rejected step in a row, `Descent` runs twice as
+they find an active set that is far away. After every further rejected step in a row, `Hybrid` runs twice as
 many sweeps, so that the linear systems of rejected steps never cost much more than the sweeps between them.
 
 Active-set problem of contact with obstacles: vertices in contact become Dirichlet conditions.
@@ -130,12 +130,12 @@ class Stepper(Protocol):
 
 
 class BesideObstacles:
-    """Second phase of `Descent` on a problem with obstacles.
+    """Second phase of `Hybrid` on a problem with obstacles.
 
     Args:
         problem: Problem with obstacles.
         make: Returns a stepper for a problem without obstacles and a tolerance.
-        tolerance: Imbalance to reach.
+        tolerance: Relative residual to reach.
     """
 
     def __init__(self, problem: Problem, make: Callable[[Problem, float], Stepper], tolerance: float) -> None:

@@ -21,7 +21,7 @@ from supple.problem.diagnostics import rounding_of
 from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
 from supple.solvers.newton_methods.error_estimate import distances_of_copies
 from supple.solvers.newton_methods.line_search import ARMIJO, present
-from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rate_estimate import Forecasts
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG, PBNGRun
@@ -36,7 +36,7 @@ HALVINGS = 12
 """Limit of step halvings of a member, after which its step is 0."""
 
 CLOSER = 0.3
-"""Fraction of the required imbalance and distance at which a member counts as converged.
+"""Fraction of the required relative residual and distance at which a member counts as converged.
 
 This estimate of the distance is less accurate than an error estimate proper, and either value may increase
 when the state is rounded.
@@ -49,7 +49,7 @@ class NewtonTogether:
     Args:
         problem: Problem with its batch.
         copies: Batch members to solve.
-        tolerance: Imbalance to reach.
+        tolerance: Relative residual to reach.
         distance: Distance to the equilibrium to reach, relative to the size of a body, or None.
         turn: Largest rotation of nearly all elements in one step [rad].
 
@@ -69,8 +69,8 @@ class NewtonTogether:
         self._room = size_for(problem, len(copies))
         fill = [copies[-1]] * (self._room - len(copies))
         self.gathered = gather(problem, [*copies, *fill])
-        self._linear: Linearisation = self.gathered.shared(
-            "linearisation", lambda: Linearisation(self.gathered, each=False)
+        self._linear: Linearization = self.gathered.shared(
+            "linearization", lambda: Linearization(self.gathered, each=False)
         )
         self._paths: RotationPath = self.gathered.shared("rotation path", lambda: RotationPath(self.gathered))
         self.steps = self._concave = 0
@@ -79,7 +79,7 @@ class NewtonTogether:
 
     @property
     def arrived(self) -> list[int]:
-        """Batch members that have reached the imbalance and, as estimated, the distance."""
+        """Batch members that have reached the relative residual and, as estimated, the distance."""
         return [copy for copy, there in zip(self._copies, self._arrived, strict=False) if there]
 
     def run(self) -> None:
@@ -96,7 +96,7 @@ class NewtonTogether:
             return False
         accuracy = linear.accuracy(balance.residual, self._before, self._tolerance)
         self._before = balance.residual
-        imbalance, residual = self._imbalance(), self._residual()
+        relative_residual, residual = self._relative_residual(), self._residual()
         direction = linear.direction(accuracy, 0.0)
         self._concave += direction.filtered
         d, net, u = (
@@ -104,8 +104,8 @@ class NewtonTogether:
         )
         forces = np.where(self._problem.model.free[:, None], net, 0)
         known = distances_of_copies(self._problem.model, d, forces, u)
-        far = np.array([max(body.of_size for body in bodies) for bodies in known])
-        self._arrived = (imbalance <= self._tolerance) & (far <= self._distance)
+        far = np.array([max(body.position_error for body in bodies) for bodies in known])
+        self._arrived = (relative_residual <= self._tolerance) & (far <= self._distance)
         slope = np.einsum("cni,cni->c", d, forces)
         goes = ~self._arrived & (slope > 0)
         return bool(goes.any()) and self._go(direction.d, slope, goes, residual)
@@ -146,10 +146,10 @@ class NewtonTogether:
         """Reshape vectors of all vertices to (copies, n, 3)."""
         return vectors.reshape(self._room, self._problem.model.vertices, 3)
 
-    def _imbalance(self) -> np.ndarray:
-        """(copies,) largest imbalance of a body of each member."""
+    def _relative_residual(self) -> np.ndarray:
+        """(copies,) largest relative residual of a body of each member."""
         bodies = self.gathered.balance().bodies
-        return np.array([body.imbalance for body in bodies]).reshape(self._room, -1).max(axis=1)
+        return np.array([body.relative_residual for body in bodies]).reshape(self._room, -1).max(axis=1)
 
     def _residual(self) -> np.ndarray:
         """(copies,) residual |r| [N]."""
@@ -180,8 +180,8 @@ class SweptTogether(PBNGRun):
     """PBNG run over a batch that leaves slowly converging members to separate solves.
 
     A member leaves if more than `ahead` further sweeps are predicted and the solve has no iteration limit or
-    time budget. Members with a small imbalance but far from the equilibrium continue to the smaller imbalance
-    that the distance requires. Members at saddles leave.
+    time limit. Members with a small relative residual but far from the equilibrium continue to the smaller
+    relative residual that the distance requires. Members at saddles leave.
     """
 
     def __init__(self, problem: Problem, ahead: int, turn: float | None) -> None:
@@ -215,11 +215,11 @@ class SweptTogether(PBNGRun):
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
         moved = super().observe_all(balances, active)
-        self._forecasts.see(self._sweeps, np.where(moved, np.inf, balances.imbalance))
+        self._forecasts.see(self._sweeps, np.where(moved, np.inf, balances.relative_residual))
         return moved
 
-    def go_on(self, imbalance: float, copy: int = 0) -> None:
-        self._forecasts.aim[copy] = imbalance
+    def go_on(self, relative_residual: float, copy: int = 0) -> None:
+        self._forecasts.aim[copy] = relative_residual
 
     def leave_saddle(self, copy: int = 0) -> bool:
         self._saddles[copy] = True

@@ -23,79 +23,94 @@ from supple.problem.states import vectors_of
 from supple.solvers.newton_methods.active_set import touching_twin
 from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
 from supple.solvers.newton_methods.float64_problem import exact_twin
-from supple.solvers.newton_methods.newton_system import Direction, Linearisation
+from supple.solvers.newton_methods.newton_system import Direction, Linearization
 
 ACCURACY = 1e-2
 """Relative accuracy of d in the energy norm."""
 
 
 @dataclass(frozen=True)
-class Distance:
-    """Estimated distance of one body to its equilibrium.
+class BodyError:
+    """Estimated error of one body: how far it is from its equilibrium.
 
     Attributes:
         body: Name of the body.
-        position: Largest distance of a vertex [m].
-        energy: Energy above the equilibrium [J].
+        position_error_m: Largest distance of a vertex from the equilibrium [m].
+        energy_error: Energy above the equilibrium [J].
         size: Largest extent at rest [m].
         displacement: Largest displacement of a vertex [m].
     """
 
     body: str
-    position: float
-    energy: float
+    position_error_m: float
+    energy_error: float
     size: float
     displacement: float
 
     @property
-    def of_size(self) -> float:
-        """Ratio position / size."""
-        return self.position / self.size if self.size else 0.0
+    def position_error(self) -> float:
+        """Largest distance of a vertex from the equilibrium, relative to the size."""
+        return self.position_error_m / self.size if self.size else 0.0
 
     @property
     def of_displacement(self) -> float:
-        """Ratio position / displacement; infinite if the body is undisplaced but its equilibrium is not."""
+        """Ratio position_error_m / displacement; infinite if the body is undisplaced but its equilibrium is
+        not."""
         return (
-            self.position / self.displacement if self.displacement else float(np.inf if self.position else 0)
+            self.position_error_m / self.displacement
+            if self.displacement
+            else float(np.inf if self.position_error_m else 0)
         )
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ErrorEstimate:
     """Error estimate of a state: distances to the equilibrium, and stability.
 
     Attributes:
-        bodies: Distances of the bodies in the order of the scene.
+        bodies: Errors of the bodies in the order of the scene.
         stable: True if the energy is convex along all directions that were examined, except rigid motions of
             unconstrained bodies. Always True under tractions that follow their surface.
         curvature: Smallest curvature met, p · H p / |p|² [N/m], if known.
         seconds: Computing time.
     """
 
-    bodies: tuple[Distance, ...]
+    bodies: tuple[BodyError, ...]
     stable: bool
     curvature: float | None
     seconds: float
 
     @property
-    def worst(self) -> Distance:
-        """Distance of the body with the largest `of_size`."""
-        return max(self.bodies, key=lambda body: body.of_size)
+    def worst(self) -> BodyError:
+        """Error of the body with the largest `position_error`."""
+        return max(self.bodies, key=lambda body: body.position_error)
 
     @property
-    def energy(self) -> float:
+    def position_error(self) -> float:
+        """Largest `position_error` of a body: distance from the equilibrium relative to its size."""
+        return self.worst.position_error
+
+    @property
+    def position_error_m(self) -> float:
+        """Largest distance of a vertex of any body from the equilibrium [m]."""
+        return max(body.position_error_m for body in self.bodies)
+
+    @property
+    def energy_error(self) -> float:
         """Total energy above the equilibrium [J]."""
-        return sum(body.energy for body in self.bodies)
+        return sum(body.energy_error for body in self.bodies)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "bodies": [
-                {**vars(body), "of_size": body.of_size, "of_displacement": body.of_displacement}
+                {**vars(body), "position_error": body.position_error, "of_displacement": body.of_displacement}
                 for body in self.bodies
             ],
             "stable": self.stable,
             "curvature": self.curvature,
-            "energy": self.energy,
+            "position_error": self.position_error,
+            "position_error_m": self.position_error_m,
+            "energy_error": self.energy_error,
             "seconds": self.seconds,
         }
 
@@ -103,8 +118,9 @@ class Certificate:
         worst = self.worst
         named = f"{worst.body}: " if len(self.bodies) > 1 and worst.body else ""
         text = (
-            f"distance to the equilibrium {worst.of_size:.1e} of the size ({named}{worst.position:.2e} m, "
-            f"{worst.of_displacement:.1e} of the displacement), {self.energy:.1e} J"
+            f"distance to the equilibrium {worst.position_error:.1e} of the size "
+            f"({named}{worst.position_error_m:.2e} m, "
+            f"{worst.of_displacement:.1e} of the displacement), {self.energy_error:.1e} J"
         )
         return text if self.stable else f"{text}; not stable: in some direction the energy falls"
 
@@ -112,10 +128,10 @@ class Certificate:
 def prepare(problem: Problem) -> None:
     """Compute the state-independent data of error estimates, so that its time counts as set-up."""
     twin = exact_twin(problem)
-    twin.shared("linearisation", lambda: Linearisation(twin))
+    twin.shared("linearization", lambda: Linearization(twin))
 
 
-def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Certificate:
+def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> ErrorEstimate:
     """Estimate the error of the problem's u.
 
     Args:
@@ -128,7 +144,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
     twin.follower_loads.sync()
     balance = twin.balance()
-    linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
+    linear: Linearization = twin.shared("linearization", lambda: Linearization(twin))
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
     nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
     follows = bool(twin.follower_loads)
@@ -143,9 +159,9 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     bodies = distances(twin.model, d, net, u)
     known = not direction.filtered if follows else direction.slope > 0
     if not balance.at_rest and balance.residual > 0 and not known:  # no estimate
-        bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+        bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
     elif follows:  # r · d may have either sign
-        bodies = tuple(replace(body, energy=abs(body.energy)) for body in bodies)
+        bodies = tuple(replace(body, energy_error=abs(body.energy_error)) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
@@ -153,7 +169,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
     if not stable and problem.contacts and problem.contacts.rough:
         stable = _held_by_friction(problem, copy)
-    return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
+    return ErrorEstimate(bodies, stable, direction.curvature, perf_counter() - began)
 
 
 def _held_by_friction(problem: Problem, copy: int) -> bool:
@@ -163,7 +179,7 @@ def _held_by_friction(problem: Problem, copy: int) -> bool:
     of second order only.
     """
     twin = touching_twin(problem, copy, sliding=False)
-    linear = twin.shared("linearisation", lambda: Linearisation(twin))
+    linear = twin.shared("linearization", lambda: Linearization(twin))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     return not direction.filtered or direction.adrift or _hardly(direction, linear)
 
@@ -175,7 +191,7 @@ Bodies may slide freely on obstacles, with curvature 0 up to rounding.
 """
 
 
-def _hardly(direction: Direction, linear: Linearisation) -> bool:
+def _hardly(direction: Direction, linear: Linearization) -> bool:
     """True if negative curvature is rounding."""
     stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
@@ -186,11 +202,11 @@ def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
     return [float(np.linalg.norm(vectors[own], axis=1).max(initial=0)) for _, own in model.body_vertices]
 
 
-def _farther(body: Distance, by: float) -> Distance:
-    return replace(body, position=body.position + by)
+def _farther(body: BodyError, by: float) -> BodyError:
+    return replace(body, position_error_m=body.position_error_m + by)
 
 
-def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[Distance, ...]:
+def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[BodyError, ...]:
     """Return the distance of every body to its equilibrium.
 
     Args:
@@ -204,7 +220,7 @@ def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) ->
 
 def distances_of_copies(
     model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
-) -> list[tuple[Distance, ...]]:
+) -> list[tuple[BodyError, ...]]:
     """Return the distances of the bodies of several batch members.
 
     Args:
@@ -223,11 +239,11 @@ def distances_of_copies(
         size = float(np.ptp(model.rest[own], axis=0).max(initial=0))
         position, farthest = (lengths[:, own].max(axis=1, initial=0) for lengths in (length, moved))
         figures = zip(position.tolist(), work[:, own].sum(axis=1).tolist(), farthest.tolist(), strict=True)
-        bodies.append([Distance(name, far, energy, size, most) for far, energy, most in figures])
+        bodies.append([BodyError(name, far, energy, size, most) for far, energy, most in figures])
     return list(zip(*bodies, strict=True))
 
 
-def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, Certificate]:
+def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, ErrorEstimate]:
     """Estimate the errors of the batch members that have balances.
 
     Args:
@@ -237,7 +253,7 @@ def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[in
     Returns:
         Error estimate of each batch member.
     """
-    found: dict[int, Certificate] = {}
+    found: dict[int, ErrorEstimate] = {}
     room = room_for(problem)
     moving = [copy for copy, balance in balances.items() if not balance.at_rest and balance.residual > 0]
     groups = range(0, len(moving), room) if room > 1 and len(moving) > 1 else ()
@@ -246,7 +262,7 @@ def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[in
     return found | {copy: certify(problem, copy) for copy in balances if copy not in found}
 
 
-def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Certificate]:
+def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, ErrorEstimate]:
     """Estimate errors by one linear solve of several batch members.
 
     If the solve meets negative curvature, it is repeated without the members that caused it. Members whose
@@ -260,7 +276,7 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Cert
     gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
     if not gathered.balance().finite:
         return {}
-    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered, each=False))
+    linear: Linearization = gathered.shared("linearization", lambda: Linearization(gathered, each=False))
     states, shape = gathered.states, (room, model.vertices, 3)
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
@@ -277,7 +293,7 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Cert
     return known | _certify_others(problem, copies, late)
 
 
-def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
+def _left(linear: Linearization, left: np.ndarray, room: int) -> np.ndarray:
     """(room,) largest remaining error of each batch member over its components."""
     copy = linear.free // (linear.problem.model.vertices // room)
     most = np.zeros(room)
@@ -285,7 +301,7 @@ def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
     return most
 
 
-def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, Certificate]:
+def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, ErrorEstimate]:
     """Estimate errors of a smaller group together; other groups are left to the caller."""
     return _certify_together(problem, some) if 1 < len(some) < len(copies) else {}
 
@@ -308,13 +324,13 @@ def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int
     return [copy for copy, concave in zip(copies, bent, strict=False) if not concave] if bent.any() else []
 
 
-def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[Certificate]:
+def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[ErrorEstimate]:
     """Error estimates of stable batch members."""
     slopes, squares = (np.einsum("cni,cni->c", d, other).tolist() for other in (forces, d))
-    found: list[Certificate] = []
+    found: list[ErrorEstimate] = []
     known = distances_of_copies(problem.model, d, forces, u)
     for bodies, slope, square in zip(known, slopes, squares, strict=True):
         if not slope > 0:  # no estimate
-            bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
-        found.append(Certificate(bodies, True, slope / square if square else None, 0.0))
+            bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
+        found.append(ErrorEstimate(bodies, True, slope / square if square else None, 0.0))
     return found

@@ -17,7 +17,7 @@ import numpy as np
 
 from supple.problem import Problem
 from supple.solvers.newton_methods.line_search import line, present
-from supple.solvers.newton_methods.newton_system import Linearisation
+from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.support.text import counted
 
@@ -76,7 +76,7 @@ class FollowerNewton:
             turning: Whether corrections turn elements; otherwise they are straight.
         """
         self.problem, self.tolerance, self._minimize = problem, tolerance, minimize
-        self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
+        self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
         self._paths: RotationPath | None = None
         if turning:
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))

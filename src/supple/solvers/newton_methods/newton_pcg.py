@@ -1,4 +1,4 @@
-"""Second phase of `Descent`: Newton's method with multigrid-preconditioned CG along rotation paths.
+"""Second phase of `Hybrid`: Newton's method with multigrid-preconditioned CG along rotation paths.
 
     H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
     negative curvature p  →  H = sum of the positive semi-definite element parts, new M and d
@@ -6,7 +6,7 @@
     no acceptable t: the positive part instead, then sweeps, accepted if E decreases
     p found: also descend along x(t) from x along ±p
 
-H, M and d are computed in linearisation.py. E never increases, except by rounding.
+H, M and d are computed in linearization.py. E never increases, except by rounding.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from supple.solvers.newton_methods.line_search import (
     line,
     present,
 )
-from supple.solvers.newton_methods.newton_system import PROBED, Direction, Linearisation
+from supple.solvers.newton_methods.newton_system import PROBED, Direction, Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG
 from supple.support.text import counted
 
 if TYPE_CHECKING:
-    from supple.solvers.descent import Descent
+    from supple.solvers.hybrid import Hybrid
 
 STIFF_MODEL = 1.4, 4.0
 """Ratios of actual to predicted decrease between which the model is too stiff and longer steps are tried."""
@@ -59,17 +59,17 @@ CURVATURE_TURN = 1.0
 
 
 class NewtonPCG:
-    """Second phase of `Descent` on a problem in float64.
+    """Second phase of `Hybrid` on a problem in float64.
 
     Args:
         options: Options of the solver.
         problem: Problem in float64.
-        tolerance: Imbalance to reach.
+        tolerance: Relative residual to reach.
     """
 
-    def __init__(self, options: Descent, problem: Problem, tolerance: float) -> None:
+    def __init__(self, options: Hybrid, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
-        self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
+        self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
         self._paths: RotationPath | None = None
         if options.path == "rotation":
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
@@ -101,7 +101,7 @@ class NewtonPCG:
         begin, start = present(self.problem), Start.of(self.problem, balance.residual)
         floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
         accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
-        if self._residual is None and self.options.ahead == 0:
+        if self._residual is None and self.options.max_predicted_sweeps == 0:
             accuracy = min(accuracy, NEARBY)
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
@@ -138,7 +138,7 @@ class NewtonPCG:
         """
         begin, slope = present(self.problem), direction.slope
         move, turn, _ = self._path(direction.d, slope)
-        whole = min(1.0, self.options.turn / max(turn, 1e-9))
+        whole = min(1.0, self.options.max_rotation / max(turn, 1e-9))
         ways = self.problem, move, start, slope, whole
         nearer = None if direction.filtered else lambda: self._less_left(slope)
         reached = backtrack(*ways, nearer=nearer) if slope > 0 else None

@@ -77,7 +77,7 @@ def _constant(term: Term) -> bool:
     return term.ties and term.capacity is None
 
 
-class Linearisation:
+class Linearization:
     """Newton directions of a problem in float64.
 
     Disconnected components are solved as if each were alone.
@@ -113,7 +113,7 @@ class Linearisation:
         Args:
             residual: Present residual [N].
             before: Residual before the last step [N], or None at the first step.
-            tolerance: Imbalance to reach.
+            tolerance: Relative residual to reach.
         """
         if self.quadratic:
             return min(WHOLE, tolerance)

@@ -1,4 +1,4 @@
-"""Convergence-rate extrapolation, and the time budget of a solve."""
+"""Convergence-rate extrapolation, and the time limit of a solve."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from supple.kernels import compilation
 
 LOOKS = 4
-"""Largest number of imbalances from which the rate is fitted."""
+"""Largest number of relative residuals from which the rate is fitted."""
 
 FEWEST = 2
-"""Smallest number of imbalances that gives a rate.
+"""Smallest number of relative residuals that gives a rate.
 
 Short waves vanish first, so early rates are optimistic, if anything.
 """
@@ -26,26 +26,29 @@ NEWTON_SWEEPS = 100
 """Approximate cost of the first Newton step in sweeps."""
 
 ON_DEVICES = 4
-"""Factor on `Descent.ahead` on a device, where a Newton step takes the time of so many times more sweeps."""
+"""Factor on `Hybrid.max_predicted_sweeps` on a device, where a Newton step takes the time of so many times
+more sweeps."""
 
 
 class Forecast:
-    """Extrapolation of log(imbalance) from its latest values to a target."""
+    """Extrapolation of log(relative residual) from its latest values to a target."""
 
     def __init__(self, aim: float) -> None:
         self.aim = aim
         self._iterations: list[int] = []
         self._logarithms: list[float] = []
 
-    def see(self, iteration: int, imbalance: float) -> None:
-        """Record the imbalance of an iteration.
+    def see(self, iteration: int, relative_residual: float) -> None:
+        """Record the relative residual of an iteration.
 
-        A non-finite imbalance (also passed for a state that was not kept) counts as no progress: the last
-        value is repeated.
+        A non-finite relative residual (also passed for a state that was not kept) counts as no progress: the
+        last value is repeated.
         """
         last = self._logarithms[-1] if self._logarithms else 0.0
         self._iterations.append(iteration)
-        self._logarithms.append(math.log(max(imbalance, 1e-300)) if math.isfinite(imbalance) else last)
+        self._logarithms.append(
+            math.log(max(relative_residual, 1e-300)) if math.isfinite(relative_residual) else last
+        )
 
     @property
     def known(self) -> bool:
@@ -64,27 +67,27 @@ class Forecast:
 
 
 class Forecasts:
-    """Extrapolations of log(imbalance) of all batch members, each to its target `aim` (copies,)."""
+    """Extrapolations of log(relative residual) of all batch members, each to its target `aim` (copies,)."""
 
     def __init__(self, copies: int) -> None:
         self.aim = np.full(copies, 1e-4)
         self._iterations: list[int] = []
         self._logarithms: list[np.ndarray] = []
 
-    def see(self, iteration: int, imbalance: np.ndarray) -> None:
-        """Record the imbalances (copies,) of an iteration; a non-finite one counts as no progress."""
-        last = self._logarithms[-1] if self._logarithms else np.zeros_like(imbalance)
-        known = np.isfinite(imbalance)
+    def see(self, iteration: int, relative_residual: np.ndarray) -> None:
+        """Record the relative residuals (copies,) of an iteration; a non-finite one counts as no progress."""
+        last = self._logarithms[-1] if self._logarithms else np.zeros_like(relative_residual)
+        known = np.isfinite(relative_residual)
         self._iterations.append(iteration)
-        self._logarithms.append(np.where(known, np.log(np.clip(imbalance, 1e-300, 1e300)), last))
+        self._logarithms.append(np.where(known, np.log(np.clip(relative_residual, 1e-300, 1e300)), last))
         del self._iterations[:-LOOKS], self._logarithms[:-LOOKS]
 
     @property
     def remaining(self) -> np.ndarray:
         """(copies,) predicted iterations like `Forecast.remaining`, but 0 before `LOOKS` values are recorded.
 
-        In the first sweeps the imbalance of fine meshes may rise, and separating a member from the batch is
-        expensive.
+        In the first sweeps the relative residual of fine meshes may rise, and separating a member from the
+        batch is expensive.
         """
         if len(self._iterations) < LOOKS:
             return np.zeros_like(self.aim)
@@ -105,7 +108,7 @@ def _slope(x: list[int], y: Sequence[Any]) -> Any:
 
 
 class Allowance:
-    """Remaining time budget of a solve.
+    """Remaining time limit of a solve.
 
     Attributes:
         left: Remaining time [s], infinite without a budget.

@@ -23,7 +23,7 @@ RESISTANCES = 0.4, 0.49, 0.4995
 """Poisson's ratios of the surrogate, tried in this order."""
 
 ROUGHLY, MOST_STEPS = 1e-2, 200
-"""Imbalance to which the surrogate is solved, and its step limit."""
+"""Relative residual to which the surrogate is solved, and its step limit."""
 
 COLLAPSED = 1e-9
 """Smallest det F for which forces are not dominated by rounding."""
@@ -73,7 +73,7 @@ class Righting:
         self.problem.positions = start
         self.notes = [
             f"{began}; with stable_neo_hookean in its place and no loads some stay so, held by pins or "
-            "attachments: move these in steps (steps=), or give a start in which no element is inverted"
+            "attachments: move these in steps (load_steps=), or give a start in which no element is inverted"
         ]
 
     def _sound(self) -> bool:
@@ -107,7 +107,7 @@ def _descend(problem: Problem, step: Callable[[], None]) -> None:
     noise = np.random.default_rng(0).normal(0, NOISE * model.mean_edge, model.rest.shape)
     problem.positions = problem.positions + model.unheld(noise)
     for _ in range(MOST_STEPS):
-        if problem.balance().imbalance <= ROUGHLY:
+        if problem.balance().relative_residual <= ROUGHLY:
             return
         step()
 

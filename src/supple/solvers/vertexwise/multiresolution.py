@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.kernels import each_item, kernel, put_record, record_at
 from supple.model.model import Model
-from supple.ordering import VertexBatches, batch_vertices, colour_bounds, widest_colour
+from supple.ordering import VertexBatches, batch_vertices, color_bounds, widest_color
 from supple.problem import Problem
 from supple.problem.force_kernels import Forces
 from supple.problem.loads import Loads, padded
@@ -128,11 +128,11 @@ class Multiresolution(ABC):
     def sweep(self, number: int, count: int) -> None:
         """Sweep `count` times over layer `number`; number 0 is the original model."""
         p, group = self.problem, self.groups[number]
-        batches, colours = group.batches, group.batches.colour_start
+        batches, colors = group.batches, group.batches.color_start
         visit = Visit(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
         links = p.shared("no links", no_links)
-        sweep = Sweep(visit, colours, colour_bounds(colours, 0), links, NoMemory(0), (), p.device.records)
-        phases, widest = count * batches.colours, widest_colour(colours)
+        sweep = Sweep(visit, colors, color_bounds(colors, 0), links, NoMemory(0), (), p.device.records)
+        phases, widest = count * batches.colors, widest_color(colors)
         p.device.step(iterations, phases, sweep, count, widest=widest)
 
     def rejected(self) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.algebra.projector import free_bound, free_part
-from supple.kernels import divide, do, gather, generic, leads, least_share, load, scatter, select
-from supple.ordering import Links, colour_bounds, each_colour
+from supple.kernels import divide, do, gather, generic, leads, least_share, load, scatter, where
+from supple.ordering import Links, color_bounds, each_color
 from supple.problem import Problem, padded
 from supple.problem.constrained_dofs import group_normals, held_at
 from supple.problem.force_kernels import sum_forces
@@ -19,21 +19,21 @@ from supple.terms import add_group_forces, limit_group_step
 class NoLinks(NamedTuple):
     """Model without weak constraints between moving points; it has no colors."""
 
-    colour_start: Any
+    color_start: Any
 
 
 class LinkRows(NamedTuple):
     """Groups of tied vertices, packed for kernels.
 
     Attributes:
-        colour_start, members, weight, width, terms, own, share: As in `Links`.
+        color_start, members, weight, width, terms, own, share: As in `Links`.
         force: (batches, 3, lanes) weighted sum of the external forces on the members [N].
         inertia: (batches, k, lanes) inertia of each member [N/m].
         held: (batches, 6, lanes) projection N onto the directions along which any member is constrained, or
             ().
     """
 
-    colour_start: Any
+    color_start: Any
     members: Any
     width: Any
     weight: Any
@@ -65,7 +65,7 @@ def _link_rows(problem: Problem, links: Links) -> LinkRows:
     force = padded(problem.loads.force)[..., members, :] * links.weight[..., None]
     force = np.swapaxes(force.sum(axis=-3), -1, -2)
     return LinkRows(
-        links.colour_start,
+        links.color_start,
         members,
         links.width,
         links.weight,
@@ -118,7 +118,7 @@ def _visit_group(visit, place):
     limit = limit_group_step(links.terms, links.own, links.share, batch, u, step, zero + 1.0)
     step = scale(least_share(batch, limit), step)
     finite = dot(step, step) < 1e30
-    step = (select(finite, step[0], zero), select(finite, step[1], zero), select(finite, step[2], zero))
+    step = (where(finite, step[0], zero), where(finite, step[1], zero), where(finite, step[2], zero))
     if leads(batch):
         for m in range(links.members.shape[1]):
             x = gather(u, links.members, batch, m)
@@ -137,6 +137,6 @@ def _nothing(links, team, phase, u, anchor, omega):
 
 @sweep_links.of(LinkRows)
 def _sweep_links(links, team, phase, u, anchor, omega):
-    colours = links.colour_start
+    colors = links.color_start
     visit = GroupVisit(links, u, anchor, omega)
-    return each_colour(team, phase, colours, colour_bounds(colours, 0), visit)
+    return each_color(team, phase, colors, color_bounds(colors, 0), visit)

@@ -13,7 +13,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import dot, matvec, select3
 from supple.contact.trust_region import in_ball
-from supple.kernels import all_lanes, leads, load, physics, scatter, select, store
+from supple.kernels import all_lanes, leads, load, physics, scatter, store, where
 from supple.materials import stress_differential, traction
 from supple.problem.constrained_dofs import put_back
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
@@ -37,7 +37,7 @@ def move(vertices, batch, u, before, after, rejected):
     if leads(batch):
         scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
         if not all_lanes(finite):
-            store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * after[0], 1.0))
+            store(rejected, batch, 0, load(rejected, batch, 0) + where(finite, 0.0 * after[0], 1.0))
 
 
 class ExactTets(TetRows):

@@ -18,9 +18,9 @@ from supple.kernels import (
     generic,
     load,
     physics,
-    select,
     stream,
     unrolled,
+    where,
 )
 from supple.materials import (
     by_element,
@@ -254,7 +254,7 @@ def _deformation_at(rows, row, u, ui):
 @energy.of(ElasticRows)
 def _energy(rows, row, u, ui):
     V = rest_volume(rows, row)
-    return select(V > 0.0, V * psi(material_at(rows, row), deformation_at(rows, row, u, ui)), V)
+    return where(V > 0.0, V * psi(material_at(rows, row), deformation_at(rows, row, u, ui)), V)
 
 
 @step_fraction.of(ElasticRows)

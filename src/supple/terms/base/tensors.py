@@ -23,9 +23,9 @@ from supple.kernels import (
     maker,
     physics,
     run,
-    select,
     store,
     take_chunk,
+    where,
 )
 from supple.materials import hessian_bound, stress_differential
 from supple.terms.base.elastic import deformation_at, material_at
@@ -62,7 +62,7 @@ def _diagonalise(A, row, V):
         for p in range(9):
             for q in range(p):
                 rest = rest + load(A, row, 9 * p + q) * load(A, row, 9 * p + q)
-        if lane_sum(select(rest > OFF_DIAGONAL * total, zero + 1.0, zero)) == 0.0:
+        if lane_sum(where(rest > OFF_DIAGONAL * total, zero + 1.0, zero)) == 0.0:
             break
         for p in range(8):
             for q in range(p + 1, 9):
@@ -75,7 +75,7 @@ def _rotate(A, row, V, p, q):
     pp, qq, pq = load(A, row, 10 * p), load(A, row, 10 * q), load(A, row, 9 * p + q)
     h = qq - pp
     root = math.sqrt(h * h + 4.0 * pq * pq) + 1e-300
-    t = 2.0 * pq / (h + select(h < 0.0, -root, root))
+    t = 2.0 * pq / (h + where(h < 0.0, -root, root))
     c = 1.0 / math.sqrt(1.0 + t * t)
     s = t * c
     for k in range(9):

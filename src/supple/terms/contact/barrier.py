@@ -17,7 +17,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.algebra.symmetric import along_and_across
 from supple.collision.geometry.closest_point import on_edges, on_triangle
-from supple.kernels import load, physics, select
+from supple.kernels import load, physics, where
 from supple.terms.base.constraint import positive_part, seen_corner
 from supple.terms.base.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
 from supple.terms.contact.barrier_friction import (
@@ -282,10 +282,10 @@ def _seen(rows, row, u, ui):
     at = Closest(role, x, y, z, s, t)
     q = sub(c, b)
     normal = cross(a, q)
-    known = select(limit > 0.0, limit, zero + 1.0)
-    ratio = select(face, zero + 1.0, min(dot(normal, normal) / known, zero + 1.0))
+    known = where(limit > 0.0, limit, zero + 1.0)
+    ratio = where(face, zero + 1.0, min(dot(normal, normal) / known, zero + 1.0))
     return Seen(
-        select(face, select(point, zero + 1.0, -x), 1.0 - s),
+        where(face, where(point, zero + 1.0, -x), 1.0 - s),
         gap_at(at, a, b, c),
         (2.0 - ratio) * ratio,
         2.0 * (1.0 - ratio) / known,
@@ -302,10 +302,10 @@ def _barrier(rows, row, gap):
     d, h = math.sqrt(dot(gap, gap)), load(rows.data, row, 1)
     near = d < h
     one = 0.0 * d + 1.0
-    d, h = select(near, d, one), select(near, h, one)
+    d, h = where(near, d, one), where(near, h, one)
     y, log, k = d - h, math.log(d / h), load(rows.data, row, 0)
     r = y / d
-    return select(near, k, 0.0 * k), d, -y * y * log, -y * (2.0 * log + r), r * r - 4.0 * r - 2.0 * log
+    return where(near, k, 0.0 * k), d, -y * y * log, -y * (2.0 * log + r), r * r - 4.0 * r - 2.0 * log
 
 
 @vertex_force.of(BarrierRows)

@@ -22,7 +22,7 @@ from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.algebra.projector import symmetric_matvec
 from supple.collision.geometry.closest_point import between
 from supple.collision.obstacles.contact_planes import is_empty
-from supple.kernels import chosen_by_type, load, physics, select
+from supple.kernels import chosen_by_type, load, physics, where
 
 BEGAN, SLIP, FRICTION, STIFFNESS, NUMBERS = 0, 9, 12, 13, 14
 """Offsets of the corners at the start of the step [m], o₀ [m], μ and κ [N/m] in the numbers of an incidence,
@@ -282,4 +282,4 @@ def _work(rub, row, at, gap, n, push):
     _, length, limit, s = _slipped(rub, row, at, gap, n, push)
     k = load(rub, row, STIFFNESS)
     slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + TINY))
-    return select(k * length > limit, slid, 0.5 * s * length * length)
+    return where(k * length > limit, slid, 0.5 * s * length * length)

@@ -19,7 +19,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.algebra.symmetric import along_and_across
-from supple.kernels import gather, load, physics, select
+from supple.kernels import gather, load, physics, where
 from supple.terms.base.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
 
 NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
@@ -221,4 +221,4 @@ def _energy(term, row, u, ui):
     length = math.sqrt(dot(o, o))
     stuck = 0.5 * s * length * length
     slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + TINY))
-    return -0.5 * push * g + select(k * length > limit, slid, stuck)
+    return -0.5 * push * g + where(k * length > limit, slid, stuck)

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 
 CLOSING = math.radians(170)
 """Angle [rad] up to which θ is unchanged."""
@@ -32,7 +32,7 @@ def closing(angle):
     zero = 0.0 * size
     x = max(size - CLOSING, zero) * (1.0 / ROOM)
     y = 1.0 / max(1.0 - x, zero + LEAST)
-    sign = select(angle < 0.0, zero - 1.0, zero + 1.0)
+    sign = where(angle < 0.0, zero - 1.0, zero + 1.0)
     return (
         sign * (size + math.pi * x * x * x * y),
         1.0 + (math.pi / ROOM) * x * x * y * y * (3.0 - 2.0 * x),

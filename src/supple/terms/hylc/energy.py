@@ -14,7 +14,7 @@ fabrics are computed in double precision, and below FLAT Q is replaced by its li
 import math
 from typing import Any, NamedTuple
 
-from supple.kernels import physics, select, unrolled
+from supple.kernels import physics, unrolled, where
 from supple.terms.hylc.splines import double, single
 
 FLAT = 1e-4
@@ -78,12 +78,12 @@ def _entry(both, between, inverse, sign, d, b, r, flat):
         Entry, with second derivatives as (mm, md, mb, dd, db, bb).
     """
     zero = 0.0 * d
-    half = select(flat, zero, 0.5 / r)
+    half = where(flat, zero, 0.5 / r)
     A = 0.5 * both[0]
     Am = 0.5 * inverse * both[1]
     Amm = 0.5 * inverse * inverse * both[2]
-    Q = select(flat, Am, half * between[0])
-    Qm = select(flat, Amm, half * inverse * between[1])
+    Q = where(flat, Am, half * between[0])
+    Qm = where(flat, Amm, half * inverse * between[1])
     Qmm = half * inverse * inverse * between[2]
     square = 4.0 * half * half
     Qr, Qmr = square * (Am - Q), square * (Amm - Qm)
@@ -124,7 +124,7 @@ def _side(fabric, k, X, m, d, b, r, flat):
     u = _entry((both[3], both[6], zero), (between[3], between[6], zero), inverse, sign, d, b, r, flat)
     v = _entry((both[4], both[7], zero), (between[4], between[7], zero), inverse, sign, d, b, r, flat)
     w = _entry((both[5], both[8], zero), (between[5], between[8], zero), inverse, sign, d, b, r, flat)
-    half = select(flat, zero, 0.5 * sign * d / r)
+    half = where(flat, zero, 0.5 * sign * d / r)
     return (
         (whole.value,) + whole.first + whole.second + (u.value, v.value, w.value)  # noqa: RUF005
         + u.first + v.first + w.first

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from supple.kernels import physics, select
+from supple.kernels import physics, where
 from supple.kernels.simd.tables import look_up_four, look_up_two
 
 
@@ -24,10 +24,10 @@ class Weights(NamedTuple):
 @physics
 def _select4(condition, a, b):
     return (
-        select(condition, a[0], b[0]),
-        select(condition, a[1], b[1]),
-        select(condition, a[2], b[2]),
-        select(condition, a[3], b[3]),
+        where(condition, a[0], b[0]),
+        where(condition, a[1], b[1]),
+        where(condition, a[2], b[2]),
+        where(condition, a[3], b[3]),
     )
 
 
@@ -38,7 +38,7 @@ def weights(table, begin, count, x):
     one = zero + 1.0
     index = zero
     for k in range(1, count - 1):
-        index = index + select(x >= table[begin + k], one, zero)
+        index = index + where(x >= table[begin + k], one, zero)
     t, end = look_up_two(table, begin, index)
     h = end - t
     inverse = 1.0 / h

@@ -20,7 +20,7 @@ def shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1), 0.5 * twice
 
 
-def neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def neighbors(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the neighbors of triangles.
 
     Returns:

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, select3
-from supple.kernels import load, physics, select
+from supple.kernels import load, physics, where
 from supple.terms.base.constraint import positive_part, seen_corner
 from supple.terms.base.parameters import of_elements, packed, placed
 from supple.terms.base.term import Elemental, Elements, Visits, energy, vertex_force
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
-from supple.terms.hylc.stencils import neighbours, shapes
+from supple.terms.hylc.stencils import neighbors, shapes
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
 
 OTHERS = np.array(
@@ -103,7 +103,7 @@ class FabricElasticity(Elemental):
             material: Stiffness factor; by default 1.
         """
         gradients, area = shapes(uv)
-        apexes, exists = neighbours(triangles)
+        apexes, exists = neighbors(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
         return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
 
@@ -257,9 +257,9 @@ def _vertex_force(rows, row, u, ui):
     area = stiff_area(rows, row)
     p, H = found.first, found.second
     zero = 0.0 * area
-    there = select(own, zero, zero + 1.0)
+    there = where(own, zero, zero + 1.0)
     apex, bends = scale(there, sight.at_apex), sight.bends[0]
-    here = select(own, zero + 1.0, zero)
+    here = where(own, zero + 1.0, zero)
     J = (
         scale(here, sight.at_corner[0]),
         scale(here, sight.at_corner[1]),

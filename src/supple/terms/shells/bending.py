@@ -17,8 +17,8 @@ from supple.terms.shells.dihedral import angles
 from supple.terms.shells.hinge import Hinges
 from supple.terms.shells.isometric import IsometricHinges
 
-STIFFNESS = Parameter(
-    "stiffness", "bending stiffness", "N m", "B", at_least=0, example=1e-4, slider=(1e-7, 1e-2)
+RIGIDITY = Parameter(
+    "rigidity", "bending rigidity", "N m", "B", at_least=0, example=1e-4, slider=(1e-7, 1e-2)
 )
 POISSON = Parameter("poisson", "Poisson's ratio", symbol="ν", above=-1, at_most=0.5, example=0.3)
 THICKNESS = Parameter("thickness", "thickness", "m", "h", above=0, example=1e-3)
@@ -44,17 +44,17 @@ class Bending(ABC):
     """Base class of bending models.
 
     Attributes:
-        stiffness: Bending rigidity B [N m], moment per width and curvature; a number, or (m,) per triangle. A
+        rigidity: Bending rigidity B [N m], moment per width and curvature; a number, or (m,) per triangle. A
             hinge uses the mean of its two triangles.
     """
 
     name: ClassVar[str]
-    parameters: ClassVar[tuple[Parameter, ...]] = (STIFFNESS,)
+    parameters: ClassVar[tuple[Parameter, ...]] = (RIGIDITY,)
 
-    stiffness: Any
+    rigidity: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stiffness", STIFFNESS.checked(self.stiffness))
+        object.__setattr__(self, "rigidity", RIGIDITY.checked(self.rigidity))
 
     @classmethod
     def from_young(cls, young: float, poisson: float, thickness: float, **options: Any) -> Self:
@@ -78,7 +78,7 @@ class HingeBending(Bending):
     """½ B Σ w (θ - θ₀)² over the edges, with the dihedral angle θ: discrete shells.
 
     Attributes:
-        stiffness: Bending rigidity B [N m], a number or (m,) per triangle.
+        rigidity: Bending rigidity B [N m], a number or (m,) per triangle.
         weighted: True for w = |e|²/(A + A'), with the rest length |e| of the edge and the rest areas of its
             triangles; B is then the rigidity of plate theory on equilateral meshes. False for w = 1; B is
             then k_b of [PBNG eq. 35].
@@ -104,7 +104,7 @@ class HingeBending(Bending):
         object.__setattr__(self, "rest", angle)
 
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
-        k = hinges.mean(self.stiffness)
+        k = hinges.mean(self.rigidity)
         return Hinges.of(
             hinges.vertices, k * hinges.weights if self.weighted else k, self._angles(hinges), positions
         )
@@ -134,7 +134,7 @@ class CreasedBending(HingeBending):
     """
 
     name: ClassVar[str] = "creased"
-    parameters: ClassVar[tuple[Parameter, ...]] = (STIFFNESS, *Crease.parameters[:3])
+    parameters: ClassVar[tuple[Parameter, ...]] = (RIGIDITY, *Crease.parameters[:3])
 
     yield_angle: float = 0.2
     creep: float = 10.0
@@ -170,7 +170,7 @@ class IsometricBending(Bending):
                 f"isometric bending is for sheets that are flat at rest, and the triangles of this one meet "
                 f"at angles of up to {np.degrees(bent.max()):.3g} degrees; take HingeBending"
             )
-        return IsometricHinges.of(hinges.vertices, hinges.mean(self.stiffness), hinges.corners, positions)
+        return IsometricHinges.of(hinges.vertices, hinges.mean(self.rigidity), hinges.corners, positions)
 
 
 FLAT = 1e-4

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.algebra.angle import angle_of
-from supple.kernels import load, select
+from supple.kernels import load, where
 from supple.materials import Material, Parameter, by_element
 from supple.terms.base.constraint import constraint
 from supple.terms.base.parameters import packed, placed
@@ -107,5 +107,5 @@ def _constraint(rows, row, r):
     hinge = seen_opening(end, r)
     angle = angle_of(hinge.sine, hinge.cosine)
     away = angle - packed(rows.material, row, angle).rest_angle
-    away = select(away > math.pi, away - 2.0 * math.pi, away)
-    return as_constraint(select(away < -math.pi, away + 2.0 * math.pi, away), hinge, end)
+    away = where(away > math.pi, away - 2.0 * math.pi, away)
+    return as_constraint(where(away < -math.pi, away + 2.0 * math.pi, away), hinge, end)

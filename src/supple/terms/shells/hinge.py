@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.algebra.angle import angle_of
 from supple.algebra.matrix3 import select3, sub
-from supple.kernels import load, physics, select
+from supple.kernels import load, physics, where
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.elastic import minus_sum
 from supple.terms.shells.dihedral import angle_derivatives, angles, opening
@@ -92,5 +92,5 @@ def as_constraint(angle, hinge, end):
     gradients = select3(end, hinge.b, at_a), select3(end, hinge.o, hinge.b), hinge.p
     (s, t), (g, h) = hinge.along, hinge.inverse
     q, m = (1.0 - s) * g, (1.0 - t) * h
-    curvature = select(end, q * q + m * m + 3.0 / (hinge.length * hinge.length), g * g)
-    return angle, gradients, select(angle < 0.0, -curvature, curvature)
+    curvature = where(end, q * q + m * m + 3.0 / (hinge.length * hinge.length), g * g)
+    return angle, gradients, where(angle < 0.0, -curvature, curvature)

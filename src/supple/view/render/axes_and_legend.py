@@ -64,7 +64,7 @@ class Furniture:
         if self.layout.side and field.separate:
             self._add_swatches(field, limits, names)
         elif self.layout.side:
-            self._add_colour_bar(field, limits)
+            self._add_color_bar(field, limits)
 
     def around(self, image: np.ndarray, caption: str, camera: Camera) -> np.ndarray:
         """Return the image (height, width, 3) uint8 with all annotations."""
@@ -104,15 +104,15 @@ class Furniture:
             self._caption.set_text(" · ".join(parts[: self._parts]))
         self._cut(self._caption, 1 - 2 * MARGIN)
 
-    def _add_colour_bar(self, field: Field, limits: tuple[float, float]) -> None:
+    def _add_color_bar(self, field: Field, limits: tuple[float, float]) -> None:
         from matplotlib.cm import ScalarMappable
 
         top = self._add_label(field.label, 0.76) - self.layout.up(48)
         bottom = min(0.22, top / 3)
         axes = self._figure.add_axes((self._left, bottom, self.layout.across(25.6), top - bottom))
-        colours = ScalarMappable(field.scale(limits), field.colour_map)
+        colors = ScalarMappable(field.scale(limits), field.color_map)
         extend = "max" if field.beyond else "min" if field.logarithmic else "neither"
-        bar = self._figure.colorbar(colours, cax=axes, extend=extend, extendfrac=0.03)
+        bar = self._figure.colorbar(colors, cax=axes, extend=extend, extendfrac=0.03)
         bar.outline.set_visible(False)
         axes.minorticks_off()
         axes.tick_params(
@@ -132,9 +132,9 @@ class Furniture:
         beside = self._left + self.layout.across(41.6)
         for place, number in enumerate(shown, start=1):
             y, height = top - row * place, self.layout.up(square)
-            colour = field.paint(np.array([number]), limits)[0]
+            color = field.paint(np.array([number]), limits)[0]
             corner = (self._left, y)
-            self._figure.add_artist(Rectangle(corner, self.layout.across(square), height, color=colour))
+            self._figure.add_artist(Rectangle(corner, self.layout.across(square), height, color=color))
             name = names.get(number, str(number))
             text = self._figure.text(beside, y + height / 2, name, color=self.theme.ink, **style)
             self._cut(text, 0.99 - beside)

@@ -25,19 +25,19 @@ class Paint:
         points: (c, 3) corners [m].
         triangles: (k, 3) triangles.
         normals: (c, 3) unit normals.
-        colours: (c, 3) colors from 0 to 1.
+        colors: (c, 3) colors from 0 to 1.
         divided: True if triangles are parts of the surface's triangles.
     """
 
     points: np.ndarray
     triangles: np.ndarray
     normals: np.ndarray
-    colours: np.ndarray
+    colors: np.ndarray
     divided: bool = False
 
     def lit(self, camera: Camera) -> np.ndarray:
         """(c, 3) colors under the light of a camera."""
-        return shade(self.colours, self.normals, camera.axes)
+        return shade(self.colors, self.normals, camera.axes)
 
     def separated(self) -> Paint:
         """Divide each triangle among its corners; adjacent corner colors then stay separate.
@@ -45,7 +45,7 @@ class Paint:
         Each part spans a corner, the midpoints of two edges and the centroid.
         """
         corners, count = self.triangles, len(self.triangles)
-        if (self.colours[corners] == self.colours[corners[:, :1]]).all():
+        if (self.colors[corners] == self.colors[corners[:, :1]]).all():
             return self
         following, last = np.roll(corners, -1, axis=1), np.roll(corners, -2, axis=1)
 
@@ -60,8 +60,8 @@ class Paint:
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
         pair = np.array([[0, 1, 2], [0, 2, 3]])
         triangles = (4 * np.arange(3 * count)[:, None, None] + pair).reshape(-1, 3)
-        colours = np.repeat(self.colours[corners.ravel()], 4, axis=0)
-        return Paint(parts(self.points), triangles, normals, colours, divided=True)
+        colors = np.repeat(self.colors[corners.ravel()], 4, axis=0)
+        return Paint(parts(self.points), triangles, normals, colors, divided=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +123,8 @@ def drawing(
         middle = positions[finite].mean(axis=0) if finite.any() else np.zeros(3)
         positions = np.where(finite[:, None], positions, middle)
     points = surface.corners(positions)
-    colours = surface.values(field.paint(field.values(model, positions, step), limits), field.separate)
-    paint = Paint(points, surface.triangles, surface.normals(points), colours)
+    colors = surface.values(field.paint(field.values(model, positions, step), limits), field.separate)
+    paint = Paint(points, surface.triangles, surface.normals(points), colors)
     return Drawing(
         surface=surface,
         points=points,

@@ -34,12 +34,12 @@ def shadow_of(corners: np.ndarray, triangles: np.ndarray, level: float) -> Shado
     points = np.concatenate([corners[triangles].mean(axis=1), corners])
     low, high = points.min(axis=0), points.max(axis=0)
     size = float(np.linalg.norm(high - low)) or 1.0
-    centre = (low + high)[[0, 2]] / 2
+    center = (low + high)[[0, 2]] / 2
     half = 0.5 * float((high - low)[[0, 2]].max()) + 0.45 * size + 0.4 * max(0.0, float(low[1]) - level)
     ticks = np.linspace(-half, half, CELLS + 1)
-    x, z = np.meshgrid(centre[0] + ticks, centre[1] + ticks, indexing="ij")
+    x, z = np.meshgrid(center[0] + ticks, center[1] + ticks, indexing="ij")
     cell = 2 * half / CELLS
-    at = np.round((points[:, [0, 2]] - centre + half) / cell).astype(int)
+    at = np.round((points[:, [0, 2]] - center + half) / cell).astype(int)
     height = (points[:, 1] - level) / size
     edges = np.linspace(height.min(), height.max() + 1e-9, LAYERS + 1)
     light = np.ones(x.shape)
@@ -50,7 +50,7 @@ def shadow_of(corners: np.ndarray, triangles: np.ndarray, level: float) -> Shado
         covered = _filled(covered)
         softness = (0.02 + 0.3 * max(0.0, (lower + upper) / 2)) * size / cell
         light *= 1 - 0.75 * gaussian_filter(covered, softness)
-    inwards = np.clip(2 - 2 * np.hypot(x - centre[0], z - centre[1]) / half, 0, 1)
+    inwards = np.clip(2 - 2 * np.hypot(x - center[0], z - center[1]) / half, 0, 1)
     fading = inwards**2 * (3 - 2 * inwards)
     return Shadow(np.stack([x, np.full_like(x, level), z], axis=-1), (1 - light) * fading)
 

@@ -14,11 +14,11 @@ WRAP = 0.35
 """Extent of the lamp's light beyond the terminator, as from a large lamp."""
 
 
-def shade(colours: np.ndarray, normals: np.ndarray, axes: np.ndarray) -> np.ndarray:
+def shade(colors: np.ndarray, normals: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Apply lighting.
 
     Args:
-        colours: (n, 3) colors.
+        colors: (n, 3) colors.
         normals: (n, 3) unit normals.
         axes: Camera axes, rows to the right, up and toward the camera.
 
@@ -31,7 +31,7 @@ def shade(colours: np.ndarray, normals: np.ndarray, axes: np.ndarray) -> np.ndar
     light = SKY * upwards + BOUNCE * (1 - upwards)
     light += KEY * np.clip((normals @ lamp + WRAP) / (1 + WRAP), 0, 1)
     light += FRONT * np.clip(normals @ towards, 0, 1)
-    return np.clip(colours**GAMMA * light[:, None], 0, 1) ** (1 / GAMMA)
+    return np.clip(colors**GAMMA * light[:, None], 0, 1) ** (1 / GAMMA)
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

@@ -154,8 +154,8 @@ def spaced(points: np.ndarray, chosen: np.ndarray, width: float) -> np.ndarray:
     """Select points at least a width [m] apart, greedily in the given order."""
     near = cKDTree(points[chosen]).query_ball_point(points[chosen], width) if len(chosen) else []
     free, kept = np.ones(len(chosen), bool), []
-    for number, neighbours in enumerate(near):
+    for number, neighbors in enumerate(near):
         if free[number]:
             kept.append(number)
-            free[neighbours] = False
+            free[neighbors] = False
     return chosen[kept]

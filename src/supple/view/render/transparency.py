@@ -46,7 +46,7 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
 
 
 def glass(
-    points: np.ndarray, triangles: np.ndarray, colour: tuple[float, float, float], camera: Camera
+    points: np.ndarray, triangles: np.ndarray, color: tuple[float, float, float], camera: Camera
 ) -> tuple[np.ndarray, np.ndarray]:
     """Transparent triangles of obstacles that face the camera, less transparent at the silhouette.
 
@@ -61,6 +61,6 @@ def glass(
     towards /= np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-300)
     facing = np.einsum("ij,ij->i", normals, towards)
     seen = facing > 0
-    lit = shade(np.tile(colour, (int(seen.sum()), 1)), normals[seen], camera.axes)
+    lit = shade(np.tile(color, (int(seen.sum()), 1)), normals[seen], camera.axes)
     opacity = CLEAR + RIM * (1 - facing[seen]) ** FALL
     return corners[seen], np.column_stack([lit, opacity])

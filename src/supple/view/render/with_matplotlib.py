@@ -62,10 +62,10 @@ class Renderer:
         from matplotlib.collections import PolyCollection
         from matplotlib.colors import to_rgb
 
-        corners, colours = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        corners, colors = glass(points, triangles, to_rgb(self.theme.faded), camera)
         if len(corners):
             places = camera.project(corners.reshape(-1, 3))[0].reshape(-1, 3, 2)
-            axes.add_collection(PolyCollection(list(places), facecolors=colours, edgecolors="none"))
+            axes.add_collection(PolyCollection(list(places), facecolors=colors, edgecolors="none"))
 
     def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
         """Draw the triangles that face the camera; returns their corner points (k, 3)."""
@@ -112,10 +112,10 @@ class Renderer:
         """Draw pins and contacts that are visible: close to a visible corner of the surface."""
         tones, touching = (self.theme.pins, self.theme.rim), (self.theme.contacts, self.theme.rim)
         dots = (drawing.pins, tones), (drawing.rollers, tones[::-1]), (drawing.contacts, touching)
-        for points, (colour, rim) in dots:
+        for points, (color, rim) in dots:
             if not len(points):
                 continue
             gap, _ = cKDTree(seen).query(points)
             size = np.linalg.norm(np.ptp(drawing.points, axis=0))
             places, _ = camera.project(points[gap < 1e-3 * size])
-            axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, color=colour, edgecolors=rim)
+            axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, color=color, edgecolors=rim)

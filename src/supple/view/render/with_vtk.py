@@ -63,11 +63,11 @@ class Renderer:
         self._plotter.camera.SetWindowCenter(self.layout.side, self.layout.header)
         self._plotter.camera.reset_clipping_range()
 
-    def _show(self, name: str, mesh: Any, colours: np.ndarray | None = None, **options: Any) -> None:
+    def _show(self, name: str, mesh: Any, colors: np.ndarray | None = None, **options: Any) -> None:
         """Add a mesh, or update the mesh of this name; colors (n, 3) or (n, 4) uint8."""
-        if colours is not None:
-            mesh["colours"] = colours
-            options |= {"scalars": "colours", "rgb": True}
+        if colors is not None:
+            mesh["colors"] = colors
+            options |= {"scalars": "colors", "rgb": True}
         if name in self._meshes:
             self._meshes[name].copy_from(mesh)
             return
@@ -79,7 +79,7 @@ class Renderer:
 
         paint, edges = drawing.paint, shows_edges(drawing, camera, self.layout)
         mesh = pyvista.PolyData.from_regular_faces(paint.points, paint.triangles)
-        colours = np.round(255 * paint.lit(camera)).astype(np.uint8)
+        colors = np.round(255 * paint.lit(camera)).astype(np.uint8)
         cull = "back" if drawing.surface.two_sided else None
         style: dict[str, Any] = {
             "culling": cull,
@@ -87,7 +87,7 @@ class Renderer:
             "edge_opacity": 0.22,
             "line_width": 1,
         }
-        self._show("surface", mesh, colours, show_edges=edges and not paint.divided, **style)
+        self._show("surface", mesh, colors, show_edges=edges and not paint.divided, **style)
         if edges and paint.divided:
             points = _nearer(drawing.points, camera, 0.001)
             mesh = pyvista.PolyData.from_regular_faces(points, drawing.surface.triangles)
@@ -97,13 +97,13 @@ class Renderer:
         import pyvista
         from matplotlib.colors import to_rgb
 
-        corners, colours = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        corners, colors = glass(points, triangles, to_rgb(self.theme.faded), camera)
         if not len(corners) and "obstacles" in self._meshes:
             self._meshes["obstacles"].copy_from(pyvista.PolyData())
         if len(corners):
             faces: Any = np.arange(3 * len(corners)).reshape(-1, 3)
             mesh = pyvista.PolyData.from_regular_faces(corners.reshape(-1, 3), faces)
-            self._show("obstacles", mesh, np.round(255 * np.repeat(colours, 3, axis=0)).astype(np.uint8))
+            self._show("obstacles", mesh, np.round(255 * np.repeat(colors, 3, axis=0)).astype(np.uint8))
 
     def _show_shadow(self, shadow: Shadow) -> None:
         import pyvista
@@ -134,7 +134,7 @@ class Renderer:
         self._show_dots("link", links[:, 0], camera, 6, self.theme.links, self.theme.rim)
 
     def _show_dots(
-        self, name: str, points: np.ndarray, camera: Camera, width: float, colour: str, rim: str
+        self, name: str, points: np.ndarray, camera: Camera, width: float, color: str, rim: str
     ) -> None:
         """Draw dots with a rim, slightly in front of the surface, which would otherwise hide half of them."""
         import pyvista
@@ -147,7 +147,7 @@ class Renderer:
         dots = max(width * self.size[1] / 1200, 4.5)
         for part, tone, across, nearer in (
             ("rim", rim, dots, 0.003),
-            ("dot", colour, 0.68 * dots, 0.004),
+            ("dot", color, 0.68 * dots, 0.004),
         ):
             self._show(
                 f"{name} {part}",

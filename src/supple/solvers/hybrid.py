@@ -1,6 +1,6 @@
-"""Descent: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
+"""Hybrid solver: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
 
-    phase 1  PBNG-Anderson sweeps, while the convergence rate of the imbalance predicts an early end
+    phase 1  PBNG-Anderson sweeps, while the convergence rate of the relative residual predicts an early end
     phase 2  Newton steps (`newton_pcg.py`), along which E never rises
 
 If E is infinite at the start, a surrogate energy is minimized first. Unstable equilibria are left along
@@ -34,7 +34,7 @@ BESIDE_OBSTACLES = 10
 """`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
 
 TOGETHER = 4
-"""Factor of `ahead` for batches, whose members share the cost of a sweep."""
+"""Factor of `max_predicted_sweeps` for batches, whose members share the cost of a sweep."""
 
 
 RIGID_CORRECTIONS = 10
@@ -45,30 +45,30 @@ GROWN = 10.0
 
 
 @dataclass(frozen=True)
-class Descent(Solver):
-    """Descent to a local minimum of the energy: sweeps while they converge quickly, then Newton steps.
+class Hybrid(Solver):
+    """Hybrid of PBNG and Newton: sweeps while they converge quickly, then Newton steps.
 
     Args:
-        ahead: Largest predicted number of remaining sweeps; beyond it, Newton steps begin. Four times as
-            large on a device. 0 begins with Newton steps.
-        turn: Largest rotation of nearly all elements in one Newton step [rad].
+        max_predicted_sweeps: Largest predicted number of remaining sweeps; beyond it, Newton steps begin.
+            Four times as large on a device. 0 begins with Newton steps.
+        max_rotation: Largest rotation of nearly all elements in one Newton step [rad].
         path: "rotation" follows rotating elements, "straight" follows the line.
         iterations: Sweeps and Newton steps per time step unless the call sets a limit.
     """
 
-    name: ClassVar[str] = "descent"
+    name: ClassVar[str] = "hybrid"
     batches: ClassVar[bool] = True
 
-    ahead: int = 250
-    turn: float = 2.0
+    max_predicted_sweeps: int = 250
+    max_rotation: float = 2.0
     path: Literal["rotation", "straight"] = "rotation"
     iterations: int | None = None
 
-    only_with: ClassVar[dict[str, tuple[str, str]]] = {"turn": ("path", "rotation")}
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {"max_rotation": ("path", "rotation")}
 
     def __post_init__(self) -> None:
-        whole_number("ahead", self.ahead, at_least=0)
-        one_number("turn", self.turn, above=0)
+        whole_number("max_predicted_sweeps", self.max_predicted_sweeps, at_least=0)
+        one_number("max_rotation", self.max_rotation, above=0)
         one_of("path", self.path, ("rotation", "straight"))
         check_iterations(self.iterations)
 
@@ -82,15 +82,15 @@ class Descent(Solver):
         if problem.following.rubs or not able:
             return PBNG().begin(problem)
         if problem.copies == 1:
-            return DescentRun(self, problem)
-        turn = self.turn if self.path == "rotation" else None
-        return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER, turn)
+            return HybridRun(self, problem)
+        turn = self.max_rotation if self.path == "rotation" else None
+        return SweptTogether(problem, self.max_predicted_sweeps * ON_DEVICES * TOGETHER, turn)
 
     def phases(self) -> tuple[Solver, ...]:
-        return self, replace(self, ahead=0)
+        return self, replace(self, max_predicted_sweeps=0)
 
     def near_the_end(self) -> Solver:
-        return replace(self, ahead=0, path="straight")
+        return replace(self, max_predicted_sweeps=0, path="straight")
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
@@ -138,18 +138,18 @@ def _outgrown(problem: Problem) -> bool:
     return bool(max(extents, default=0.0) > GROWN * _size(problem))
 
 
-class DescentRun(Run):
-    """Descent run on one problem; phase 2 works on a float64 twin of the problem."""
+class HybridRun(Run):
+    """Run of `Hybrid` on one problem; phase 2 works on a float64 twin of the problem."""
 
     guarded = True
 
-    def __init__(self, options: Descent, problem: Problem) -> None:
+    def __init__(self, options: Hybrid, problem: Problem) -> None:
         self.options, self.problem = options, problem
         self._sweeping = PBNG().begin(problem)
         self.check_every, self.patience = self._sweeping.check_every, self._sweeping.patience
         self._forecast, self._allowance = Forecast(1e-4), Allowance(None)
         self._righting = Righting(problem)
-        self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
+        self._ahead = options.max_predicted_sweeps * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
         self._newton: NewtonPCG | BesideObstacles | FollowerNewton | None = None
         self._swept_since = False
@@ -161,7 +161,7 @@ class DescentRun(Run):
             self._start, self._inverted = problem.positions.copy(), problem.measures.inversions()[0]
         self._version = problem.layout.version
         self._rigid_moves, self._dropped = problem.contacts.moves, 0
-        if options.ahead == 0:
+        if options.max_predicted_sweeps == 0:
             self._turn_to_newton()
 
     @property
@@ -184,19 +184,21 @@ class DescentRun(Run):
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Set the termination criteria. Iterations requested without a tolerance are sweeps."""
         self._allowance = Allowance(budget)
-        self._sweeps_only = tolerance is None and max_iterations is not None and self.options.ahead > 0
+        self._sweeps_only = (
+            tolerance is None and max_iterations is not None and self.options.max_predicted_sweeps > 0
+        )
         self._forecast.aim = tolerance or 1e-8
         if self._newton is not None:
             self._newton.tolerance = self._forecast.aim
 
-    def go_on(self, imbalance: float, copy: int = 0) -> None:
-        """Continue by Newton steps to a smaller imbalance.
+    def go_on(self, relative_residual: float, copy: int = 0) -> None:
+        """Continue by Newton steps to a smaller relative residual.
 
-        Long waves hardly contribute to the imbalance. The error estimate has already computed the first
-        direction.
+        Long waves hardly contribute to the relative residual. The error estimate has already computed the
+        first direction.
         """
-        self._forecast.aim = imbalance
-        (self._newton or self._turn_to_newton()).tolerance = imbalance
+        self._forecast.aim = relative_residual
+        (self._newton or self._turn_to_newton()).tolerance = relative_residual
 
     def leave_saddle(self, copy: int = 0) -> bool:
         if self.problem.contacts:
@@ -205,8 +207,8 @@ class DescentRun(Run):
         return True
 
     @property
-    def colours(self) -> int:
-        return self._sweeping.colours
+    def colors(self) -> int:
+        return self._sweeping.colors
 
     def rejected(self) -> list[int]:
         return self._sweeping.rejected()
@@ -236,7 +238,7 @@ class DescentRun(Run):
                     self._follow()
             self._endless = "" if self.on_its_way(0) else _endless(self.problem)
             self.unbounded = bool(self._endless)
-        else:  # too little of the time budget is left for another Newton step
+        else:  # too little of the time limit is left for another Newton step
             PBNG().begin(self.problem).advance(iterations)
             self._swept_since = True
 
@@ -267,7 +269,7 @@ class DescentRun(Run):
             return False
         self._drop_forecast()
         moved = self._sweeping.observe(balance, copy)
-        self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
+        self._forecast.see(self._sweeps, math.inf if moved else balance.relative_residual)
         slow = self._forecast.remaining > self._ahead
         if slow and not self._sweeps_only and self._allowance.allows_newton:
             self._turn_to_newton()
@@ -276,7 +278,7 @@ class DescentRun(Run):
     def _drop_forecast(self) -> None:
         """Discard the convergence rate if rigid bodies have moved since the last check.
 
-        Their motion raises the imbalance, so their first few corrections hide the rate of the sweeps.
+        Their motion raises the relative residual, so their first few corrections hide the rate of the sweeps.
         """
         moves = self.problem.contacts.moves
         if moves != self._rigid_moves and self._dropped < RIGID_CORRECTIONS:

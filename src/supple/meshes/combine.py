@@ -20,23 +20,23 @@ from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import each, one_number, shown
 
 
-def select_tets(mesh: TetMesh, tets: ArrayLike) -> TetMesh:
+def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
     """Extract tets of a mesh together with their vertices and data.
 
     Args:
         mesh: Tetrahedral mesh.
-        tets: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
+        cells: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
     """
     if not isinstance(mesh, TetMesh):
-        raise TypeError(f"select_tets needs a TetMesh, got {shown(mesh)}")
-    chosen = np.asarray(tets)
+        raise TypeError(f"extract_cells needs a TetMesh, got {shown(mesh)}")
+    chosen = np.asarray(cells)
     if chosen.dtype == bool and chosen.shape == (mesh.n_tets,):
         chosen = np.flatnonzero(chosen)
     whole = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.size > 0
     if not whole or chosen.min() < 0 or chosen.max() >= mesh.n_tets:
         raise MeshError(
-            f"tets must be True or False for each of the {mesh.n_tets} tets, or numbers from 0 to "
-            f"{mesh.n_tets - 1}, at least one; got {shown(tets)}."
+            f"cells must be True or False for each of the {mesh.n_tets} tets, or numbers from 0 to "
+            f"{mesh.n_tets - 1}, at least one; got {shown(cells)}."
         )
     return TetMesh(
         mesh.points,
@@ -47,7 +47,7 @@ def select_tets(mesh: TetMesh, tets: ArrayLike) -> TetMesh:
     )
 
 
-def merge_meshes(meshes: Iterable[TetMesh]) -> TetMesh:
+def merge(meshes: Iterable[TetMesh]) -> TetMesh:
     """Concatenate meshes without connecting them.
 
     Data missing in some meshes are NaN there, or -1 for integers.
@@ -57,7 +57,7 @@ def merge_meshes(meshes: Iterable[TetMesh]) -> TetMesh:
     """
     parts = list(each(meshes, "meshes are a list of TetMesh"))
     if not parts or not all(isinstance(part, TetMesh) for part in parts):
-        raise TypeError(f"merge_meshes needs a list of at least one TetMesh, got {shown(parts)}")
+        raise TypeError(f"merge needs a list of at least one TetMesh, got {shown(parts)}")
     for data in ([p.cell_data for p in parts], [p.point_data for p in parts]):
         refuse_mixed(data)
     first = np.cumsum([0, *(part.n_vertices for part in parts)])
@@ -69,7 +69,7 @@ def merge_meshes(meshes: Iterable[TetMesh]) -> TetMesh:
     )
 
 
-def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
+def weld(surfaces: TriMesh | Iterable[TriMesh], tolerance: float) -> TriMesh:
     """Merge vertices of cloth pieces into seams that neither open nor stretch.
 
     Chains of vertices within the distance of each other become one vertex at their mean position. Corners
@@ -78,7 +78,7 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
 
     Args:
         surfaces: One surface or several pieces.
-        within: Largest distance of merged vertices [m].
+        tolerance: Largest distance of merged vertices [m].
 
     Raises:
         MeshError: The distance is larger than an edge, so that triangles would collapse.
@@ -86,7 +86,7 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
     pieces = [surfaces] if isinstance(surfaces, TriMesh) else list(each(surfaces, "pieces are TriMesh"))
     if not pieces or not all(isinstance(piece, TriMesh) for piece in pieces):
         raise TypeError(f"weld needs one TriMesh or a list of them, got {shown(surfaces)}")
-    distance = one_number("within", within, at_least=0)
+    distance = one_number("tolerance", tolerance, at_least=0)
     whole = _together(pieces)
     group = _groups(whole.points, distance)
     triangles = group[whole.triangles]
@@ -97,7 +97,7 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
         raise MeshError(
             f"welding within {distance:g} m collapses edges of {len(lost)} of "
             f"{len(triangles)} triangles: {say_first(lost)}. The shortest edge is {shortest.min():.3g} m "
-            "long; weld within less than that."
+            "long; weld with a smaller tolerance."
         )
     count = np.bincount(group)
     points = np.stack([np.bincount(group, x) / count for x in whole.points.T], axis=1)

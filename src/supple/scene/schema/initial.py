@@ -1,4 +1,4 @@
-"""The table [start]: initial positions of free vertices, if not the rest positions."""
+"""The table [initial]: initial positions of free vertices, if not the rest positions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Flatten(Table):
     at: Coordinate = Field(0.0, description="Its value [m].")
 
 
-class Start(Choice):
+class InitialState(Choice):
     """Initial positions of free vertices, if not the rest positions."""
 
     scramble: Scramble | None = Field(None, description="At random in the bounding box of the scene at rest.")

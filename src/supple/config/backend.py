@@ -1,4 +1,4 @@
-"""Compute settings: device, precision and threads, with their defaults."""
+"""Backend of computations: device, precision and threads, with their defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRECISIONS = ("float32", "float64")
 
 
 @dataclass(frozen=True)
-class Compute:
+class Backend:
     """Device, precision and threads of a computation.
 
     Attributes:
@@ -46,7 +46,7 @@ class Compute:
         """
         check_device(self.device)
 
-    def suited_to(self, solver: Solver) -> Compute:
+    def suited_to(self, solver: Solver) -> Backend:
         """Replace device or precision if the solver does not support it.
 
         Args:

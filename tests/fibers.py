@@ -1,8 +1,7 @@
-"""A material from outside the package: neo-Hookean with fibres that pull, for tests of what is declared."""
+"""A material from outside the package: neo-Hookean with fibers that pull, for tests of what is declared."""
 
 import math
 
-from supple import Material, Parameter
 from supple.algebra.matrix3 import (
     add_diagonal,
     cofactor,
@@ -15,21 +14,21 @@ from supple.algebra.matrix3 import (
     outer,
     scaled,
 )
-from supple.materials import hessian_bound, psi, stress, stress_differential
+from supple.materials import Material, Parameter, hessian_bound, psi, stress, stress_differential
 
 SHORTEST = 1e-12
-"""Added to the square of a fibre's length, since one of no length has no direction."""
+"""Added to the square of a fiber's length, since one of no length has no direction."""
 
 
-class Fibres(Material):
-    """ψ = μ/2 (|F|² - 3) - μ (J - 1) + κ/2 (J - 1)² + k/2 (|F a| - 1 + α)², a the fibres and α their pull."""
+class Fibers(Material):
+    """ψ = μ/2 (|F|² - 3) - μ (J - 1) + κ/2 (J - 1)² + k/2 (|F a| - 1 + α)², a the fibers and α their pull."""
 
     __slots__ = ()
     parameters = (
         Parameter("shear", "shear modulus", "Pa", "μ_m", above=0, example=1e3),
         Parameter("bulk", "bulk modulus", "Pa", "κ_m", above=0, default=4e3),
-        Parameter("stiffness", "stiffness of the fibres", "Pa", "k", at_least=0, example=2e3),
-        Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
+        Parameter("stiffness", "stiffness of the fibers", "Pa", "k", at_least=0, example=2e3),
+        Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
             "activation", "how much shorter they want to be", symbol="α_f", at_least=0, below=1, default=0.0,
             slider=(0.0, 0.9),
@@ -37,40 +36,40 @@ class Fibres(Material):
     )  # fmt: skip
 
 
-@psi.of(Fibres)
+@psi.of(Fibers)
 def _psi(material, F):
-    d = matvec(F, material.fibre)
+    d = matvec(F, material.fiber)
     longer = math.sqrt(dot(d, d) + SHORTEST) - 1.0 + material.activation
     volume = det(F) - 1.0
     shape = 0.5 * material.shear * (contract(F, F) - 3.0) - material.shear * volume
     return shape + 0.5 * material.bulk * volume * volume + 0.5 * material.stiffness * longer * longer
 
 
-@stress.of(Fibres)
+@stress.of(Fibers)
 def _stress(material, F):
-    d = matvec(F, material.fibre)
+    d = matvec(F, material.fiber)
     pull = material.stiffness * (1.0 - (1.0 - material.activation) / math.sqrt(dot(d, d) + SHORTEST))
     pressure = material.bulk * (det(F) - 1.0) - material.shear
     solid = combine(material.shear, F, pressure, cofactor(F))
-    return combine(1.0, solid, pull, outer(d, material.fibre))
+    return combine(1.0, solid, pull, outer(d, material.fiber))
 
 
-@stress_differential.of(Fibres)
+@stress_differential.of(Fibers)
 def _stress_differential(material, F, dF):
-    a, C = material.fibre, cofactor(F)
+    a, C = material.fiber, cofactor(F)
     d, change = matvec(F, a), matvec(dF, a)
     square = dot(d, d) + SHORTEST
     slack = (1.0 - material.activation) / math.sqrt(square)
     solid = combine(material.bulk * contract(C, dF), C, 0.0, C)
     pressure = material.bulk * (det(F) - 1.0) - material.shear
     solid = combine(1.0, solid, pressure, cofactor_differential(F, dF))
-    fibres = combine(1.0 - slack, outer(change, a), slack * dot(d, change) / square, outer(d, a))
-    return combine(1.0, combine(material.shear, dF, 1.0, solid), material.stiffness, fibres)
+    fibers = combine(1.0 - slack, outer(change, a), slack * dot(d, change) / square, outer(d, a))
+    return combine(1.0, combine(material.shear, dF, 1.0, solid), material.stiffness, fibers)
 
 
-@hessian_bound.of(Fibres)
+@hessian_bound.of(Fibers)
 def _hessian_bound(material, F, g, h):
-    """Of the solid as for neo-Hookean; of fibres k (a·g)(a·h) I, above what they have at any length."""
-    C, a = cofactor(F), material.fibre
+    """Of the solid as for neo-Hookean; of fibers k (a·g)(a·h) I, above what they have at any length."""
+    C, a = cofactor(F), material.fiber
     solid = scaled(material.bulk, outer(matvec(C, g), matvec(C, h)))
     return add_diagonal(solid, material.shear * dot(g, h) + material.stiffness * dot(a, g) * dot(a, h))

@@ -1,0 +1,9 @@
+"""Loads of scenes, as `Scene.add_force`, `add_pressure`, `add_cavity` and `add_wind` return them, and
+ramps."""
+
+from supple.scene.loads.cavities import Cavity
+from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.forces import Inflation, Load, Wind
+from supple.scene.loads.ramps import Ramp
+
+__all__ = ["Cavity", "FollowingTraction", "Inflation", "Load", "Ramp", "Wind"]

@@ -1,0 +1,15 @@
+"""Shapes of obstacles: half-spaces, spheres, boxes, capsules, cylinders and closed surfaces."""
+
+from supple.scene.shapes.primitives import Box, Capsule, Cylinder, Plane, Shape, Sphere
+from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
+
+__all__ = [
+    "Box",
+    "Capsule",
+    "Cylinder",
+    "Plane",
+    "Shape",
+    "Sphere",
+    "SurfaceSequence",
+    "SurfaceShape",
+]
