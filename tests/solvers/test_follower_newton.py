@@ -137,7 +137,7 @@ def test_it_is_the_equilibrium_of_an_independent_load_stepping(solver):
 @pytest.mark.parametrize("q", [2.4, 12.0, 18.0, 40.0])
 def test_error_estimates_are_the_true_distance(q):
     scene, _ = cantilever(q)
-    tight = supple.equilibrium(scene, tolerance=1e-10, distance=1e-9)
+    tight = supple.equilibrium(scene, tolerance=1e-10, position_tolerance=1e-9)
     assert tight.report.outcome is supple.Outcome.CONVERGED
     cases = [
         (None, {}),
