@@ -49,8 +49,8 @@ def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
     found: Figures = {"outcome": report.outcome.name.lower()}
     for name, values in (
         ("", history.residual),
-        ("primary ", history.primary),
-        ("secondary ", history.secondary),
+        ("primary ", history.primal_residual),
+        ("secondary ", history.dual_residual),
     ):
         if values:
             first = max(values) if name == "primary " else values[0]  # the primary residual is 0 at the start

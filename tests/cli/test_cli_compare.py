@@ -79,7 +79,7 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
     for trial in written["trials"]:
         assert trial["error"] is None
         curves = trial["history"]
-        with_multipliers = [curves.pop("primary"), curves.pop("secondary")]
+        with_multipliers = [curves.pop("primal_residual"), curves.pop("dual_residual")]
         assert curves.keys() == {"iterations", "seconds", "residual", "relative_residual", "energy"}
         assert {len(curve) for curve in curves.values()} == {trial["iterations"] + 1}
         has_some = trial["label"] in ("xpbd", "block_xpbd", "bpxpbd")

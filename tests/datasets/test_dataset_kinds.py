@@ -123,7 +123,7 @@ TISSUE = SCENE.replace(
 )
 SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "ecoflex_0010" }')
 GROWN = SCENE.replace(
-    "density = 100", "density = 100\nswelling = 0.1\nrest_shape = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
+    "density = 100", "density = 100\nswelling = 0.1\nrest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
 )
 BELOW = SCENE + "\n[[obstacle]]\nshape = { plane = { normal = [0, 1, 0], point = [0, -0.02, 0] } }\n"
 
@@ -141,7 +141,7 @@ KINDS = {
     "activation of tissue": (TISSUE, "solid.bar.material.measured.activation", [0.1, 0.9]),
     "stiffness of silicone": (SILICONE, "solid.bar.material.poisson", [0.1, 0.4]),
     "swelling": (GROWN, "solid.bar.swelling", [-0.1, 0.2]),
-    "rest shape": (GROWN, "solid.bar.rest_shape.0.0", [0.9, 1.2]),
+    "rest shape": (GROWN, "solid.bar.rest_deformation.0.0", [0.9, 1.2]),
     "creased cloth": (CREASED, "cloth.strip.membrane.young", [2e3, 5e4]),
     "obstacle": (BELOW, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
     "friction": (STANDING, "contact.friction", [0.0, 0.8]),

@@ -106,7 +106,7 @@ def test_a_traction_that_turns_may_vary(tmp_path):
     assert np.abs(alone.positions - data["positions"][1]).max() < 3e-4 * SIZE
 
 
-@pytest.mark.parametrize("rest", ["swelling = 0.1", "rest_shape = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"])
+@pytest.mark.parametrize("rest", ["swelling = 0.1", "rest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"])
 def test_swollen_bodies_stay_swollen_when_their_material_varies(tmp_path, rest):
     path = "solid.bar.material.young"
     text = SCENE.replace("density = 100", f"density = 100\n{rest}")

@@ -27,7 +27,7 @@ def cube(kind, *held, cells=1):
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", ["stvk", "gent"])
 def test_what_swells_freely_has_no_stress(name, precision):
-    scene, body = cube(supple.materials.grown(material(name), swelling=0.2))
+    scene, body = cube(supple.materials.prestrained(material(name), swelling=0.2))
     result = supple.equilibrium(scene, "pbng", tolerance=1e-6, precision=precision)
     np.testing.assert_allclose(
         result.positions, 1.2 * body.points, atol=1e-6 if precision == "float64" else 2e-4
@@ -40,7 +40,7 @@ def test_every_solver_finds_the_rest_shape(solver):
     shape = np.array([[1.1, 0.1, 0], [0, 0.9, 0], [0, 0, 1.0]])
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
-        supple.block(1), supple.materials.grown(material("stvk"), rest_shape=shape), density=1.0
+        supple.block(1), supple.materials.prestrained(material("stvk"), rest_deformation=shape), density=1.0
     )
     corner, along, up = (body.where([i]) for i in (0, *_neighbors(body)))
     scene.pin(corner)
@@ -61,7 +61,7 @@ def _neighbors(body):
 def test_a_clamped_bar_that_swells_is_pressed(precision):
     """ν = 0: P = θ² P₀(1/θ) with P₀(λ) = E λ (λ² - 1)/2."""
     swelling, young = 0.1, 1e3
-    scene, _ = cube(supple.materials.grown(supple.StVK(young=young, poisson=0.0), swelling=swelling), 0)
+    scene, _ = cube(supple.materials.prestrained(supple.StVK(young=young, poisson=0.0), swelling=swelling), 0)
     found = supple.equilibrium(scene, "pbng", tolerance=1e-6, precision=precision).evaluate()
     theta = 1 + swelling
     expected = theta**2 * young * 0.5 / theta * (theta**-2 - 1)
@@ -74,7 +74,7 @@ def test_a_clamped_bar_that_swells_is_pressed(precision):
 def test_small_swelling_is_thermal_stress():
     """-E α ΔT/(1 - 2ν) where nothing may move."""
     scene, _ = cube(
-        supple.materials.grown(supple.StVK(young=1e3, poisson=0.3), swelling=1e-5), 0, 1, 2, cells=2
+        supple.materials.prestrained(supple.StVK(young=1e3, poisson=0.3), swelling=1e-5), 0, 1, 2, cells=2
     )
     found = supple.equilibrium(scene, "newton", tolerance=1e-6).evaluate()
     np.testing.assert_allclose(found.pressure, 1e3 * 1e-5 / (1 - 0.6), rtol=1e-3)
@@ -82,7 +82,7 @@ def test_small_swelling_is_thermal_stress():
 
 def test_swelling_may_vary_in_time_and_from_element_to_element():
     body = supple.block(1)
-    kind = supple.materials.grown(material("stvk"), swelling=np.full(body.n_tets, 0.2))
+    kind = supple.materials.prestrained(material("stvk"), swelling=np.full(body.n_tets, 0.2))
     scene, body = cube(kind)
     scene.vary(body, "swelling", supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     sizes = [frame.positions.max() for frame in supple.simulate(scene, "pbng", tolerance=1e-6)]
@@ -94,7 +94,7 @@ def test_swelling_may_vary_in_time_and_from_element_to_element():
 def test_forces_are_those_of_the_energy(name, precision):
     random = np.random.default_rng(0)
     shape = np.eye(3) + 0.1 * random.uniform(-1, 1, (3, 3))
-    model = build_model(cantilever(supple.materials.grown(material(name), 0.1, shape), cells=1))
+    model = build_model(cantilever(supple.materials.prestrained(material(name), 0.1, shape), cells=1))
     x = model.rest + 0.05 * random.uniform(-1, 1, model.rest.shape)
     problem = Problem(model, precision)
     problem.positions = x
@@ -110,32 +110,32 @@ def test_forces_are_those_of_the_energy(name, precision):
 
 
 def test_materials_with_rest_shapes_are_sent_to_other_processes():
-    kind = supple.materials.grown(material("gent"), 0.1, np.diag([1, 2, 3.0]))
+    kind = supple.materials.prestrained(material("gent"), 0.1, np.diag([1, 2, 3.0]))
     again = pickle.loads(pickle.dumps(kind))
     assert again == kind
     assert type(again) is type(kind)
     assert kind.shear_modulus == material("gent").shear_modulus
-    np.testing.assert_allclose(kind.given()["rest_shape"], np.diag([1, 2, 3.0]))
+    np.testing.assert_allclose(kind.given()["rest_deformation"], np.diag([1, 2, 3.0]))
 
 
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: supple.materials.grown("stvk"), TypeError, "takes a material"),
+        (lambda: supple.materials.prestrained("stvk"), TypeError, "takes a material"),
         (
-            lambda: supple.materials.grown(material("stvk"), -1.0),
+            lambda: supple.materials.prestrained(material("stvk"), -1.0),
             ValueError,
             "swelling must be greater than -1",
         ),
-        (lambda: supple.materials.grown(material("stvk"), np.nan), ValueError, "swelling"),
+        (lambda: supple.materials.prestrained(material("stvk"), np.nan), ValueError, "swelling"),
         (
-            lambda: supple.materials.grown(material("stvk"), 0.0, -np.eye(3)),
+            lambda: supple.materials.prestrained(material("stvk"), 0.0, -np.eye(3)),
             ValueError,
             "positive determinant",
         ),
-        (lambda: supple.materials.grown(material("stvk"), 0.0, np.eye(2)), ValueError, "shape"),
+        (lambda: supple.materials.prestrained(material("stvk"), 0.0, np.eye(2)), ValueError, "shape"),
         (
-            lambda: supple.materials.grown(supple.materials.grown(material("stvk"), 0.1)),
+            lambda: supple.materials.prestrained(supple.materials.prestrained(material("stvk"), 0.1)),
             ValueError,
             "already",
         ),
@@ -154,7 +154,7 @@ def test_scene_files_have_them(tmp_path):
         mesh = { block = { cells = [1, 1, 1] } }
         material = { stvk = { young = 1e3, poisson = 0.3 } }
         swelling = 0.3
-        rest_shape = [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
+        rest_deformation = [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
         [[pin]]
         where = { side = "x-" }
         [[vary]]
@@ -164,7 +164,7 @@ def test_scene_files_have_them(tmp_path):
     path.write_text(text)
     (body,) = load_scene(path).scene.bodies
     assert body.material.swelling == 0.3
-    np.testing.assert_allclose(body.material.rest_shape, np.diag([1, 2, 1.0]).ravel())
+    np.testing.assert_allclose(body.material.rest_deformation, np.diag([1, 2, 1.0]).ravel())
     path.write_text(text.replace("[0, 2, 0]", "[0, -2, 0]"))
     with pytest.raises(ValueError, match="positive determinant"):
         load_scene(path)

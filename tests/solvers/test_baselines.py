@@ -223,11 +223,11 @@ def test_xpbd_reduces_the_secondary_residual_only():
     for solver in (XPBD(), BPXPBD()):
         report = solve(family.placed(bar()), solver, StopCriteria(max_iterations=60), record_history=True)
         histories[solver.name] = report.history
-        assert len(report.history.primary) == len(report.history.iterations) == 61
+        assert len(report.history.primal_residual) == len(report.history.iterations) == 61
     xpbd, blended = histories["xpbd"], histories["bpxpbd"]
-    assert xpbd.secondary[-1] < 1e-6 * xpbd.secondary[1]
-    assert xpbd.primary[-1] > 0.1 * max(xpbd.primary)
-    assert blended.primary[-1] < 1e-2 * xpbd.primary[-1]
+    assert xpbd.dual_residual[-1] < 1e-6 * xpbd.dual_residual[1]
+    assert xpbd.primal_residual[-1] > 0.1 * max(xpbd.primal_residual)
+    assert blended.primal_residual[-1] < 1e-2 * xpbd.primal_residual[-1]
 
 
 def test_with_the_primary_kept_visits_solve_both_equations():
@@ -289,16 +289,19 @@ def test_kept_primaries_are_for_steps_of_time():
 
 def test_reports_have_the_residuals_of_their_last_iteration():
     report = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5), record_history=True)
-    assert (report.primary, report.secondary) == (report.history.primary[-1], report.history.secondary[-1])
-    assert report.to_dict()["primary"] == report.primary
+    assert (report.primal_residual, report.dual_residual) == (
+        report.history.primal_residual[-1],
+        report.history.dual_residual[-1],
+    )
+    assert report.to_dict()["primal_residual"] == report.primal_residual
     assert "residuals of positions" in str(report)
     bare = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5))
-    assert bare.primary is bare.secondary is None
+    assert bare.primal_residual is bare.dual_residual is None
 
 
 def test_methods_without_multipliers_have_no_such_residuals():
     report = solve(family.placed(bar()), PBNG(), StopCriteria(max_iterations=3), record_history=True)
-    assert report.history.primary == report.history.secondary == []
+    assert report.history.primal_residual == report.history.dual_residual == []
 
 
 def test_a_pair_that_does_not_vanish_at_rest_is_remarked_on():

@@ -15,7 +15,7 @@ from supple.live.pins import PinSet
 from supple.live.settings import Settings, as_given, file_settings
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
-from supple.materials import Grown, Material, is_per_element, material_name
+from supple.materials import Material, Prestrained, is_per_element, material_name
 from supple.scene import SceneFile
 from supple.scene.files.paths import located
 from supple.solvers.options import changed_options
@@ -133,8 +133,8 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
                 raise ValueError(
                     f"{body.name} is as stiff as its fabric in scene files; let it be so before you save it"
                 )
-            if isinstance(material, Grown):
-                written |= _rest_shape(material)
+            if isinstance(material, Prestrained):
+                written |= _rest_deformation(material)
                 material = material.base_material
             written[key] = {material_name(material): _parameters(written[key], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
@@ -173,9 +173,9 @@ def _parameters(table: Table, material: Material) -> Table:
     return {name: np.asarray(v).tolist() for name, v in values.items() if name not in fields} | fields
 
 
-def _rest_shape(material: Grown) -> Table:
+def _rest_deformation(material: Prestrained) -> Table:
     """Scene entries of prestrain; quantities that vary by element keep the field in the scene file."""
-    values = {"swelling": material.swelling, "rest_shape": material.given()["rest_shape"]}
+    values = {"swelling": material.swelling, "rest_deformation": material.given()["rest_deformation"]}
     return {
         name: np.asarray(v).tolist()
         for name, v in values.items()

@@ -40,7 +40,7 @@ from supple.materials.plane_stress import (
 from supple.materials.plastic_hencky import PlasticHencky
 from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.presets import MEASURED, measured, measured_density
-from supple.materials.rest_deformation import Grown, Resting, grown
+from supple.materials.rest_deformation import Prestrained, Resting, prestrained
 from supple.materials.safe_step import confinement
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
@@ -133,7 +133,6 @@ __all__ = [
     "Direction",
     "Fung",
     "Gent",
-    "Grown",
     "Hencky",
     "HolzapfelGasserOgden",
     "Isotropic",
@@ -152,6 +151,7 @@ __all__ = [
     "PlaneStressStVK",
     "PlasticHencky",
     "PlasticStVK",
+    "Prestrained",
     "Resting",
     "StVK",
     "StableNeoHookean",
@@ -166,13 +166,13 @@ __all__ = [
     "evolving",
     "examples_of",
     "findings",
-    "grown",
     "hessian_bound",
     "is_per_element",
     "material_name",
     "measured",
     "measured_density",
     "membrane_materials",
+    "prestrained",
     "psi",
     "register_material",
     "shear_modulus",

@@ -36,7 +36,9 @@ from supple.support.arguments import shown
 SWELLING = Parameter(
     "swelling", "growth of every length at rest", symbol="s", above=-1, default=0.0, slider=(-0.5, 0.5)
 )
-REST_SHAPE = Parameter("rest_shape", "shape at rest", symbol="F₀", kind="tensor", default=np.eye(3))
+REST_SHAPE = Parameter(
+    "rest_deformation", "deformation at rest", symbol="F₀", kind="tensor", default=np.eye(3)
+)
 SHRUNK = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
 
 
@@ -57,18 +59,18 @@ class Resting(Material):
         return base_of(self)
 
 
-class Grown(Resting):
-    """A material with rest deformation (1 + s) F₀ per element. `grown` creates its subclasses."""
+class Prestrained(Resting):
+    """A material with rest deformation (1 + s) F₀ per element. `prestrained` creates its subclasses."""
 
     __slots__ = ()
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
-        swelling, shape = parameters.pop("swelling"), parameters.pop("rest_shape")
+        swelling, shape = parameters.pop("swelling"), parameters.pop("rest_deformation")
         return cls.base.store(**parameters) | {"swelling": swelling, "shrunk": inverse(shape)}
 
     @property
-    def rest_shape(self) -> Any:
+    def rest_deformation(self) -> Any:
         return inverse(self.shrunk)
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
@@ -100,15 +102,15 @@ def inverse(shape: Any) -> Any:
     wrong = np.flatnonzero(~(np.linalg.det(matrices) > 0))
     if len(wrong):
         raise ValueError(
-            f"rest_shape must have a positive determinant, got {shown(matrices[wrong[0]].tolist())}"
+            f"rest_deformation must have a positive determinant, got {shown(matrices[wrong[0]].tolist())}"
             + (f" for tetrahedron {wrong[0]}" if len(matrices) > 1 else "")
         )
     found = np.linalg.inv(matrices).reshape(-1, 9)
     return found if is_per_element(shape) else tuple(found[0].tolist())
 
 
-def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
-    """Return a material that is stress-free at F = (1 + swelling) rest_shape instead of F = I.
+def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None) -> Any:
+    """Return a material that is stress-free at F = (1 + swelling) rest_deformation instead of F = I.
 
     Use it for growth, drying, thermal expansion and residual strains.
 
@@ -116,27 +118,29 @@ def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
         material: Solid material without a rest deformation.
         swelling: Relative growth of all lengths, such as α ΔT of thermal expansion; a number or (m,) per
             element. `Scene.vary` with "swelling" varies it over time.
-        rest_shape: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
+        rest_deformation: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
 
-    Example: `supple.materials.grown(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
+    Example: `supple.materials.prestrained(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
     """
     if not isinstance(material, Material):
-        raise TypeError(f"grown takes a material such as StVK(young=1e5, poisson=0.3), got {shown(material)}")
+        raise TypeError(
+            f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {shown(material)}"
+        )
     if isinstance(material, Resting):
         raise ValueError(f"{type(material).__name__} has a rest shape of its own already")
     if material.thin:
         raise ValueError(
             f"{type(material).__name__} is a material of sheets, whose rest shape is `rest` of add_cloth"
         )
-    shape = np.eye(3) if rest_shape is None else rest_shape
-    return grown_kind(type(material))(**material.given(), swelling=swelling, rest_shape=shape)
+    shape = np.eye(3) if rest_deformation is None else rest_deformation
+    return prestrained_kind(type(material))(**material.given(), swelling=swelling, rest_deformation=shape)
 
 
 @cache
-def grown_kind(kind: type[Material]) -> Any:
-    """Create the subclass of `Grown` for a base class."""
+def prestrained_kind(kind: type[Material]) -> Any:
+    """Create the subclass of `Prestrained` for a base class."""
     own = kind.__module__.split(".")[0] == "supple"
-    name = f"Grown{kind.__name__}"
+    name = f"Prestrained{kind.__name__}"
     members: dict[str, Any] = {
         "__slots__": (),
         "__doc__": f"{kind.__name__} whose elements have rest shapes of their own.",
@@ -152,7 +156,7 @@ def grown_kind(kind: type[Material]) -> Any:
     members |= {p.name: _of_base(p.name) for p in kind.parameters if p.name not in stored}
     if not own:
         members["computes"] = _computed(kind)
-    made: Any = type(name, (Grown,), members)
+    made: Any = type(name, (Prestrained,), members)
     know_what_the_base_knows(made)
     return made
 
@@ -180,18 +184,18 @@ def know_what_the_base_knows(kind: type[Resting]) -> None:
 
 
 def _grown_again(kind: type[Material], values: tuple) -> Any:
-    """Rebuild a pickled grown material."""
-    return grown_kind(kind)._make(values)
+    """Rebuild a pickled prestrained material."""
+    return prestrained_kind(kind)._make(values)
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class created by `grown_kind` by its name, such as GrownStVK; used by unpickling."""
-    if name.startswith("Grown"):
+    """Return a class of `prestrained_kind` by its name, such as PrestrainedStVK, for unpickling."""
+    if name.startswith("Prestrained"):
         known = [Material]
         for kind in known:
             known += kind.__subclasses__()
-            if f"Grown{kind.__name__}" == name and kind.__module__.startswith("supple."):
-                return grown_kind(kind)
+            if f"Prestrained{kind.__name__}" == name and kind.__module__.startswith("supple."):
+                return prestrained_kind(kind)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -200,7 +204,7 @@ def shrinking(material):
     """F₀⁻¹, a 9-tuple."""
 
 
-@shrinking.of(Grown)
+@shrinking.of(Prestrained)
 def _shrinking(material):
     return scaled(1.0 / (1.0 + material.swelling), material.shrunk)
 

@@ -96,8 +96,9 @@ class History:
         residual: Norms |r| [N].
         relative_residual: Relative residuals.
         energy: Energies [J].
-        primary: Residuals of positions [N] of methods with multipliers [PXPBD eq. 11]; otherwise empty.
-        secondary: Residuals of multipliers of these methods [PXPBD eq. 12]; otherwise empty.
+        primal_residual: Residuals of positions [N] of methods with multipliers [PXPBD eq. 11]; otherwise
+            empty.
+        dual_residual: Residuals of multipliers of these methods [PXPBD eq. 12]; otherwise empty.
     """
 
     iterations: list[int] = field(default_factory=list)
@@ -105,8 +106,8 @@ class History:
     residual: list[float] = field(default_factory=list)
     relative_residual: list[float] = field(default_factory=list)
     energy: list[float] = field(default_factory=list)
-    primary: list[float] = field(default_factory=list)
-    secondary: list[float] = field(default_factory=list)
+    primal_residual: list[float] = field(default_factory=list)
+    dual_residual: list[float] = field(default_factory=list)
 
     def add(self, iteration: int, seconds: float, balance: Balance, energy: float) -> None:
         """Append an entry.
@@ -143,8 +144,8 @@ class History:
             residuals: (|g| [N], |h|), or None for methods without multipliers.
         """
         if residuals is not None:
-            self.primary.append(residuals[0])
-            self.secondary.append(residuals[1])
+            self.primal_residual.append(residuals[0])
+            self.dual_residual.append(residuals[1])
 
 
 @dataclass
@@ -211,20 +212,28 @@ class Report:
     history: History | None = field(default=None, repr=False)
 
     @property
-    def primary(self) -> float | None:
+    def primal_residual(self) -> float | None:
         """Final residual of positions |g| [N] [PXPBD eq. 11].
 
         None unless a method with multipliers recorded a history.
         """
-        return self.history.primary[-1] if self.history is not None and self.history.primary else None
+        return (
+            self.history.primal_residual[-1]
+            if self.history is not None and self.history.primal_residual
+            else None
+        )
 
     @property
-    def secondary(self) -> float | None:
+    def dual_residual(self) -> float | None:
         """Final residual of multipliers |h| [PXPBD eq. 12].
 
         None unless a method with multipliers recorded a history.
         """
-        return self.history.secondary[-1] if self.history is not None and self.history.secondary else None
+        return (
+            self.history.dual_residual[-1]
+            if self.history is not None and self.history.dual_residual
+            else None
+        )
 
     @property
     def far(self) -> bool:
@@ -268,7 +277,7 @@ class Report:
         values["outcome"] = self.outcome.name.lower()
         values["sentence"], values["ending"] = self.sentence, self.ending
         values["ok"] = self.ok
-        values["primary"], values["secondary"] = self.primary, self.secondary
+        values["primal_residual"], values["dual_residual"] = self.primal_residual, self.dual_residual
         return values
 
     def _limit(self) -> str:
@@ -291,9 +300,10 @@ class Report:
             lines.append(f"  {self.contact}")
         if self.met is not None:
             lines.append(f"  {self.met}")
-        if self.primary is not None:
+        if self.primal_residual is not None:
             lines.append(
-                f"  residuals of positions {self.primary:.2e} N, of multipliers {self.secondary:.2e}"
+                f"  residuals of positions {self.primal_residual:.2e} N, of multipliers "
+                f"{self.dual_residual:.2e}"
             )
         if self.rejected:
             lines.append(f"  rejected, since not finite: {counted(self.rejected, 'vertex step')}")

@@ -36,7 +36,7 @@ from supple.scene.error_collector import Mistakes, describe_in
 from supple.scene.files.from_tables import Reader
 from supple.scene.files.schema import SceneTable, scene_table
 from supple.scene.loads.forces import Load
-from supple.scene.schema.solids import as_grown
+from supple.scene.schema.solids import as_prestrained
 from supple.scene.variations import conditions_in
 from supple.support.arguments import closest
 
@@ -81,7 +81,7 @@ class Changing:
                     own = self._valid(own, table[made_of], kind, number, made_of)
                 material = own.make(body.mesh)
                 if isinstance(body.mesh, TetMesh):
-                    material = as_grown(material, before.swelling, before.rest_shape, body.mesh)
+                    material = as_prestrained(material, before.swelling, before.rest_deformation, body.mesh)
                 check_parameters(material, body.mesh)
                 weighs = self._source.weighs and "density" in table
                 density = self._valid(before, table, kind, number).density if weighs else body.density

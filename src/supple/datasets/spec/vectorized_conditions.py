@@ -96,7 +96,7 @@ class AtOnce:
         _, of, given = self._material(place)
         uniform = all(isinstance(value, float | list) for value in given.values())
         entry = getattr(self._source.table, str(kind))[number]
-        plain = getattr(entry, "swelling", None) is None and getattr(entry, "rest_shape", None) is None
+        plain = getattr(entry, "swelling", None) is None and getattr(entry, "rest_deformation", None) is None
         return uniform and plain and not evolving(of) and self._group(place) is not None
 
     def _material(self, place: Place) -> tuple[str, type[Material], dict[str, Any]]:

@@ -14,7 +14,7 @@ from supple.scene.schema.base import FILE, Length, Positive, Table, Vector
 from supple.scene.schema.cloth import BendingChoice, ClothRegion, Rest, Surface
 from supple.scene.schema.materials import MaterialChoice
 from supple.scene.schema.meshes import Mesh, Render
-from supple.scene.schema.solids import RegionTable, RestShape, Swelling, ViscosityChoice, as_grown
+from supple.scene.schema.solids import RegionTable, RestShape, Swelling, ViscosityChoice, as_prestrained
 from supple.terms import load_fabric
 
 
@@ -49,7 +49,7 @@ class Solid(Body):
     swelling: Swelling | None = Field(
         None, description="By what part every length at rest is larger than in the mesh; may [[vary]]."
     )
-    rest_shape: RestShape | None = Field(
+    rest_deformation: RestShape | None = Field(
         None, description="The deformation gradient at which there is no stress, three rows; I unless given."
     )
 
@@ -64,7 +64,7 @@ class Solid(Body):
         material = self.material.make(mesh)
         if material is None or mesh is None:
             return material
-        return as_grown(material, self.swelling, self.rest_shape, mesh)
+        return as_prestrained(material, self.swelling, self.rest_deformation, mesh)
 
 
 class Cloth(Body):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, StrictStr
 
 from supple import meshes
-from supple.materials import Material, grown
+from supple.materials import Material, prestrained
 from supple.scene import regions, viscosity
 from supple.scene.errors import SceneError
 from supple.scene.schema.base import Choice, NotNegative, Number, Positive, Table
@@ -73,9 +73,11 @@ Swelling = Annotated[Number, Field(gt=-1), OrField()]
 RestShape = Annotated[list[Row], Field(min_length=3, max_length=3), OrField()]
 
 
-def as_grown(material: Material, swelling: Any, rest_shape: Any, mesh: meshes.TetMesh) -> Material:
+def as_prestrained(
+    material: Material, swelling: Any, rest_deformation: Any, mesh: meshes.TetMesh
+) -> Material:
     """Apply optional swelling and rest shape to a material."""
-    if swelling is None and rest_shape is None:
+    if swelling is None and rest_deformation is None:
         return material
 
     def on(value: Any) -> Any:
@@ -83,4 +85,4 @@ def as_grown(material: Material, swelling: Any, rest_shape: Any, mesh: meshes.Te
             raise SceneError("must be numbers, or a field of the mesh, { field = ... }.")
         return mesh.field(value.field) if isinstance(value, FromField) else value
 
-    return grown(material, 0.0 if swelling is None else on(swelling), on(rest_shape))
+    return prestrained(material, 0.0 if swelling is None else on(swelling), on(rest_deformation))
