@@ -37,7 +37,7 @@ def bunny() -> supple.Scene | None:
 
 
 def row(scene: supple.Scene, acceleration: str) -> dict[str, Any]:
-    report = supple.equilibrium(scene, supple.PBNG(acceleration), max_iterations=LIMIT).report
+    report = supple.equilibrium(scene, solver=supple.PBNG(acceleration), max_iterations=LIMIT).report
     return {
         "outcome": report.outcome.name.lower(),
         "iterations": report.iterations,

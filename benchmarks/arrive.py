@@ -31,7 +31,7 @@ from typing import Any
 from arrive_cases import available
 
 from supple.io.machine import machine, versions
-from supple.support.text import say_seconds
+from supple.support.text import format_duration
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "arrive.json"
@@ -93,7 +93,7 @@ def wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
 def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
     workers: dict[str, Worker] = {}
     left = [pair for pair in wanted(arguments) if pair[1] not in figures["cases"].get(pair[0], {})]
-    print(f"{len(left)} solves, at most {say_seconds(len(left) * arguments.longest)}", flush=True)
+    print(f"{len(left)} solves, at most {format_duration(len(left) * arguments.longest)}", flush=True)
     began = time.monotonic()
     for done, (case, solve) in enumerate(left):
         who, solver, tolerance = SOLVES[solve]
@@ -105,7 +105,7 @@ def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
         save(figures)
         ahead = (time.monotonic() - began) / (done + 1) * (len(left) - done - 1)
         cpu = f"{found['cpu']:.3g} s of CPU" if "cpu" in found else found["error"]
-        print(f"{case}, {solve}: {found['outcome']}, {cpu}; about {say_seconds(ahead)} left", flush=True)
+        print(f"{case}, {solve}: {found['outcome']}, {cpu}; about {format_duration(ahead)} left", flush=True)
 
 
 def measure_scaling(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:

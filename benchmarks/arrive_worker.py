@@ -22,7 +22,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     begin = None if start is None else start(scene)
     solver = None if request["solver"] == "default" else SOLVERS[request["solver"]]()
     model = supple.scene.build_model(scene, quasistatic=True)
-    supple.equilibrium(model, solver, initial=begin, tolerance=None, max_iterations=1)  # compiles
+    supple.equilibrium(model, solver=solver, initial=begin, tolerance=None, max_iterations=1)  # compiles
     options = {"tolerance": request["tolerance"], "time_limit": request["limit"], "initial": begin}
     report, wall, cpu = timed(model, solver, options)
     if report.compile_seconds > 0:  # whose time is not told apart from that of the solve
@@ -57,7 +57,7 @@ def peak() -> int:
 def timed(model: Any, solver: Any, options: dict[str, Any]) -> tuple[Any, float, float]:
     """The report, wall and CPU seconds of a solve with all that belongs to it."""
     wall, cpu = time.perf_counter(), time.process_time()
-    report = supple.equilibrium(model, solver, **options).report
+    report = supple.equilibrium(model, solver=solver, **options).report
     return report, time.perf_counter() - wall, time.process_time() - cpu
 
 

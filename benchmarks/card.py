@@ -83,7 +83,7 @@ def profile() -> dict[str, list[float]]:
 def measured(scene: supple.Scene, device: str, precision: str, tolerance: float, ahead: int) -> dict:
     solver = supple.Hybrid(max_predicted_sweeps=ahead)
     began = perf_counter()
-    found = supple.equilibrium(scene, solver, tolerance=tolerance, device=device, precision=precision)
+    found = supple.equilibrium(scene, solver=solver, tolerance=tolerance, device=device, precision=precision)
     report = found.report
     return {
         "seconds": report.seconds,

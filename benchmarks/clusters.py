@@ -21,7 +21,7 @@ import numpy as np
 import supple
 from supple.io.machine import machine
 from supple.problem import Problem
-from supple.solve.loop import on_device
+from supple.solve.loop import make_device
 from supple_papers.bnh import beam, hung_body
 from supple_papers.measuring import ms_per_sweep, place
 
@@ -55,7 +55,7 @@ def measure(device: str) -> dict[str, Any]:
     for name, make in BODIES.items():
         scene = make()
         model = supple.scene.build_model(scene)
-        problem = Problem(model, "float32", device=on_device(device, model))
+        problem = Problem(model, "float32", device=make_device(device, model))
         place(problem, scene.dt, model.rest, 0.0, 0.0)
         rows = {}
         for label, options in ORDERINGS.items():

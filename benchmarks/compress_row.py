@@ -21,7 +21,7 @@ import numpy as np
 import supple
 from supple.io.machine import machine
 from supple.problem import Problem
-from supple.solve.loop import on_device
+from supple.solve.loop import make_device
 from supple_papers.gpbd import MOVING, cube
 from supple_papers.measuring import elastic_energy, jacobians, march
 
@@ -59,7 +59,7 @@ def follow(
         longer = {"duration": slow * MOVING * 0.001}
         scene.pins[:] = [replace(pin, motion=replace(pin.motion, **longer)) for pin in scene.pins]
     model = supple.scene.build_model(scene)
-    problem, energy = Problem(model, precision, device=on_device(device, model)), elastic_energy(model)
+    problem, energy = Problem(model, precision, device=make_device(device, model)), elastic_energy(model)
     solver = supple.GPBD(newton_steps=newton, **form)
     seen: dict[str, list[Any]] = {"step": [], "elastic": [], "kinetic": [], "least J": [], "inverted": []}
     first, began = None, perf_counter()

@@ -40,7 +40,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
     ball = supple.Sphere(radius=RADIUS, center=(0, size + RADIUS, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     began = perf_counter()
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance)
     (touched,) = result.report.contact.obstacles
     force = 4 * touched.force[1]
     expected = 4 / 3 * YOUNG / (1 - POISSON**2) * np.sqrt(RADIUS) * depth**1.5

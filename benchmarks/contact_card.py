@@ -38,7 +38,7 @@ def measured(contact: Any, size: Size, frames: int, precision: str) -> dict[str,
     with compilation() as compiled:
         began, before = perf_counter(), 0.0
         moving = supple.simulate(
-            scene, supple.PBNG(iterations=SWEEPS), frames=frames, device="cuda", precision=precision
+            scene, solver=supple.PBNG(iterations=SWEEPS), frames=frames, device="cuda", precision=precision
         )
         for frame in moving:
             took = perf_counter() - began - (compiled.seconds - before)

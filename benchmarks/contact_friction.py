@@ -39,9 +39,9 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     began, scene = perf_counter(), slope_scene(mu, degrees, between)
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
     settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
-    start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
+    start = supple.equilibrium(settled, solver=supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
     start = supple.State(start.displacements, start.velocities, start.history if settled is scene else {})
-    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, initial=start)
+    motion = supple.simulate(scene, solver=supple.PBNG(), frames=frames, tolerance=1e-7, initial=start)
     there = np.array([frame.positions_of(scene.bodies[-1])[:, 0].mean() for frame in motion])
     times = scene.dt * np.arange(1, frames + 1)
     angle = np.radians(degrees)
@@ -105,7 +105,9 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
     shape = supple.Cylinder(point0=(0, 0, -1), point1=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None, load_steps=4)
+    result = supple.equilibrium(
+        scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None, load_steps=4
+    )
     force = float(result.evaluate().reactions["end"].force[:2] @ pull)
     expected = float(np.exp(mu * turn))
     return {
@@ -171,7 +173,7 @@ def mindlin(cells: int = 14, depth: float = 0.01, mu: float = 0.3) -> dict:
     shift = 0.5 * mu * depth * 1.5
     motion = supple.Translate((0, -depth, 0)) + supple.Translate((shift, 0, 0), start_time=1.0)
     scene.add_obstacle(ball, motion, friction=mu, name="ball")
-    frames = list(supple.simulate(scene, supple.PBNG(), dt=1.0, frames=2, tolerance=1e-5))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(), dt=1.0, frames=2, tolerance=1e-5))
     result = frames[-1]
     touches = result.evaluate().obstacle_contacts
     normal = -touches.force[:, 1]

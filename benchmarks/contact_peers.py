@@ -77,7 +77,7 @@ def of_supple(contact: str, frames: int) -> dict[str, Any]:
     scene = objects(contact)
     states, spent = [], 0.0
     with compilation() as compiled:
-        moving = supple.simulate(scene, supple.PBNG(iterations=ITERATIONS), frames=frames, threads=1)
+        moving = supple.simulate(scene, solver=supple.PBNG(iterations=ITERATIONS), frames=frames, threads=1)
         next(moving)  # which sets up and compiles
         begin, before = process_time(), compiled.seconds
         for frame in moving:

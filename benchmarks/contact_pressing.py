@@ -101,7 +101,7 @@ def two_spheres(cells: int = 12, approach: float = 5e-5, wide: float = 100.0) ->
         far = size + thick if name == "high" else -size
         motion = supple.Translate((0, -approach, 0)) if name == "high" else None
         hold_sector(scene, body, size, far, motion)
-    result = supple.equilibrium(scene, "newton", tolerance=1e-4, position_tolerance=None)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-4, position_tolerance=None)
     return _two_spheres(result, a, radius, approach, wide) | {"cells": cells, "wall": perf_counter() - began}
 
 
@@ -174,7 +174,7 @@ def closing(nu: float = 0.3) -> list[dict]:
         scene.pin(low.where(lambda X: X[:, 1] <= 0))
         scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.16, 0)))
         began = perf_counter()
-        result = supple.equilibrium(scene, name, tolerance=1e-6, position_tolerance=None)
+        result = supple.equilibrium(scene, solver=name, tolerance=1e-6, position_tolerance=None)
         reference = result.positions if reference is None else reference
         rows.append(
             {

@@ -36,8 +36,8 @@ from supple.contact.dynamic_terms import Following
 from supple.io.machine import machine
 from supple.kernels import compilation, default_threads
 from supple.problem import Problem
-from supple.solve.grid_time_loop import GridStepping
-from supple.solve.time_loop import Stepping
+from supple.solve.grid_time_loop import GridTimeLoop
+from supple.solve.time_loop import TimeLoop
 
 RESULTS = Path(__file__).parent / "results" / "contact_scenes.json"
 SWEEPS = 20
@@ -68,8 +68,8 @@ WATCHED: list[tuple[Any, str, str]] = [
     (Following, "_look", "finding"),
     (Following, "keep_apart", "finding"),
     (Problem, "refresh", "exchanging"),
-    (Stepping, "advance", "frames"),
-    (GridStepping, "advance", "frames"),
+    (TimeLoop, "advance", "frames"),
+    (GridTimeLoop, "advance", "frames"),
 ]
 
 
@@ -218,7 +218,7 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
     frames_before, frame, took, ended = figures.seconds, None, [], perf_counter()
     with stopwatch() as spent:
         moving = supple.simulate(
-            scene, solver, frames=frames, initial=state, first_frame=figures.frames + 1,
+            scene, solver=solver, frames=frames, initial=state, first_frame=figures.frames + 1,
             device=options.device, precision=options.precision, threads=options.threads,
         )  # fmt: skip
         for frame in moving:

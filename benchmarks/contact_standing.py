@@ -25,7 +25,7 @@ def stack(count: int = 3) -> dict:
         mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1)).translated((0.1 * (k % 2), 1.003 * k, 0.05 * k))
         scene.add_solid(mesh, elastic, density=1000, name=f"block {k}")
     scene.add_obstacle(supple.Plane(), friction=0.5, name="floor")
-    frames = list(supple.simulate(scene, supple.PBNG(), frames=400, tolerance=1e-6))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(), frames=400, tolerance=1e-6))
     last, before = frames[-1], frames[-100]
     floor = last.report.contact.obstacles[0].force[1]
     return {
@@ -50,7 +50,7 @@ def arch(stones: int = 7, seconds: float = 2.0) -> dict:
         stone = voussoir(begin, begin + each, radius, thick, 0.3, 2)
         scene.add_solid(stone, elastic, density=1000, name=f"stone {k}")
     scene.add_obstacle(supple.Plane(), friction=0.7, name="floor")
-    frames = list(supple.simulate(scene, supple.PBNG(), frames=round(seconds / 0.01), tolerance=1e-5))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(), frames=round(seconds / 0.01), tolerance=1e-5))
     last, before = frames[-1], frames[-len(frames) // 4]
     weight = sum(float(body.masses.sum()) for body in scene.bodies) * G
     return {
@@ -70,7 +70,7 @@ def drop() -> dict:
     scene.add_obstacle(supple.Plane(), friction=0.3, name="floor")
     mass = supple.scene.build_model(scene).mass
     momentum, worst, lost = mass @ np.tile([0.5, -2, 0], (len(mass), 1)), 0.0, 0.0
-    for frame in supple.simulate(scene, supple.PBNG(), frames=100, tolerance=1e-8):
+    for frame in supple.simulate(scene, solver=supple.PBNG(), frames=100, tolerance=1e-8):
         now = mass @ frame.velocities
         force = np.array(frame.report.contact.bodies["solid0"]) + mass.sum() * np.array([0, -G, 0])
         worst = max(worst, float(np.abs(now - momentum - 0.005 * force).max()))

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.api.batch import Batches
+from supple.api.batch import BatchSolver
 from supple.datasets.run.create import make_store
-from supple.datasets.run.run_dataset import ON_DEVICE, Share, run_store
+from supple.datasets.run.run_dataset import MAX_DEVICE_PROCESSES, Share, run_store
 from supple.datasets.run.shard import Shards
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.status import status
@@ -136,7 +136,7 @@ def stored(
     began = perf_counter()
     run_store(store, Share(), workers, watch=lambda done, total: seen.append((perf_counter(), done)))
     seconds = perf_counter() - began
-    begun = shard * (workers or ON_DEVICE)
+    begun = shard * (workers or MAX_DEVICE_PROCESSES)
     if 2 * begun > samples:  # too few for every worker to have done one before the clock starts
         begun = min(shard, samples)
     first, done = next(((t, n) for t, n in seen if n >= begun), seen[-1])
@@ -164,7 +164,7 @@ def solves_alone(folder: Path, make: Callable[[int, int], dict[str, Any]], sampl
     began = perf_counter()
     every = source.conditions_of(values)
     conditions = perf_counter() - began
-    batches = Batches(shards.sampler.model, shards.sampler.asked)
+    batches = BatchSolver(shards.sampler.model, shards.sampler.request)
     for _ in range(2):  # the first compiles
         batch, solving, left = 0.0, 0.0, iter(every)
         while chunk := batches.next_of(left):

@@ -72,7 +72,12 @@ def first_below(
     best: dict[str, Any] = {"iterations": None, "seconds": None}
     for _ in range(repeats):
         history = supple.equilibrium(
-            model, solver, tolerance=None, max_iterations=limit, precision=precision, record_history=True
+            model,
+            solver=solver,
+            tolerance=None,
+            max_iterations=limit,
+            precision=precision,
+            record_history=True,
         ).report.history
         below = np.flatnonzero(np.array(history.residual) <= reduction * history.residual[0])
         if len(below):
@@ -185,7 +190,7 @@ def bunny() -> dict[str, Any] | None:
 
 
 def solve(model: Model, solver: Any, tolerance: float, **options: Any) -> supple.Result:
-    return supple.equilibrium(model, solver, tolerance=tolerance, **options)
+    return supple.equilibrium(model, solver=solver, tolerance=tolerance, **options)
 
 
 def model_of(name: str) -> Model:

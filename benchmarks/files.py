@@ -44,7 +44,7 @@ def one_command() -> dict[str, Any]:
     """supple run scenes/armadillo_drop.toml without remembered meshes, and again; kernels are compiled."""
     warm_up = supple.Scene(quasistatic=False)
     warm_up.add_solid(supple.block(4), supple.StableNeoHookean(young=1e4, poisson=0.4))
-    next(supple.simulate(warm_up, supple.PBNG(acceleration="chebyshev"), tolerance=1e-3, frames=1))
+    next(supple.simulate(warm_up, solver=supple.PBNG(acceleration="chebyshev"), tolerance=1e-3, frames=1))
     scene = ROOT / "scenes" / "armadillo_drop.toml"
     with TemporaryDirectory() as folder:
         kernels = user_cache_path("supple") / "kernels"

@@ -67,7 +67,7 @@ def angle(body: supple.scene.Body, positions: np.ndarray) -> float:
 
 def figure(refined: int, pressure: float, solver: str | None, *moduli: float) -> dict[str, Any]:
     scene, body = finger(refined, pressure, *moduli)
-    result = supple.equilibrium(scene, solver, tolerance=1e-5)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-5)
     return {
         "cells": 3.0 / refined,
         "tets": body.mesh.n_cells,

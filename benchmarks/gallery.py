@@ -29,8 +29,8 @@ from PIL import Image
 import supple
 from supple.runs.saved import SavedRun, load_run
 from supple.runs.text import solver_name
-from supple.solve.options import method_of
-from supple.support.text import say_cells
+from supple.solve.options import resolve_solver
+from supple.support.text import format_cell_counts
 from supple.view import Shape, film, picture
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -111,7 +111,7 @@ def solve(name: str) -> None:
 def draw(name: str, run: SavedRun) -> dict[str, Any]:
     """Draw a picture, or a film where there are several frames or a start to recover from."""
     print(f"{name}: drawing")
-    several = len(run.account["frames"]) > 1
+    several = len(run.manifest["frames"]) > 1
     shapes: Sequence[Shape] = run.shapes() if several else run.shapes([1])
     fps = min(1 / run.file.scene.dt, 20.0)
     if run.file.start is not None:
@@ -142,16 +142,16 @@ def with_palette(path: Path) -> None:
 
 def iterations(run: SavedRun) -> list[Shape]:
     """Where a solve is after more and more iterations: each is done again from the start."""
-    total = run.account["frames"][0]["iterations"]
+    total = run.manifest["frames"][0]["iterations"]
     counts = np.unique(np.round(np.geomspace(1, total, 26)).astype(int))
-    start, solver = run.file.initial_positions(run.model), method_of(None, run.file)
+    start, solver = run.file.initial_positions(run.model), resolve_solver(None, run.file)
     assert start is not None
     shapes = [Shape(start, "the start")] * 6
     for count in counts:
-        stop = supple.StopCriteria(run.account["solver"]["tolerance"], int(count))
-        result = supple.equilibrium(run.model, solver, initial=start, stop=stop)
+        stop = supple.StopCriteria(run.manifest["solver"]["tolerance"], int(count))
+        result = supple.equilibrium(run.model, solver=solver, initial=start, stop=stop)
         caption = (
-            f"{solver_name(run.account)} · after {count} iterations · relative residual "
+            f"{solver_name(run.manifest)} · after {count} iterations · relative residual "
             f"{result.report.relative_residual:.1e}"
         )
         shapes.append(Shape(result.positions, caption))
@@ -159,20 +159,20 @@ def iterations(run: SavedRun) -> list[Shape]:
 
 
 def figures_of(run: SavedRun) -> dict[str, Any]:
-    account = run.account
-    frames = account["frames"]
+    manifest = run.manifest
+    frames = manifest["frames"]
     return {
         "title": run.title,
-        "vertices": account["scene"]["vertices"],
-        "tets": account["scene"]["tets"],
-        "triangles": account["scene"].get("triangles", 0),
-        "solver": solver_name(account),
+        "vertices": manifest["scene"]["vertices"],
+        "tets": manifest["scene"]["tets"],
+        "triangles": manifest["scene"].get("triangles", 0),
+        "solver": solver_name(manifest),
         "frames": len(frames),
         "iterations": sum(frame["iterations"] for frame in frames),
         "worst_relative_residual": max(frame["relative_residual"] for frame in frames),
         "seconds": sum(frame["seconds"] for frame in frames),
-        "machine": account["machine"],
-        "date": account["date"],
+        "machine": manifest["machine"],
+        "date": manifest["date"],
     } | ({"busy": True} if is_busy() else {})
 
 
@@ -215,7 +215,7 @@ def cell(name: str, entry: dict[str, Any]) -> str:
     return f"""<td width="50%" valign="top">
 <img src="{entry["file"]}" alt="{entry["title"]}" width="100%"><br>
 <b>{entry["title"]}</b>, <a href="../../scenes/{name}.toml">{name}.toml</a><br>
-{entry["vertices"]:,} vertices, {say_cells(entry)} · {frames}{entry["solver"]},
+{entry["vertices"]:,} vertices, {format_cell_counts(entry)} · {frames}{entry["solver"]},
 {entry["iterations"]:,} iterations, relative residual {entry["worst_relative_residual"]:.0e}, {seconds}{busy}
 </td>
 """

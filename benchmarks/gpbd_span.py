@@ -52,7 +52,7 @@ def bar(activation: float, dt: float, gravity: float = -9.8) -> supple.Scene:
 
 def fallen() -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities after 0.1 s without activation."""
-    *_, last = supple.simulate(bar(0.0, 0.005), "newton", tolerance=1e-8, frames=20)
+    *_, last = supple.simulate(bar(0.0, 0.005), solver="newton", tolerance=1e-8, frames=20)
     return last.positions, last.velocities
 
 

@@ -114,7 +114,7 @@ def row(kind: str, fabric: str, cells: int, counts: Counts, device: str) -> dict
     scene = SCENES[kind](fabric, cells)
     solver = supple.GPBD(iterations=iterations, newton_steps=newton)
     kernels = of_iterations(scene, solver, iterations, device)
-    frames = supple.simulate(scene, solver, frames=FRAMES, device=device, precision="float64")
+    frames = supple.simulate(scene, solver=solver, frames=FRAMES, device=device, precision="float64")
     ends = [(perf_counter(), frame) for frame in frames]
     stamps, frame = [end for end, _ in ends], ends[-1][1]
     whole = float(min(np.diff(stamps))) / SUBSTEPS

@@ -23,7 +23,7 @@ from numba import cuda
 
 import supple
 from supple.io.machine import machine
-from supple.kernels import kernel, leave
+from supple.kernels import end_phase, kernel
 from supple.kernels.cuda import require_device
 from supple.problem import Problem
 from supple.solve.loop import make_problem
@@ -69,7 +69,7 @@ def copy_bandwidth() -> float:
 @kernel
 def _meet(team, phases):
     for phase in range(phases):
-        leave(team, phase, 0, 0)
+        end_phase(team, phase, 0, 0)
 
 
 def synchronisation(problem: Problem) -> float:
@@ -200,7 +200,7 @@ def substeps_row(ordering: str) -> dict:
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     solver = supple.BlockXPBD(ordering=ordering, iterations=1)
     stamps, colors = [], 0
-    for frame in supple.simulate(scene, solver, substeps=50, device="cuda", precision="float32"):
+    for frame in supple.simulate(scene, solver=solver, substeps=50, device="cuda", precision="float32"):
         stamps.append(time.perf_counter())
         colors = frame.report.colors
     return {
@@ -228,7 +228,7 @@ def equilibrium_row(precision: str, acceleration: str) -> dict:
     model = supple.scene.build_model(supple.load_scene(TWIST).scene)
     reports = [
         supple.equilibrium(
-            model, supple.PBNG(acceleration), tolerance=1e-4, precision=precision, device="cuda"
+            model, solver=supple.PBNG(acceleration), tolerance=1e-4, precision=precision, device="cuda"
         ).report
         for _ in range(4)
     ]
@@ -257,7 +257,7 @@ def batch_row(precision: str, acceleration: str, count: int = 64) -> dict:
             "device": "cuda",
             "position_tolerance": None,
         }  # to the relative residual alone
-        results = list(supple.equilibria(scene, variations, solver, **chosen))
+        results = list(supple.equilibria(scene, variations, solver=solver, **chosen))
         wall = time.perf_counter() - start
         reports = [result.report for result in results]
         solving = max(report.seconds for report in reports)
@@ -292,7 +292,9 @@ def many_row(precision: str, acceleration: str, count: int = 1024, at_once: int 
         "device": "cuda",
         "position_tolerance": None,
     }  # to the relative residual alone
-    results = supple.equilibria(scene, variations, supple.PBNG(acceleration), **chosen, batch_size=at_once)
+    results = supple.equilibria(
+        scene, variations, solver=supple.PBNG(acceleration), **chosen, batch_size=at_once
+    )
     converged = sum(result.report.ok for result in results)
     wall = time.perf_counter() - start
     return {

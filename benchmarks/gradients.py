@@ -95,7 +95,7 @@ def accuracies(cells: int) -> list[dict[str, float]]:
     best = supple.gradient(result, loss)
     rows = []
     for tolerance in (1e-3, 1e-4, 1e-6, 1e-8, 1e-10):
-        rough = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance, position_tolerance=None)
+        rough = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance, position_tolerance=None)
         problem = problem_of(rough, Backend())
         balance = problem.balance().relative_residual
         raw = gradient_at(Polished(problem, balance, balance, 0, 0.0), rough, loss)

@@ -48,7 +48,7 @@ def kind_of(name: str) -> Any:
 
 def fallen(name: str, solver: str, **options: Any) -> np.ndarray:
     scene = cantilever(kind_of(name), cells=2, gravity=30.0, density=5.0)
-    *_, last = supple.simulate(scene, solver, **STEP, **options)
+    *_, last = supple.simulate(scene, solver=solver, **STEP, **options)
     return last.positions
 
 

@@ -64,7 +64,7 @@ def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[f
     """The stretch after each step."""
     options = {"precision": "float32", "threads": 1, "frames": steps} | limits
     found, begin = [], perf_counter()
-    for frame in supple.simulate(scene, solver, **options):
+    for frame in supple.simulate(scene, solver=solver, **options):
         found.append(stretch(scene, frame.positions))
         count, passed = frame.report.iterations, perf_counter() - begin
         print(f"  step {len(found)} of {steps}: {count} iterations, {passed:.0f} s", flush=True)

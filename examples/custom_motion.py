@@ -21,7 +21,7 @@ def main(cells: tuple[int, int, int] = (24, 6, 6), frames: int = 20) -> list[sup
     scene.pin(bar.where(lambda X: X[:, 0] >= 4), motion=wave)
 
     found = []
-    for frame in supple.simulate(scene, supple.Newton(), tolerance=1e-6):
+    for frame in supple.simulate(scene, solver=supple.Newton(), tolerance=1e-6):
         print(f"{frame.time:.2f} s: {frame.report.iterations} iterations, {frame.report.energy:.3g} J")
         found.append(frame)
     return found

@@ -12,7 +12,7 @@ def main(cells: tuple[int, int, int] = (20, 5, 5), frames: int = 60) -> list[flo
     tip = bar.where(lambda X: X[:, 0] >= 4).vertices
 
     heights = []
-    for frame in supple.simulate(scene, supple.PBNG(iterations=40), dt=1 / 30, frames=frames):
+    for frame in supple.simulate(scene, solver=supple.PBNG(iterations=40), dt=1 / 30, frames=frames):
         heights.append(float(frame.positions[tip, 1].mean()))
         print(
             f"{frame.time:.2f} s: tip at {heights[-1]:+.3f} m, relative residual "

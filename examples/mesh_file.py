@@ -19,7 +19,7 @@ def main(source: Path, target: Path, young: float = 1e5) -> supple.Result:
     body = scene.add_solid(mesh, supple.StableNeoHookean(young=young, poisson=0.4), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] <= bottom + 0.2 * (top - bottom)))
 
-    result = supple.equilibrium(scene, supple.Newton(), tolerance=1e-6)
+    result = supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-6)
     sag = np.linalg.norm(result.positions - mesh.points, axis=1).max()
     print(result.report)
     print(f"{source.name}: {len(mesh.points):,} vertices, moved by up to {sag:.3g} m")

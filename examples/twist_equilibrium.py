@@ -11,7 +11,7 @@ def main(cells: int = 31, angle: float = 1.0) -> supple.Result:
     scene.pin(left)
     scene.pin(right, motion=turn + supple.Translate((0.3, 0, 0)))
 
-    result = supple.equilibrium(scene, supple.PBNG(acceleration="chebyshev"), tolerance=1e-4)
+    result = supple.equilibrium(scene, solver=supple.PBNG(acceleration="chebyshev"), tolerance=1e-4)
     print(result.report)
     return result
 

@@ -153,7 +153,7 @@ def twisted_cylinder(
 
     scene.pin(body.where(lambda X: X[:, 2] <= 0), turned, name="foot")
     scene.pin(body.where(lambda X: X[:, 2] >= length), turned, name="head")
-    result = supple.equilibrium(scene, solver, tolerance=1e-5)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-5)
     head = result.evaluate().reactions["head"]
     return head.moment[2], head.force[2], result.report
 
@@ -169,7 +169,7 @@ def inflated_sphere(
     body = scene.add_solid(mesh, rubber(bulk), density=1000)
     hold(scene, body, np.arange(len(mesh.points) - len(surface.points), len(mesh.points)))
     scene.add_cavity(body.where(np.arange(len(surface.points))), pressure)
-    result = supple.equilibrium(scene, solver, tolerance=1e-5)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-5)
     before, after = (
         _volume(x[: len(surface.points)], surface.triangles) for x in (mesh.points, result.positions)
     )

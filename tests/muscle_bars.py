@@ -48,7 +48,9 @@ def force(length, activation, optimal=1.0):
 def pulled(scene, body, activation, solver="newton", **limits):
     kind = body.material
     varied = type(kind)(**(kind.given() | {"activation": activation}))
-    (result,) = supple.equilibria(scene, [supple.Variation(materials={body: varied})], solver, **limits)
+    (result,) = supple.equilibria(
+        scene, [supple.Variation(materials={body: varied})], solver=solver, **limits
+    )
     return result.evaluate().reactions["wall"].force, result.report
 
 
@@ -61,5 +63,5 @@ def falling(solver, dt=0.005, **limits):
     for side in (0, 0.4):
         scene.pin(body.where(face(0, side)))
     middle = body.where(face(0, 0.2)).indices
-    frames = supple.simulate(scene, solver, **limits)
+    frames = supple.simulate(scene, solver=solver, **limits)
     return np.array([frame.positions[middle, 1].mean() - 0.05 for frame in frames])

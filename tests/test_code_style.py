@@ -194,7 +194,7 @@ def test_only_kernel_packages_have_functions_without_types():
 def test_nobody_asks_what_class_a_term_has():
     """A term says itself what others need to know of it, see `terms.Term`."""
     kinds, asked, seen = kinds_of_terms(), [], 0
-    assert {"TetElasticity", "Springs", "WeakConstraints", "RubbingContacts", "TetRows"} <= kinds
+    assert {"TetElasticity", "Springs", "WeakConstraints", "PenaltyContacts", "TetRows"} <= kinds
     for name, tree in TREES.items():
         for line, classes in questions(tree):
             seen += 1

@@ -162,7 +162,7 @@ def test_a_term_of_ones_own(solver):
     length = np.linalg.norm(np.diff(points[pairs], axis=1)[:, 0], axis=1, keepdims=True)
     strings = Tethers(pairs.astype(np.int32), np.full(len(pairs), 1e4), length, points)
     model = model_of(points, strings, pinned=border(points), stretch=0.9)
-    result = supple.equilibrium(model, solver, tolerance=None, max_iterations=2000)
+    result = supple.equilibrium(model, solver=solver, tolerance=None, max_iterations=2000)
     now = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1, keepdims=True)
     assert result.positions[:, 2].min() < -0.1
     assert (now / length).max() < 1.01
@@ -183,7 +183,7 @@ def test_a_scene_has_terms_of_ones_own():
     with pytest.raises(supple.SceneError, match="Nothing holds 'solid1'"):
         supple.scene.build_model(scene)
     scene.add_term(strings)
-    result = supple.equilibrium(scene, "pbng", tolerance=1e-6, position_tolerance=None)
+    result = supple.equilibrium(scene, solver="pbng", tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     lengths = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1)
     np.testing.assert_allclose(lengths, 0.5, atol=1e-3)
@@ -239,4 +239,4 @@ def test_what_a_solver_cannot_treat_is_said_with_who_can():
     with pytest.raises(
         ValueError, match=r"gradient cannot treat tethers: .* pbng, mpbng, hybrid, newton, .*xpbd, .*pbd can"
     ):
-        supple.equilibrium(model_of(points, strings), Gradient(), max_iterations=1)
+        supple.equilibrium(model_of(points, strings), solver=Gradient(), max_iterations=1)

@@ -1,6 +1,6 @@
 """Reproduction of the five papers, figure by figure: claim, measurement and verdict.
 
-papers.toml lists all figures and tables. Each module named after a paper contains its experiments; `account`
+papers.toml lists all figures and tables. Each module named after a paper contains its experiments; `measurements`
 stores their measurements, `page` writes the results page.
 """
 

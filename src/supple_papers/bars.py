@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from supple import _public as supple
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import face
 from supple_papers.registry import shows
 
 
 @shows("pxpbd-fig10")
-def twisted_bars(account: Account) -> str:
-    found = account.part("four bars, barrier", partial(_twisted, account, "barrier"))
-    free = account.part("without contact", partial(_twisted, account, "none"))
-    return account.judge(
+def twisted_bars(measurements: Measurements) -> str:
+    found = measurements.part("four bars, barrier", partial(_twisted, measurements, "barrier"))
+    free = measurements.part("without contact", partial(_twisted, measurements, "none"))
+    return measurements.judge(
         f"four bars whose ends are turned by {found['angle [rad]']:.1f} rad wind around each other "
         f"and balance ({found['frames']} frames); their middle passes the axis by "
         f"{found['overlap'] * 1e3:.0f} mm, without contact by {free['overlap'] * 1e3:.0f} mm.",
@@ -30,8 +30,8 @@ def twisted_bars(account: Account) -> str:
     )
 
 
-def _twisted(account: Account, contact: Any) -> Figures:
-    cells, frames, angle = ((24, 3, 3), 20, 2.2) if account.full else ((10, 2, 2), 8, 1.2)
+def _twisted(measurements: Measurements, contact: Any) -> Quantities:
+    cells, frames, angle = ((24, 3, 3), 20, 2.2) if measurements.full else ((10, 2, 2), 8, 1.2)
     scene = supple.Scene(gravity=(0, 0, 0), dt=1 / frames, frames=frames, contact=contact)
     material = supple.StableNeoHookean(young=1e4, poisson=0.35)
     for y, z in ((0.05, 0.05), (-0.3, 0.05), (0.05, -0.3), (-0.3, -0.3)):
@@ -42,7 +42,7 @@ def _twisted(account: Account, contact: Any) -> Figures:
     found = list(supple.simulate(scene, tolerance=1e-3, position_tolerance=None))
     last = found[-1]
     if contact != "none":
-        account.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
+        measurements.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
     return {
         "angle [rad]": angle,
         "frames": frames,

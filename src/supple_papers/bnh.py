@@ -11,7 +11,7 @@ from supple import PBNG, XPBD, BlockXPBD
 from supple import _public as supple
 from supple.api.inspect import bytes_needed
 from supple_papers import bnh_partitions
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import clamped, elastic_energy, jacobians
 from supple_papers.registry import shows
 
@@ -32,19 +32,19 @@ def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
 def highest() -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities of the beam in the frame of highest elastic energy."""
     energy = elastic_energy(supple.scene.build_model(beam(0.01)))
-    frames = supple.simulate(beam(0.01), DECOUPLED, frames=60, substeps=30)
+    frames = supple.simulate(beam(0.01), solver=DECOUPLED, frames=60, substeps=30)
     top = max(frames, key=lambda frame: energy(frame.positions))
     return top.positions, np.asarray(top.velocities)
 
 
 @shows("bnh-fig5")
-def convergence(account: Account) -> str:
+def convergence(measurements: Measurements) -> str:
     cases = {"decoupled": DECOUPLED, "coupled": COUPLED, "coupled, clusters": CLUSTERED}
-    found = {name: account.part(name, partial(substeps, solver)) for name, solver in cases.items()}
+    found = {name: measurements.part(name, partial(substeps, solver)) for name, solver in cases.items()}
     one, ten = (found["coupled"][k] / found["decoupled"][k] for k in ("1", "10"))
     alike = abs(found["coupled, clusters"]["10"] / found["coupled"]["10"] - 1) < 0.2
     hundred = found["decoupled"]["100"] / found["coupled"]["10"]
-    return account.judge(
+    return measurements.judge(
         f"after 1 and 10 substeps the coupled solve has {one:.2g} and {ten:.2g} of the decoupled "
         f"one's elastic energy; the decoupled one has {hundred:.2g} times that after a hundred.",
         Claim("after ten substeps the coupled solve has less than half", ten < 0.5),
@@ -53,23 +53,23 @@ def convergence(account: Account) -> str:
     )
 
 
-def substeps(solver: Any) -> Figures:
+def substeps(solver: Any) -> Quantities:
     """Elastic energy [J] after several numbers of substeps of 1/3000 s."""
     start, velocities = highest()
     scene = beam(0.01 / 30)
     energy = elastic_energy(supple.scene.build_model(scene))
-    found = supple.simulate(scene, solver, frames=100, initial=start, velocities=velocities)
+    found = supple.simulate(scene, solver=solver, frames=100, initial=start, velocities=velocities)
     energies = [energy(frame.positions) for frame in found]
     return {"start": energy(start)} | {str(k): energies[k - 1] for k in (1, 2, 5, 10, 20, 50, 100)}
 
 
 @shows("bnh-fig6")
-def wrinkles(account: Account) -> str:
+def wrinkles(measurements: Measurements) -> str:
     found = {
-        name: account.part(name, partial(roughness, solver))
+        name: measurements.part(name, partial(roughness, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
-    return account.judge(
+    return measurements.judge(
         f"after 20 frames of 30 substeps the decoupled beam has {found['decoupled']:.1f} times the "
         f"elastic energy of the steps solved well, the coupled one {found['coupled']:.1f} times.",
         Claim("decoupled, more than three times the energy of good steps", found["decoupled"] > 3),
@@ -80,47 +80,47 @@ def wrinkles(account: Account) -> str:
 @cache
 def smooth() -> float:
     """Elastic energy [J] of the beam after 20 accurately solved frames."""
-    *_, last = supple.simulate(beam(0.01), PBNG(), frames=20, tolerance=1e-4)
+    *_, last = supple.simulate(beam(0.01), solver=PBNG(), frames=20, tolerance=1e-4)
     return elastic_energy(last.model)(last.positions)
 
 
 def roughness(solver: Any) -> float:
-    *_, last = supple.simulate(beam(0.01), solver, frames=20, substeps=30)
+    *_, last = supple.simulate(beam(0.01), solver=solver, frames=20, substeps=30)
     return elastic_energy(last.model)(last.positions) / smooth()
 
 
 @shows("bnh-fig8")
-def scramble(account: Account) -> str:
-    found = account.part("inverted elements", partial(scrambled, account))
+def scramble(measurements: Measurements) -> str:
+    found = measurements.part("inverted elements", partial(scrambled, measurements))
     last = list(found.values())[-1]
-    return account.judge(
+    return measurements.judge(
         f"of {found['frame 0']} inverted elements {last} are left after {list(found)[-1]}.",
         Claim("no inverted element is left", last == 0),
     )
 
 
-def scrambled(account: Account) -> Figures:
-    cells, frames = ((30, 5, 5), 200) if account.full else ((12, 3, 3), 100)
+def scrambled(measurements: Measurements) -> Quantities:
+    cells, frames = ((30, 5, 5), 200) if measurements.full else ((12, 3, 3), 100)
     scene = beam(1 / 60, cells)
     model = supple.scene.build_model(scene)
     x = np.where(model.free[:, None], np.random.default_rng(0).permutation(model.rest), model.rest)
     counts = {"frame 0": int(np.sum(jacobians(model, x) < 0))}
-    for frame in supple.simulate(scene, COUPLED, frames=frames, substeps=30, initial=x):
+    for frame in supple.simulate(scene, solver=COUPLED, frames=frames, substeps=30, initial=x):
         if frame.index in (1, 10, 50, 100, 200):
             counts[f"frame {frame.index}"] = int(np.sum(jacobians(model, frame.positions) < 0))
     return counts
 
 
 @shows("bnh-fig1")
-def frame_rate(account: Account) -> str:
-    cells = 32 if account.full else 12
-    found = account.part(f"block of {cells}³ cells, 50 substeps", partial(large, account, cells))
+def frame_rate(measurements: Measurements) -> str:
+    cells = 32 if measurements.full else 12
+    found = measurements.part(f"block of {cells}³ cells, 50 substeps", partial(large, measurements, cells))
     rate = 1e3 / found["ms per frame"]
     pace_here, pace_there = rate * found["tetrahedra"], 15 * 162_385
-    return account.judge(
+    return measurements.judge(
         f"{found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
         f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
-        f"clusters on {'a GPU' if account.device == 'cuda' else 'the cores of this machine'}, "
+        f"clusters on {'a GPU' if measurements.device == 'cuda' else 'the cores of this machine'}, "
         f"{pace_here / 1e6:.2g} million in a second; the paper has 15 on its GPU, "
         f"{pace_there / 1e6:.2g} million.",
         Claim(
@@ -131,21 +131,21 @@ def frame_rate(account: Account) -> str:
     )
 
 
-def large(account: Account, cells: int) -> Figures:
+def large(measurements: Measurements, cells: int) -> Quantities:
     mesh = supple.block(cells)
-    ms = pace(account, partial(hung_body, mesh), CLUSTERED, 50, 3)
+    ms = pace(measurements, partial(hung_body, mesh), CLUSTERED, 50, 3)
     return {"tetrahedra": len(mesh.tets), "ms per frame": ms}
 
 
 @shows("bnh-fig7")
-def armadillo(account: Account) -> str:
+def armadillo(measurements: Measurements) -> str:
     mesh, what = small_body()
     found = {
-        name: account.part(name, partial(survives, mesh, solver))
+        name: measurements.part(name, partial(survives, mesh, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
     rough, smooth = (row["energy over that of good steps"] for row in found.values())
-    return account.judge(
+    return measurements.judge(
         f"after 30 frames of 20 substeps {what} has {_said(rough)} times the elastic energy of steps "
         f"that are solved well with decoupled constraints, and {_said(smooth)} times with coupled ones.",
         Claim("decoupled, more than three times the energy of good steps", rough is None or rough > 3),
@@ -176,11 +176,11 @@ def hung_body(mesh: supple.TetMesh, dt: float) -> supple.Scene:
     return scene
 
 
-def survives(mesh: supple.TetMesh, solver: Any) -> Figures:
+def survives(mesh: supple.TetMesh, solver: Any) -> Quantities:
     scene = hung_body(mesh, 0.01)
     energy = elastic_energy(supple.scene.build_model(scene))
-    *_, last = supple.simulate(scene, solver, frames=30, substeps=20)
-    *_, good = supple.simulate(scene, PBNG(), frames=30, tolerance=1e-3)
+    *_, last = supple.simulate(scene, solver=solver, frames=30, substeps=20)
+    *_, good = supple.simulate(scene, solver=PBNG(), frames=30, tolerance=1e-3)
     return {
         "energy over that of good steps": energy(last.positions) / energy(good.positions),
         "inverted": int(np.sum(~(jacobians(last.model, last.positions) > 0))),
@@ -198,7 +198,7 @@ The ball is compared with the bunny, which has as many tetrahedra as the ball wi
 
 
 @shows("bnh-table2")
-def speedups(account: Account) -> str:
+def speedups(measurements: Measurements) -> str:
     said, speed = [], {}
     for name, (many, few, paper) in TABLE_2.items():
         cases = {
@@ -209,11 +209,11 @@ def speedups(account: Account) -> str:
         }
         if name == "beam":
             cases["B in cells"] = (BlockXPBD(iterations=1, ordering="cells"), few)
-        scene = partial(body_of, name, account.full)
+        scene = partial(body_of, name, measurements.full)
         ms = {
-            case: account.part(
+            case: measurements.part(
                 f"{name}, {case}, {count} substeps [ms per frame]",
-                partial(pace, account, scene, solver, count),
+                partial(pace, measurements, scene, solver, count),
             )
             for case, (solver, count) in cases.items()
         }
@@ -225,10 +225,10 @@ def speedups(account: Account) -> str:
     alone = (
         "all colors are one launch here, in which a wait between colors costs 1.1 µs and a visit 0.7 µs "
         "(benchmarks/clusters.py); the paper launches a kernel for each color"
-        if account.device == "cuda"
+        if measurements.device == "cuda"
         else "waits between colors cost next to nothing on CPU cores, as the paper says of its own"
     )
-    return account.judge(
+    return measurements.judge(
         f"times that C, B and B + C are faster than the baseline: {'; '.join(said)}. Blocks pay because they "
         "need fewer substeps.",
         Claim(
@@ -252,18 +252,18 @@ def body_of(name: str, full: bool, dt: float) -> supple.Scene:
     return beam(dt) if name == "beam" else hung_body(supple.ball(1.0, 14 if full else 7), dt)
 
 
-def pace(account: Account, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
+def pace(measurements: Measurements, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
     """Time per frame of 0.01 s [ms]."""
-    options: Any = {"precision": "float32", "device": account.device}
-    found = supple.simulate(scene(0.01), solver, frames=frames, substeps=substeps, **options)
+    options: Any = {"precision": "float32", "device": measurements.device}
+    found = supple.simulate(scene(0.01), solver=solver, frames=frames, substeps=substeps, **options)
     return 1e3 * min(frame.report.seconds for frame in found)
 
 
 @shows("bnh-table3")
-def memory(account: Account) -> str:
-    found = account.part("bytes per tetrahedron of the beam", per_element)
+def memory(measurements: Measurements) -> str:
+    found = measurements.part("bytes per tetrahedron of the beam", per_element)
     whole, own = found["in all"], found["of the solver"]
-    return account.judge(
+    return measurements.judge(
         f"block XPBD in float32 keeps {own:.0f} bytes per tetrahedron of its own, and {whole:.0f} "
         "with states and "
         "what residuals need, which `supple inspect` counts; the paper has 209 on its GPU.",
@@ -278,7 +278,7 @@ def memory(account: Account) -> str:
     )
 
 
-def per_element() -> Figures:
+def per_element() -> Quantities:
     model = supple.scene.build_model(beam(0.01))
     count = len(model.tets)
     return {

@@ -9,7 +9,7 @@ import numpy as np
 from supple import _public as supple
 from supple.ordering.element_batches import color_groups, element_groups
 from supple.view.fields import FIELDS, Field
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 SHRUNK = 0.8
@@ -17,15 +17,15 @@ SHRUNK = 0.8
 
 
 @shows("bnh-fig4")
-def partitions(account: Account) -> str:
+def partitions(measurements: Measurements) -> str:
     meshes = {"block of 10³ cells": supple.block(10), "ball": supple.ball(resolution=6)}
-    found = {name: account.part(name, partial(colored, mesh)) for name, mesh in meshes.items()}
-    if not account.pictures:
+    found = {name: measurements.part(name, partial(colored, mesh)) for name, mesh in meshes.items()}
+    if not measurements.pictures:
         for size, what in ((1, "colors of single elements"), (5, "colors of clusters of 5 elements")):
-            draw(account, meshes["ball"], size, what)
+            draw(measurements, meshes["ball"], size, what)
     block = found["block of 10³ cells"]
     part = block["clusters of 5"] / block["single elements"]
-    return account.judge(
+    return measurements.judge(
         f"clusters need {part:.0%} of the colors of single elements (paper: 24 to 43 %); the "
         f"cells of a block need {block['cells']}. Smallest degree last on vertices, section 6.2, has "
         f"{block['single elements, smallest last']} and {block['clusters of 5, smallest last']} colors of a "
@@ -37,16 +37,16 @@ def partitions(account: Account) -> str:
     )
 
 
-def fewer(found: dict[str, Figures]) -> bool:
+def fewer(found: dict[str, Quantities]) -> bool:
     return all(row["clusters of 5"] < 0.5 * row["single elements"] for row in found.values())
 
 
-def not_more(found: dict[str, Figures]) -> bool:
+def not_more(found: dict[str, Quantities]) -> bool:
     name = "single elements"
     return all(row[f"{name}, smallest last"] <= row[name] for row in found.values())
 
 
-def colored(mesh: supple.TetMesh) -> Figures:
+def colored(mesh: supple.TetMesh) -> Quantities:
     tets, n = np.asarray(mesh.tets), len(mesh.points)
 
     def colors(size: int, **how: bool) -> int:
@@ -64,7 +64,7 @@ def colored(mesh: supple.TetMesh) -> Figures:
         return found
 
 
-def draw(account: Account, mesh: supple.TetMesh, size: int, caption: str) -> None:
+def draw(measurements: Measurements, mesh: supple.TetMesh, size: int, caption: str) -> None:
     """Save a picture of groups of `size` elements, colored and separated from each other."""
     tets, points = np.asarray(mesh.tets), np.asarray(mesh.points)
     groups = element_groups(tets, len(points), size)
@@ -83,6 +83,6 @@ def draw(account: Account, mesh: supple.TetMesh, size: int, caption: str) -> Non
     of_vertex = np.repeat(colors[of_group], 4).astype(float)
     palette = FIELDS["ordering"].colors
     field = Field("color", palette, lambda model, positions, step: of_vertex, separate=True)
-    account.picture(
+    measurements.picture(
         scene, f"{caption}: {int(colors.max()) + 1} in all, some of them alike", field=field, size=(420, 360)
     )

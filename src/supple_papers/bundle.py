@@ -15,7 +15,7 @@ from supple import PBNG, Hybrid, Newton
 from supple import _public as supple
 from supple.collision.ccd.intersections import crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 LENGTH, THICK, GAP = 1.0, 0.12, 0.004
@@ -73,10 +73,17 @@ def gathered(full: bool, contact: str, name: str) -> supple.Result:
     scene = bundle(full, contact)
     if name == "newton":
         near = gathered(full, contact, "pbng").positions
-        return supple.equilibrium(scene, Newton(), initial=near, tolerance=EXACT, position_tolerance=None)
+        return supple.equilibrium(
+            scene, solver=Newton(), initial=near, tolerance=EXACT, position_tolerance=None
+        )
     solver: Any = {"pbng": PBNG(), "hybrid": Hybrid()}[name]
     return supple.equilibrium(
-        scene, solver, load_steps=4, tolerance=TOLERANCE, position_tolerance=None, max_iterations=20_000
+        scene,
+        solver=solver,
+        load_steps=4,
+        tolerance=TOLERANCE,
+        position_tolerance=None,
+        max_iterations=20_000,
     )
 
 
@@ -89,36 +96,36 @@ def depth(scene: supple.Scene, result: supple.Result) -> float:
     return max((each.depth for each in crossings(surfaces, result.positions)), default=0.0)
 
 
-def arrived(account: Account, contact: str, name: str) -> Figures:
+def arrived(measurements: Measurements, contact: str, name: str) -> Quantities:
     """Convergence of a solver, and its distance from Newton's result relative to the motion."""
-    result = gathered(account.full, contact, name)
-    exact = gathered(account.full, contact, "newton")
+    result = gathered(measurements.full, contact, name)
+    exact = gathered(measurements.full, contact, "newton")
     moved = np.linalg.norm(exact.positions - exact.model.rest, axis=1).max()
     met = result.report.met
     if contact == "weak" and name == "newton":
-        account.picture(result, "ten muscles, gathered at their ends", field="body", camera=(25, 12))
+        measurements.picture(result, "ten muscles, gathered at their ends", field="body", camera=(25, 12))
     return {
         "relative residual": result.report.relative_residual,
         "converged": result.report.ok,
         "iterations": result.report.iterations,
         "seconds": result.report.seconds,
         "contacts": 0 if met is None else met.contacts,
-        "overlap [m]": depth(bundle(account.full, contact), result),
+        "overlap [m]": depth(bundle(measurements.full, contact), result),
         "from Newton": float(np.linalg.norm(result.positions - exact.positions, axis=1).max() / moved),
     }
 
 
 @shows("pbng-fig15")
-def with_contact(account: Account) -> str:
-    free = account.part("without contact, newton", partial(arrived, account, "none", "newton"))
+def with_contact(measurements: Measurements) -> str:
+    free = measurements.part("without contact, newton", partial(arrived, measurements, "none", "newton"))
     found = {
-        name: account.part(f"contact = weak, {name}", partial(arrived, account, "weak", name))
+        name: measurements.part(f"contact = weak, {name}", partial(arrived, measurements, "weak", name))
         for name in ("newton", "pbng", "hybrid")
     }
     rows = found.values()
     away, deep = max(row["from Newton"] for row in rows), max(row["overlap [m]"] for row in rows)
     meet = free["overlap [m]"] > MEETING
-    return account.judge(
+    return measurements.judge(
         f"ten muscles with tissue between them pass {free['overlap [m]'] * 1e3:.1f} mm into each other "
         f"without contact, {deep * 1e3:.2g} mm with it, at {found['newton']['contacts']} contacts; PBNG and "
         f"the default end at a relative residual of {max(row['relative residual'] for row in rows):.1e} "

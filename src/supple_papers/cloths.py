@@ -11,7 +11,7 @@ import numpy as np
 from supple import MPBNG, PBNG
 from supple import _public as supple
 from supple.problem import Problem
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 EDGES = [0, 1, 1, 2, 2, 0]
@@ -77,22 +77,24 @@ def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
 
 
 def largest_stretch(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> float:
-    frames = supple.simulate(scene, solver, frames=steps, **{"precision": "float32"} | limits)
+    frames = supple.simulate(scene, solver=solver, frames=steps, **{"precision": "float32"} | limits)
     return max(stretch(scene, frame.positions) for frame in frames)
 
 
-def stretches(account: Account, scene: supple.Scene, iterations: int, steps: int) -> dict[str, float]:
+def stretches(
+    measurements: Measurements, scene: supple.Scene, iterations: int, steps: int
+) -> dict[str, float]:
     """Largest elongation over a number of time steps for several solvers.
 
     The cases are a converged solution, MPBNG with the paper's iteration count, and PBNG in equal time.
     """
 
-    def counts() -> Figures:
+    def counts() -> Quantities:
         budget = seconds(scene, MPBNG(), iterations)
         each = seconds(scene, PBNG(acceleration=None), 50) / 50
         return {"MPBNG [ms per step]": 1e3 * budget, "sweeps of PBNG": max(1, round(budget / each))}
 
-    sweeps = account.part("equal time", counts)["sweeps of PBNG"]
+    sweeps = measurements.part("equal time", counts)["sweeps of PBNG"]
     cases: dict[str, tuple[Any, dict[str, Any]]] = {
         "converged": (PBNG(), {"tolerance": 1e-5, "precision": "float64"}),
         "mpbng": (MPBNG(), {"max_iterations": iterations}),
@@ -101,14 +103,14 @@ def stretches(account: Account, scene: supple.Scene, iterations: int, steps: int
         "pbng with Anderson": (PBNG(), {"max_iterations": sweeps}),
     }
     return {
-        name: account.part(f"{name}: stretch", partial(largest_stretch, scene, solver, steps, **limits))
+        name: measurements.part(f"{name}: stretch", partial(largest_stretch, scene, solver, steps, **limits))
         for name, (solver, limits) in cases.items()
     }
 
 
-def verdict(account: Account, found: dict[str, float], what: str) -> str:
+def verdict(measurements: Measurements, found: dict[str, float], what: str) -> str:
     away = {name: abs(value - found["converged"]) for name, value in found.items()}
-    return account.judge(
+    return measurements.judge(
         f"in equal time the stretch of {what} is {away['mpbng']:.1e} from the converged "
         f"{found['converged']:.2e} with MPBNG and {away['pbng']:.1e} with PBNG. This is MPBNG with what is "
         f"bound carried along; as the paper prints it (stiffness divided between layers) it is "
@@ -132,12 +134,14 @@ def verdict(account: Account, found: dict[str, float], what: str) -> str:
 
 
 @shows("pbng-fig19")
-def hung(account: Account) -> str:
-    scene = sheet(90 if account.full else 40)
-    return verdict(account, stretches(account, scene, 13, 30), "a square of cloth")
+def hung(measurements: Measurements) -> str:
+    scene = sheet(90 if measurements.full else 40)
+    return verdict(measurements, stretches(measurements, scene, 13, 30), "a square of cloth")
 
 
 @shows("pbng-fig20")
-def dressed(account: Account) -> str:
-    scene = skirt(*((150, 160) if account.full else (48, 50)))
-    return verdict(account, stretches(account, scene, 24, 10), "a skirt, which stands for the dress,")
+def dressed(measurements: Measurements) -> str:
+    scene = skirt(*((150, 160) if measurements.full else (48, 50)))
+    return verdict(
+        measurements, stretches(measurements, scene, 24, 10), "a skirt, which stands for the dress,"
+    )

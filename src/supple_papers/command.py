@@ -10,11 +10,11 @@ import typer
 from supple.cli.console import (
     NOT_CONVERGED,
     Json,
-    answer,
     errors,
+    handle_errors,
     interruption,
     note,
-    refusing,
+    print_json,
     say,
     stdout,
 )
@@ -45,13 +45,13 @@ def papers(
     Interrupted measurements are continued. Rows that need missing files or libraries are skipped. Exit codes:
     0 done; 1 some rows were skipped; 2 bad input; 130 interrupted.
     """
-    with refusing(json):
+    with handle_errors(json):
         from supple.kernels.devices import DEVICES
-        from supple.support.arguments import one_of
+        from supple.support.arguments import check_choice
         from supple_papers.page import write_page
         from supple_papers.registry import find_rows, rows
 
-        one_of("device", device, DEVICES)
+        check_choice("device", device, DEVICES)
         chosen = list(rows().values()) if every else find_rows(names or [])
         if not chosen and not page:
             _list(output, json)
@@ -60,7 +60,7 @@ def papers(
         _judge(output)
         where = write_page(output)
         if json:
-            answer({"rows": measured, "skipped": skipped, "page": str(where)})
+            print_json({"rows": measured, "skipped": skipped, "page": str(where)})
         else:
             for key, verdict in measured.items():
                 say(f"{key}: {verdict}")
@@ -79,7 +79,7 @@ def _measure(
         Verdict of each row by key (the reason, for rows that are not shown), and the keys of rows skipped for
         missing files or libraries.
     """
-    from supple_papers.account import Account, account_path, run_row
+    from supple_papers.measurements import Measurements, measurements_path, run_row
 
     verdicts, skipped = {}, []
     for row in chosen:
@@ -87,10 +87,10 @@ def _measure(
             verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
             continue
         if again:
-            account_path(output, row.key, device).unlink(missing_ok=True)
-        account = Account(output, row.key, full, note, device)
+            measurements_path(output, row.key, device).unlink(missing_ok=True)
+        measurements = Measurements(output, row.key, full, note, device)
         try:
-            verdicts[row.key] = run_row(account)
+            verdicts[row.key] = run_row(measurements)
         except KeyboardInterrupt as error:
             code, word = interruption(error)
             errors.print(f"{word}; `supple papers {row.key}` goes on where this ended.")
@@ -104,11 +104,11 @@ def _measure(
 
 def _say_skipped(skipped: list[str], rows: int) -> None:
     """Print the number of skipped rows and the command to measure them later."""
-    from supple.support.text import counted
+    from supple.support.text import pluralize
 
     if skipped:
         say(
-            f"{len(skipped)} of {counted(rows, 'row')} skipped, since what they need is not there; once it "
+            f"{len(skipped)} of {pluralize(rows, 'row')} skipped, since what they need is not there; once it "
             f"is: supple papers {' '.join(skipped)}"
         )
 
@@ -116,7 +116,7 @@ def _say_skipped(skipped: list[str], rows: int) -> None:
 def _judge(output: Path) -> None:
     """Update the verdicts of earlier measurements to the current criteria."""
     from supple.kernels.devices import DEVICES
-    from supple_papers.account import judge_again
+    from supple_papers.measurements import judge_again
     from supple_papers.registry import rows
 
     for key, row in rows().items():
@@ -128,13 +128,13 @@ def _judge(output: Path) -> None:
 def _list(output: Path, json: bool) -> None:
     from rich.table import Table
 
-    from supple_papers.account import read_account
+    from supple_papers.measurements import read_measurements
     from supple_papers.page import standing
     from supple_papers.registry import rows, titles
 
-    found = {key: standing(row, read_account(output / f"{key}.json")) for key, row in rows().items()}
+    found = {key: standing(row, read_measurements(output / f"{key}.json")) for key, row in rows().items()}
     if json:
-        answer({"rows": [_entry(row, found[key]) for key, row in rows().items()]})
+        print_json({"rows": [_entry(row, found[key]) for key, row in rows().items()]})
         return
     console = stdout()
     for paper, title in titles().items():

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple import PBD, PBNG
 from supple import _public as supple
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 SOFT = supple.Corotated(young=2e4, poisson=0.3)
@@ -35,17 +35,19 @@ def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
     return made
 
 
-def fallen(account: Account, scene: supple.Scene, solver: Any, frames: int, caption: str) -> Figures:
+def fallen(
+    measurements: Measurements, scene: supple.Scene, solver: Any, frames: int, caption: str
+) -> Quantities:
     """Simulate a fall; return the largest overlaps between bodies and with the floor at y = 0."""
     deepest, below, inverted, seconds = 0.0, 0.0, 0, 0.0
-    for frame in supple.simulate(scene, solver, frames=frames):
+    for frame in supple.simulate(scene, solver=solver, frames=frames):
         met = frame.report.met
         deepest = max(deepest, getattr(met, "depth", 0.0) or 0.0)
         below = max(below, -float(frame.positions[:, 1].min()))
         inverted = max(inverted, frame.report.inverted)
         seconds += frame.report.seconds
     flaws = f"bodies overlap by up to {deepest * 1e3:.0f} mm, {frame.report.inverted} elements are inverted"
-    account.picture(frame, f"{caption}: {flaws}", field="body")
+    measurements.picture(frame, f"{caption}: {flaws}", field="body")
     return {
         "bodies": len(scene.bodies),
         "vertices": frame.model.vertices,
@@ -71,15 +73,17 @@ def boxed(count: int, **options: Any) -> supple.Scene:
 
 
 @shows("pbng-fig14")
-def into_a_box(account: Account) -> str:
-    count = 40 if account.full else 6
+def into_a_box(measurements: Measurements) -> str:
+    count = 40 if measurements.full else 6
     scene = boxed(count)
-    found = account.part(
+    found = measurements.part(
         f"{count} bodies in a box, steps of {STEP * 1e3:g} ms",
-        partial(fallen, account, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 0.6 s"),
+        partial(
+            fallen, measurements, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 0.6 s"
+        ),
     )
     deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
-    return account.judge(
+    return measurements.judge(
         f"{count} bodies (paper: 40) fall into a box; bodies of 0.3 m overlap by {deepest * 1e3:.1f} mm and "
         f"pass the floor by {below * 1e3:.2g} mm at most, {found['ms per frame']:.0f} ms per "
         f"step of {found['vertices']:,} vertices.",
@@ -93,10 +97,10 @@ def into_a_box(account: Account) -> str:
 
 
 @shows("pbng-fig16")
-def on_a_cloth(account: Account) -> str:
-    found = account.part("on the cloth, then without two of its corners", partial(let_go, account))
+def on_a_cloth(measurements: Measurements) -> str:
+    found = measurements.part("on the cloth, then without two of its corners", partial(let_go, measurements))
     held, after = found["lowest body while held [m]"], found["lowest body afterwards [m]"]
-    return account.judge(
+    return measurements.judge(
         f"{found['bodies']} bodies (paper: 20 armadillos) are caught by a cloth, the lowest at "
         f"{held:.2f} m; when two corners are let go they slide off, the lowest to {after:.2f} m. Pins do not "
         "let go by themselves: the motion goes on in a second scene.",
@@ -123,15 +127,19 @@ def cloth_scene(corners: int, count: int, cells: int) -> supple.Scene:
     return scene
 
 
-def let_go(account: Account) -> Figures:
-    count, cells, frames = (20, 40, 100) if account.full else (2, 10, 40)
+def let_go(measurements: Measurements) -> Quantities:
+    count, cells, frames = (20, 40, 100) if measurements.full else (2, 10, 40)
     held, free = (cloth_scene(corners, count, cells) for corners in (4, 2))
-    *_, before = supple.simulate(held, PBNG(iterations=20), frames=frames)
+    *_, before = supple.simulate(held, solver=PBNG(iterations=20), frames=frames)
     *_, after = supple.simulate(
-        free, PBNG(iterations=20), frames=frames, initial=before.positions, velocities=before.velocities
+        free,
+        solver=PBNG(iterations=20),
+        frames=frames,
+        initial=before.positions,
+        velocities=before.velocities,
     )
-    account.picture(before, "caught", field="body", camera=(20, 12))
-    account.picture(after, "after two corners were let go", field="body", camera=(20, 12))
+    measurements.picture(before, "caught", field="body", camera=(20, 12))
+    measurements.picture(after, "after two corners were let go", field="body", camera=(20, 12))
     lowest = [
         min(frame.positions_of(body)[:, 1].mean() for body in scene.bodies[1:])
         for frame, scene in ((before, held), (after, free))
@@ -163,11 +171,11 @@ def funnel(top: float = 0.5, neck: float = 0.14, height: float = 0.6, around: in
 
 
 @shows("pbcm-fig1")
-def funnel_and_cloth(account: Account) -> str:
-    count = 20 if account.full else 4
-    fell = account.part(f"{count} bodies in a funnel", partial(through_funnel, account, count))
-    cloth = account.part("a heavy ball on woven cloth", partial(ball_on_cloth, account))
-    return account.judge(
+def funnel_and_cloth(measurements: Measurements) -> str:
+    count = 20 if measurements.full else 4
+    fell = measurements.part(f"{count} bodies in a funnel", partial(through_funnel, measurements, count))
+    cloth = measurements.part("a heavy ball on woven cloth", partial(ball_on_cloth, measurements))
+    return measurements.judge(
         f"{count} balls (paper: 100 armadillos) go into a funnel in PBD, stay finite with at most "
         f"{fell['most inverted elements']} inverted elements, and {fell['through']} have passed it after "
         f"0.8 s; a ball of 6 kg sinks {cloth['depth [m]'] * 1e3:.0f} mm into a weave that is held at its "
@@ -179,7 +187,7 @@ def funnel_and_cloth(account: Account) -> str:
     )
 
 
-def through_funnel(account: Account, count: int) -> Figures:
+def through_funnel(measurements: Measurements, count: int) -> Quantities:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.005, contact="weak")
     ball = supple.ball(0.12, 2)
     rng = np.random.default_rng(1)
@@ -190,9 +198,9 @@ def through_funnel(account: Account, count: int) -> Figures:
         )
     scene.add_obstacle(funnel())
     inverted = 0
-    for frame in supple.simulate(scene, PBD(iterations=5, damping=0.002), frames=160):
+    for frame in supple.simulate(scene, solver=PBD(iterations=5, damping=0.002), frames=160):
         inverted = max(inverted, frame.report.inverted)
-    account.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
+    measurements.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
     heights = [float(frame.positions_of(body)[:, 1].mean()) for body in scene.bodies]
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -202,8 +210,8 @@ def through_funnel(account: Account, count: int) -> Figures:
     }
 
 
-def ball_on_cloth(account: Account) -> Figures:
-    n = 40 if account.full else 12
+def ball_on_cloth(measurements: Measurements) -> Quantities:
+    n = 40 if measurements.full else 12
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.02)
     weave = supple.materials.WovenStVK(
         young_weft=1e6, young_warp=2e5, shear_modulus=1e5, poisson_weft=0.25, poisson_warp=0.05
@@ -212,8 +220,8 @@ def ball_on_cloth(account: Account) -> Figures:
     X = cloth.points
     scene.pin(cloth.where(lambda X: (np.abs(X[:, 0] - 0.5) > 0.499) | (np.abs(X[:, 2] - 0.5) > 0.499)))
     scene.add_obstacle(supple.Sphere(0.15, (0.5, 0.2, 0.5)), mass=6.0)
-    *_, last = supple.simulate(scene, PBD(iterations=5, damping=0.01), frames=150)
-    account.picture(last, "a ball of 6 kg on a weave, PBD", field="weft_strain", camera=(24, 24))
+    *_, last = supple.simulate(scene, solver=PBD(iterations=5, damping=0.01), frames=150)
+    measurements.picture(last, "a ball of 6 kg on a weave, PBD", field="weft_strain", camera=(24, 24))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
         "depth [m]": float(X[:, 1].max() - last.positions[:, 1].min()),

@@ -13,15 +13,15 @@ import numpy as np
 
 from supple import GPBD, Newton
 from supple import _public as supple
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import ms_per_sweep, place, problem_on
 from supple_papers.registry import shows
 
 NAMES = ("basket1", "honey1", "rib1", "satin1", "stock1")
 
 
-def cells_of(account: Account) -> int:
-    return 32 if account.full else 6
+def cells_of(measurements: Measurements) -> int:
+    return 32 if measurements.full else 6
 
 
 def square(
@@ -32,16 +32,18 @@ def square(
     return scene, scene.add_cloth(mesh, supple.load_fabric(name), rest="uv")
 
 
-def over_all(account: Account, what: str, measure: Any) -> dict[str, Any]:
-    return {name: account.part(f"{name}: {what}", partial(measure, account, name)) for name in NAMES}
+def over_all(measurements: Measurements, what: str, measure: Any) -> dict[str, Any]:
+    return {
+        name: measurements.part(f"{name}: {what}", partial(measure, measurements, name)) for name in NAMES
+    }
 
 
 @shows("gpbd-fig2")
-def hung(account: Account) -> str:
-    found = over_all(account, "hung at two corners", _hung)
+def hung(measurements: Measurements) -> str:
+    found = over_all(measurements, "hung at two corners", _hung)
     off = {name: row["distance from Newton"] for name, row in found.items()}
     sags = ", ".join(f"{row['sag [m]']:.3f}" for row in found.values())
-    return account.judge(
+    return measurements.judge(
         f"five fabrics of 0.3 m swing by their corners to {sags} m ({', '.join(NAMES)}); GPBD with "
         f"20 iterations in steps of 5 ms is at most {max(off.values()):.2g} of the way from where Newton is, "
         "which solves these steps to 1e-4. The pictures of Sperl et al. cannot be measured; their "
@@ -57,19 +59,19 @@ SLOW = (
 )
 
 
-def _swing(account: Account, name: str, solver: Any, frames: int, **limits: Any) -> Any:
-    scene, cloth = square(name, cells_of(account))
+def _swing(measurements: Measurements, name: str, solver: Any, frames: int, **limits: Any) -> Any:
+    scene, cloth = square(name, cells_of(measurements))
     low = cloth.points[:, 2].min()
     scene.pin(cloth.where(lambda X: (X[:, 2] <= low + 1e-9) & (np.abs(X[:, 0]) > 0.149)))
-    *_, last = supple.simulate(scene, solver, frames=frames, **limits)
+    *_, last = supple.simulate(scene, solver=solver, frames=frames, **limits)
     return last
 
 
-def _hung(account: Account, name: str) -> Figures:
-    frames = 40 if account.full else 24
-    last = _swing(account, name, GPBD(newton_steps=2, iterations=20), frames)
-    truth = _swing(account, name, Newton(), frames, tolerance=1e-4)
-    account.picture(last, name, camera=(20, 10), size=(300, 240))
+def _hung(measurements: Measurements, name: str) -> Quantities:
+    frames = 40 if measurements.full else 24
+    last = _swing(measurements, name, GPBD(newton_steps=2, iterations=20), frames)
+    truth = _swing(measurements, name, Newton(), frames, tolerance=1e-4)
+    measurements.picture(last, name, camera=(20, 10), size=(300, 240))
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
     return {
         "sag [m]": -float(last.positions[:, 1].min()),
@@ -78,10 +80,10 @@ def _hung(account: Account, name: str) -> Figures:
 
 
 @shows("gpbd-fig3")
-def wrinkled(account: Account) -> str:
-    cells = 128 if account.full else 10
-    found = account.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, account, cells))
-    return account.judge(
+def wrinkled(measurements: Measurements) -> str:
+    cells = 128 if measurements.full else 10
+    found = measurements.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, measurements, cells))
+    return measurements.judge(
         f"satin, pushed together by a tenth, leaves its plane by "
         f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds in GPBD. Curvatures are "
         "scaled by "
@@ -94,7 +96,7 @@ def wrinkled(account: Account) -> str:
     )
 
 
-def _wrinkled(account: Account, cells: int) -> Figures:
+def _wrinkled(measurements: Measurements, cells: int) -> Quantities:
     scene, cloth = square("satin1", cells, gravity=(0, 0, 0))
     for side, way in ((-0.15, 0.015), (0.15, -0.015)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
@@ -102,8 +104,8 @@ def _wrinkled(account: Account, cells: int) -> Figures:
     rough = np.random.default_rng(0).normal(0, 2e-4, (len(cloth.points), 3)) * (0, 1, 0)
     held = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
     start = cloth.points + np.where(held[:, None], 0.0, rough)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40, initial=start)
-    account.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
+    *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=40, initial=start)
+    measurements.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
     y = last.positions[:, 1].reshape(cells + 1, cells + 1)
     middle = y[:, cells // 2] if np.ptp(y[:, cells // 2]) > np.ptp(y[cells // 2]) else y[cells // 2]
     turns = int(np.sum(np.diff(np.sign(np.diff(middle))) != 0))
@@ -111,11 +113,11 @@ def _wrinkled(account: Account, cells: int) -> Figures:
 
 
 @shows("gpbd-fig5")
-def stretched(account: Account) -> str:
-    found = over_all(account, "stretched by a fifth", _stretched)
+def stretched(measurements: Measurements) -> str:
+    found = over_all(measurements, "stretched by a fifth", _stretched)
     off = {name: row["distance from Newton"] for name, row in found.items()}
     widths = [row["narrower by"] for row in found.values()]
-    return account.judge(
+    return measurements.judge(
         f"stretched by a fifth, the middle of the fabrics becomes narrower by "
         f"{', '.join(f'{w:.1%}' for w in widths)} ({', '.join(NAMES)}); GPBD is at most "
         f"{max(off.values()):.2g} of the way from Newton's equilibria.",
@@ -124,24 +126,24 @@ def stretched(account: Account) -> str:
     )
 
 
-def _differ(found: dict[str, Figures]) -> bool:
+def _differ(found: dict[str, Quantities]) -> bool:
     narrower = {name: row["narrower by"] for name, row in found.items()}
     return min(narrower["rib1"], narrower["stock1"]) > 0.05 > narrower["satin1"]
 
 
-def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.scene.Body]:
-    scene, cloth = square(name, cells_of(account), gravity=(0, 0, 0), damping=0.03)
+def _pulled(measurements: Measurements, name: str) -> tuple[supple.Scene, supple.scene.Body]:
+    scene, cloth = square(name, cells_of(measurements), gravity=(0, 0, 0), damping=0.03)
     for side, way in ((-0.15, -0.03), (0.15, 0.03)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
         scene.pin(end, motion=supple.Translate((way, 0, 0), duration=0.2))
     return scene, cloth
 
 
-def _stretched(account: Account, name: str) -> Figures:
-    scene, cloth = _pulled(account, name)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
+def _stretched(measurements: Measurements, name: str) -> Quantities:
+    scene, cloth = _pulled(measurements, name)
+    *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=60)
     truth = supple.equilibrium(scene, tolerance=1e-5, position_tolerance=None, initial=last.positions)
-    account.picture(last, name, camera=(20, 60), size=(300, 240))
+    measurements.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
     width = np.ptp(last.positions[middle, 2]) / 0.3
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
@@ -150,12 +152,12 @@ def _stretched(account: Account, name: str) -> Figures:
 
 
 @shows("gpbd-fig6")
-def draped(account: Account) -> str:
-    found = over_all(account, "draped on a sphere", _draped)
+def draped(measurements: Measurements) -> str:
+    found = over_all(measurements, "draped on a sphere", _draped)
     drops = [row["hangs [m]"] for row in found.values()]
     deepest = max(row["into the sphere [m]"] for row in found.values())
     speeds = [row["fastest at the end [m/s]"] for row in found.values()]
-    return account.judge(
+    return measurements.judge(
         f"five fabrics of 0.3 m dropped on a sphere of 8 cm hang "
         f"{', '.join(f'{drop:.3f}' for drop in drops)} m below its top after "
         f"{DRAPING * 5e-3:g} s ({', '.join(NAMES)}), their fastest vertices moving with "
@@ -173,14 +175,14 @@ DRAPING = 400
 """Number of steps of 5 ms in which fabrics come to rest on a sphere."""
 
 
-def _draped(account: Account, name: str) -> Figures:
+def _draped(measurements: Measurements, name: str) -> Quantities:
     """Drape a fabric over a sphere until rest; each step removes 3 % of the velocities."""
-    scene, _ = square(name, 2 * cells_of(account), damping=0.03)
+    scene, _ = square(name, 2 * cells_of(measurements), damping=0.03)
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=DRAPING)
+    *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=DRAPING)
     drop = -0.005 - float(last.positions[:, 1].min())
     caption = f"{name} on the sphere after {DRAPING * 5e-3:g} s: it hangs {drop * 100:.1f} cm below the top"
-    account.picture(last, caption, camera=(12, 20), size=(300, 240))
+    measurements.picture(last, caption, camera=(12, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
         "finite": bool(np.isfinite(last.positions).all()),
@@ -191,10 +193,10 @@ def _draped(account: Account, name: str) -> Figures:
 
 
 @shows("gpbd-fig10")
-def flags(account: Account) -> str:
-    found = over_all(account, "in the wind", _flag)
+def flags(measurements: Measurements) -> str:
+    found = over_all(measurements, "in the wind", _flag)
     lifts = [row["lifted [m]"] for row in found.values()]
-    return account.judge(
+    return measurements.judge(
         f"flags of five fabrics in a wind of 6 m/s leave their plane by "
         f"{', '.join(f'{lift * 1e3:.0f}' for lift in lifts)} mm ({', '.join(NAMES)}).",
         Claim("positions stay finite", all(row["finite"] for row in found.values())),
@@ -203,14 +205,14 @@ def flags(account: Account) -> str:
     )
 
 
-def _flag(account: Account, name: str) -> Figures:
+def _flag(measurements: Measurements, name: str) -> Quantities:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.002)
-    cells = cells_of(account)
+    cells = cells_of(measurements)
     cloth = scene.add_cloth(supple.sheet(cells, (0.3, 0.2), plane="xy"), supple.load_fabric(name))
     scene.pin(cloth.where(lambda X: X[:, 0] <= 1e-9))
     scene.add_wind((6, 0, 2), drag=1.2, lift=0.6)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40)
-    account.picture(last, name, camera=(10, 10), size=(300, 240))
+    *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=40)
+    measurements.picture(last, name, camera=(10, 10), size=(300, 240))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
         "lifted [m]": float(np.abs(last.positions[:, 2]).max()),
@@ -218,14 +220,16 @@ def _flag(account: Account, name: str) -> Figures:
 
 
 @shows("gpbd-fig4")
-def scaling(account: Account) -> str:
-    sizes = (16, 32, 64, 128) if account.full else (8, 16, 32)
-    found = {n: account.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
+def scaling(measurements: Measurements) -> str:
+    sizes = (16, 32, 64, 128) if measurements.full else (8, 16, 32)
+    found = {n: measurements.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
     gpbd, newton = ([row[name] for row in found.values()] for name in ("gpbd", "newton"))
-    if not account.pictures:
+    if not measurements.pictures:
         lines = {name: (sizes, [row[name] for row in found.values()]) for name in next(iter(found.values()))}
-        account.curves(lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True)
-    return account.judge(
+        measurements.curves(
+            lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True
+        )
+    return measurements.judge(
         f"a frame of GPBD (two steps of ten iterations) takes "
         f"{', '.join(f'{t:.3g}' for t in gpbd)} ms on "
         f"{', '.join(map(str, sizes))} cells along an edge, implicit Newton to 1e-3 "
@@ -239,7 +243,7 @@ def scaling(account: Account) -> str:
     )
 
 
-def _paces(cells: int) -> Figures:
+def _paces(cells: int) -> Quantities:
     scene, cloth = square("satin1", cells)
     low = cloth.points[:, 2].min()
     scene.pin(cloth.where(lambda X: (X[:, 2] <= low + 1e-9) & (np.abs(X[:, 0]) > 0.149)))
@@ -249,17 +253,17 @@ def _paces(cells: int) -> Figures:
     }
     found = {}
     for name, (solver, limits) in cases.items():
-        frames = supple.simulate(scene, solver, frames=6, **limits)
+        frames = supple.simulate(scene, solver=solver, frames=6, **limits)
         found[name] = 1e3 * float(np.median([frame.report.seconds for frame in frames][2:]))
     return found
 
 
 @shows("gpbd-table1")
-def times(account: Account) -> str:
-    sizes = (64, 128) if account.full else (12, 24)
+def times(measurements: Measurements) -> str:
+    sizes = (64, 128) if measurements.full else (12, 24)
     ms = {
-        (name, n): account.part(
-            f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, account, name, n)
+        (name, n): measurements.part(
+            f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, measurements, name, n)
         )
         for n in sizes
         for name in NAMES
@@ -267,7 +271,7 @@ def times(account: Account) -> str:
     small, large = ([ms[name, n] for name in NAMES] for n in sizes)
     said = "; ".join(f"{n} x {n} cells {', '.join(f'{ms[name, n]:.2g}' for name in NAMES)}" for n in sizes)
     each = 1e3 * min(large) / (2 * sizes[1] ** 2)
-    return account.judge(
+    return measurements.judge(
         f"three iterations of one local Newton step take, in ms, {said} ({', '.join(NAMES)}), "
         f"{each:.2g} µs for a "
         "triangle; the paper's take 17 to 19 and 61 to 72 on 64 x 64 and 128 x 128 cells, 1.9 µs, on "
@@ -288,8 +292,8 @@ def times(account: Account) -> str:
     )
 
 
-def _time(account: Account, name: str, cells: int) -> float:
+def _time(measurements: Measurements, name: str, cells: int) -> float:
     scene, _ = square(name, cells)
-    problem = problem_on(account, scene, "float64")
+    problem = problem_on(measurements, scene, "float64")
     place(problem, 1e-4, problem.model.rest, 0.0, 0.0)
     return 3 * ms_per_sweep(problem, GPBD(newton_steps=1))

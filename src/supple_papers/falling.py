@@ -13,7 +13,7 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple.solvers import Solver
-from supple_papers.account import Account, Figures
+from supple_papers.measurements import Measurements, Quantities
 from supple_papers.measuring import clamped, placed
 
 CELL, SMALL_CELL = 2 / 15, 1 / 15
@@ -30,23 +30,25 @@ def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray
     """Model, positions and velocities of the block after eight steps of 0.01 s."""
     material = supple.Corotated(young=1000, poisson=0.3)
     scene = clamped(supple.block(cells, size=[cells * cell] * 3), material, 10, 0.01, gravity=(0, -9.8, 0))
-    for frame in supple.simulate(scene, PBNG(acceleration="chebyshev"), tolerance=1e-6, frames=8):
+    for frame in supple.simulate(scene, solver=PBNG(acceleration="chebyshev"), tolerance=1e-6, frames=8):
         found = frame.model, frame.positions, np.asarray(frame.velocities)
     return found
 
 
-def step(account: Account, cell: float = CELL) -> Problem:
+def step(measurements: Measurements, cell: float = CELL) -> Problem:
     """Return the problem of the ninth step."""
-    model, x, v = start(15 if account.full else 6, cell)
+    model, x, v = start(15 if measurements.full else 6, cell)
     return placed(model, 0.01, x, v)
 
 
-def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
+def falling(measurements: Measurements, solver: Solver, cell: float = CELL) -> Quantities:
     """Relative residual after several iteration counts, and primary and secondary residuals if available."""
-    report = solve(step(account, cell), solver, StopCriteria(max_iterations=max(COUNTS)), record_history=True)
+    report = solve(
+        step(measurements, cell), solver, StopCriteria(max_iterations=max(COUNTS)), record_history=True
+    )
     history = report.history
     assert history is not None
-    found: Figures = {"outcome": report.outcome.name.lower()}
+    found: Quantities = {"outcome": report.outcome.name.lower()}
     for name, values in (
         ("", history.residual),
         ("primary ", history.primal_residual),

@@ -13,7 +13,7 @@ from supple import _public as supple
 from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple_papers import fabrics, gpbd_impact
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import (
     cube_of_six,
     elastic_energy,
@@ -100,15 +100,15 @@ def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Sce
 
 
 def stress_test(
-    account: Account, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
-) -> Figures:
+    measurements: Measurements, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
+) -> Quantities:
     """Simulate one row of Table 5 and evaluate both criteria."""
     scene = cube(material, motion, cells, 0.001)
     model = supple.scene.build_model(scene)
     elastic, whole, x = elastic_energy(model), [], model.rest
-    options: Any = {"precision": "float32", "device": account.device}
+    options: Any = {"precision": "float32", "device": measurements.device}
     solver = replace(solver, iterations=sweeps)
-    for frame in supple.simulate(scene, solver, dt=0.02, substeps=20, frames=steps // 20, **options):
+    for frame in supple.simulate(scene, solver=solver, dt=0.02, substeps=20, frames=steps // 20, **options):
         finite = frame.report.outcome is not supple.Outcome.FAILED and bool(
             np.isfinite(frame.positions).all()
         )
@@ -130,34 +130,39 @@ def stress_test(
     }
 
 
-def rows_of_table_5(account: Account) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
+def rows_of_table_5(measurements: Measurements) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
     """Return the rows of Table 5: all 29 at the paper's size, or three Poisson's ratios on small cubes."""
     found = {}
     for motion, (cells, ratios) in TABLE_5.items():
         for nu, counts in ratios.items():
             for name, count in zip(("neo_hookean", "log_neo_hookean"), counts, strict=True):
-                if count is not None and (account.full or nu in (0.45, 0.495, 0.4995)):
+                if count is not None and (measurements.full or nu in (0.45, 0.495, 0.4995)):
                     material = MATERIALS[name](young=1e5, poisson=nu)
-                    found[f"{motion}, {name}, {nu:g}"] = motion, cells if account.full else 5, material, count
+                    found[f"{motion}, {name}, {nu:g}"] = (
+                        motion,
+                        cells if measurements.full else 5,
+                        material,
+                        count,
+                    )
     return found
 
 
 @shows("gpbd-table5")
-def table_5(account: Account) -> str:
-    account.part("criteria", lambda: CRITERIA)
-    steps = 2000 if account.full else 700
+def table_5(measurements: Measurements) -> str:
+    measurements.part("criteria", lambda: CRITERIA)
+    steps = 2000 if measurements.full else 700
     counts = {form: [0, 0] for form in FORMS}
-    rows = rows_of_table_5(account)
+    rows = rows_of_table_5(measurements)
     for label, (motion, cells, material, (sweeps, newton)) in rows.items():
         for form, options in FORMS.items():
             solver = GPBD(newton_steps=newton, **options)
-            test = partial(stress_test, account, motion, cells, material, solver, sweeps, steps)
-            row = account.part(f"{label}, {form}", test)
+            test = partial(stress_test, measurements, motion, cells, material, solver, sweeps, steps)
+            row = measurements.part(f"{label}, {form}", test)
             counts[form][0] += row["dissipating"]
             counts[form][1] += row["strict"]
     said = "; ".join(f"{form} {loose} and {strict}" for form, (loose, strict) in counts.items())
     best = max(loose for form, (loose, _) in counts.items() if form != "gauss_seidel")
-    return account.judge(
+    return measurements.judge(
         f"of {len(rows)} rows these are dissipating and strict: {said}.",
         Claim(
             "all rows are dissipating with Gauss-Seidel sweeps",
@@ -170,16 +175,16 @@ def table_5(account: Account) -> str:
 
 
 @shows("gpbd-fig7")
-def recovery(account: Account) -> str:
+def recovery(measurements: Measurements) -> str:
     cases = {
-        (start, form): account.part(
-            f"{start}, {form}", partial(recovered, account, start, newton, FORMS[form])
+        (start, form): measurements.part(
+            f"{start}, {form}", partial(recovered, measurements, start, newton, FORMS[form])
         )
         for start, newton in (("flattened", 6), ("randomised", 8))
         for form in ("gauss_seidel", "jacobi, mass")
     }
     sound = {case: row["inverted at the end"] == 0 for case, row in cases.items()}
-    return account.judge(
+    return measurements.judge(
         f"{sum(sound.values())} of {len(sound)} cubes, with the barrier and nu = 0.4995, end uninverted.",
         *(
             Claim(f"{start}, {form}: no inverted element is left", held)
@@ -188,8 +193,8 @@ def recovery(account: Account) -> str:
     )
 
 
-def recovered(account: Account, start: str, newton: int, options: dict[str, Any]) -> Figures:
-    cells, steps = (20, 2000) if account.full else (5, 400)
+def recovered(measurements: Measurements, start: str, newton: int, options: dict[str, Any]) -> Quantities:
+    cells, steps = (20, 2000) if measurements.full else (5, 400)
     scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
     model = supple.scene.build_model(scene)
     x = model.rest * [1, 0, 1]
@@ -203,15 +208,15 @@ def recovered(account: Account, start: str, newton: int, options: dict[str, Any]
 
 
 @shows("gpbd-fig8")
-def vertex_block_descent(account: Account) -> str:
+def vertex_block_descent(measurements: Measurements) -> str:
     cases: dict[str, tuple[Any, int]] = {
         "vbd": (PBNG(acceleration=None, tied_groups=False, hessian="exact", iterations=64), 1),
         "pbng": (PBNG(acceleration=None, tied_groups=False, iterations=64), 1),
         "gpbd": (GPBD(newton_steps=3, iterations=3), 20),
     }
     found = {
-        (motion, nu, name): account.part(
-            f"{motion}, nu = {nu:g}, {name}", partial(off, account, motion, nu, *case)
+        (motion, nu, name): measurements.part(
+            f"{motion}, nu = {nu:g}, {name}", partial(off, measurements, motion, nu, *case)
         )["distance"]
         for motion in ("stretch", "twist", "compress")
         for nu in (0.45, 0.4995)
@@ -224,7 +229,7 @@ def vertex_block_descent(account: Account) -> str:
 
     said = "; ".join(f"{name} {worst(name, 0.45):.2g} and {worst(name, 0.4995):.2g}" for name in cases)
     low, high = (worst("vbd", nu) for nu in (0.45, 0.4995))
-    return account.judge(
+    return measurements.judge(
         "when the ends come to rest, 0.3 s later, the worst of three motions is off by, over how far "
         "it goes, at nu = "
         f"0.45 and 0.4995: {said}. VBD and PBNG have 64 iterations in frames of 20 ms, GPBD three in "
@@ -236,20 +241,20 @@ def vertex_block_descent(account: Account) -> str:
     )
 
 
-def off(account: Account, motion: str, poisson: float, solver: Any, substeps: int) -> Figures:
+def off(measurements: Measurements, motion: str, poisson: float, solver: Any, substeps: int) -> Quantities:
     """Largest distance from Newton's result after a motion, relative to the largest displacement."""
-    cells = 15 if account.full else 5
+    cells = 15 if measurements.full else 5
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=poisson), motion, cells, 0.001)
     steps: Any = {"dt": 0.02, "frames": 15, "substeps": substeps}
-    *_, last = supple.simulate(scene, solver, **steps)
-    *_, truth = supple.simulate(scene, supple.Newton(), tolerance=1e-6, **steps)
+    *_, last = supple.simulate(scene, solver=solver, **steps)
+    *_, truth = supple.simulate(scene, solver=supple.Newton(), tolerance=1e-6, **steps)
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
     return {"distance": np.linalg.norm(last.positions - truth.positions, axis=1).max() / moved}
 
 
 @shows("gpbd-table4")
-def paces(account: Account) -> str:
-    cells = 25 if account.full else 10
+def paces(measurements: Measurements) -> str:
+    cells = 25 if measurements.full else 10
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=0.3), None, cells, 0.01)
     cases: dict[str, Any] = {
         "vbd": PBNG(acceleration=None, hessian="exact"),
@@ -259,20 +264,20 @@ def paces(account: Account) -> str:
     }
 
     def pace(solver: Any) -> float:
-        problem = problem_on(account, scene)
+        problem = problem_on(measurements, scene)
         place(problem, 0.01, problem.model.rest, 0.0, 0.0)
         return ms_per_sweep(problem, solver)
 
-    ms = {name: account.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
+    ms = {name: measurements.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
     vbd, gs, jacobi = ms["vbd"], ms["gpbd gauss_seidel"], ms["gpbd jacobi"]
     why = (
         "on CPU cores colors cost next to nothing, of which Gauss-Seidel has some 60 of elements "
         "and VBD 8 of "
         "vertices on the paper's GPU; it is arithmetic that counts, which is alike."
-        if account.device == "cpu"
+        if measurements.device == "cpu"
         else "the reason is not known."
     )
-    return account.judge(
+    return measurements.judge(
         f"a sweep takes {vbd:.3g} ms with VBD, {gs:.3g} ms with Gauss-Seidel and {jacobi:.3g} ms with "
         "Jacobi, "
         f"{gs / vbd:.1f} and {jacobi / vbd:.2f} times as long as with VBD (paper: 5.6 and 0.90).",

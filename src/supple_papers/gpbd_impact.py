@@ -12,8 +12,8 @@ from supple import GPBD
 from supple import _public as supple
 from supple.problem import Problem
 from supple.problem.history import RIGID
-from supple_papers.account import Account, Claim, Figures
 from supple_papers.fabrics import square
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import cube_of_six, jacobians, ms_per_sweep, place, problem_on
 from supple_papers.registry import shows
 
@@ -30,9 +30,9 @@ def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
 
 
 @shows("gpbd-fig1")
-def impact(account: Account) -> str:
-    found = account.part("cube at impact", partial(_impact, account))
-    return account.judge(
+def impact(measurements: Measurements) -> str:
+    found = measurements.part("cube at impact", partial(_impact, measurements))
+    return measurements.judge(
         f"a cube with the logarithmic barrier hits the floor at 5 m/s, is pressed to "
         f"{found['least volume']:.2f} of its volume in places, and moves at {found['rebound [m/s]']:.1f} m/s "
         f"after 0.3 s with {found['inverted at the end']} inverted elements. The vest of CLOTH3D is not "
@@ -43,17 +43,19 @@ def impact(account: Account) -> str:
     )
 
 
-def _sound(found: Figures) -> bool:
+def _sound(found: Quantities) -> bool:
     return found["inverted at the end"] == 0 and found["least volume"] > 0
 
 
-def _impact(account: Account) -> Figures:
-    scene = falling_cube(25 if account.full else 5)
+def _impact(measurements: Measurements) -> Quantities:
+    scene = falling_cube(25 if measurements.full else 5)
     least = 1.0
-    for frame in supple.simulate(scene, GPBD(newton_steps=3, iterations=3), frames=300, precision="float32"):
+    for frame in supple.simulate(
+        scene, solver=GPBD(newton_steps=3, iterations=3), frames=300, precision="float32"
+    ):
         least = min(least, float(jacobians(frame.model, frame.positions).min()))
         if frame.index == 60:
-            account.picture(frame, "60 ms after the start", field="volume_ratio")
+            measurements.picture(frame, "60 ms after the start", field="volume_ratio")
     J = jacobians(frame.model, frame.positions)
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -64,10 +66,10 @@ def _impact(account: Account) -> Figures:
 
 
 @shows("gpbd-fig9")
-def trampoline(account: Account) -> str:
-    found = account.part("ball of 0.2 kg on satin", partial(_trampoline, account))
+def trampoline(measurements: Measurements) -> str:
+    found = measurements.part("ball of 0.2 kg on satin", partial(_trampoline, measurements))
     sinks, back = found["sinks [m]"], found["ball rises again [m]"]
-    return account.judge(
+    return measurements.judge(
         f"the ball presses the cloth {sinks * 1e3:.0f} mm down and is thrown back by {back * 1e3:.0f} mm, in "
         "GPBD with its fabric.",
         Claim("positions stay finite", found["finite"]),
@@ -76,14 +78,14 @@ def trampoline(account: Account) -> str:
     )
 
 
-def _trampoline(account: Account) -> Figures:
-    scene, cloth = square("satin1", 32 if account.full else 16, damping=0.0)
+def _trampoline(measurements: Measurements) -> Quantities:
+    scene, cloth = square("satin1", 32 if measurements.full else 16, damping=0.0)
     edge = np.abs(cloth.points[:, [0, 2]]).max(axis=1) > 0.149
     scene.pin(cloth.where(np.flatnonzero(edge)))
     scene.add_obstacle(supple.Sphere(0.05, (0.0, 0.08, 0.0)), mass=0.2)
     lowest, after, sunk = 0.0, -1.0, 0.0
     heights: list[float] = []
-    for frame in supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=120):
+    for frame in supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=120):
         y = float(frame.positions[:, 1].min())
         if y < lowest:
             lowest, after = y, y
@@ -92,7 +94,7 @@ def _trampoline(account: Account) -> Figures:
         sunk = -lowest
         assert frame.state is not None
         heights.append(float(frame.state.history[RIGID][0, 1]))
-    account.picture(lowest_frame, "at its lowest", camera=(20, 20))
+    measurements.picture(lowest_frame, "at its lowest", camera=(20, 20))
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
         "sinks [m]": sunk,
@@ -108,16 +110,18 @@ def rebound(heights: list[float]) -> float:
 
 
 @shows("gpbd-table2")
-def paces(account: Account) -> str:
-    cells = 25 if account.full else 10
-    cube = account.part(f"cube of {cells}³ cells, 3 x 3 [ms per step]", partial(_cube_pace, account, cells))
-    cloth = 64 if account.full else 16
-    satin = account.part(
-        f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_pace, account, cloth)
+def paces(measurements: Measurements) -> str:
+    cells = 25 if measurements.full else 10
+    cube = measurements.part(
+        f"cube of {cells}³ cells, 3 x 3 [ms per step]", partial(_cube_pace, measurements, cells)
+    )
+    cloth = 64 if measurements.full else 16
+    satin = measurements.part(
+        f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_pace, measurements, cloth)
     )
     solid, fabric = 1e3 * cube / (6 * cells**3), 1e3 * satin / (2 * cloth**2)
     why = "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours."
-    return account.judge(
+    return measurements.judge(
         f"a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells (paper: 1.3 ms "
         "of 25³) and "
         f"{satin:.3g} ms on satin of {cloth} x {cloth} cells (paper: 71 ms of 64 x 64): {solid:.2g} µs for a "
@@ -142,31 +146,31 @@ RATIO = (
 )
 
 
-def _cube_pace(account: Account, cells: int) -> float:
+def _cube_pace(measurements: Measurements, cells: int) -> float:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     scene.add_solid(cube_of_six(cells), supple.NeoHookean(young=1e5, poisson=0.45), density=1000)
-    problem = problem_on(account, scene)
+    problem = problem_on(measurements, scene)
     place(problem, 0.001, problem.model.rest, 0.0, 0.0)
     return 3 * ms_per_sweep(problem, GPBD(newton_steps=3))
 
 
-def _satin(account: Account, cells: int) -> Problem:
+def _satin(measurements: Measurements, cells: int) -> Problem:
     scene, _ = square("satin1", cells)
-    problem = problem_on(account, scene, "float64")
+    problem = problem_on(measurements, scene, "float64")
     place(problem, 1e-4, problem.model.rest, 0.0, 0.0)
     return problem
 
 
-def _satin_pace(account: Account, cells: int) -> float:
-    return 3 * ms_per_sweep(_satin(account, cells), GPBD(newton_steps=1))
+def _satin_pace(measurements: Measurements, cells: int) -> float:
+    return 3 * ms_per_sweep(_satin(measurements, cells), GPBD(newton_steps=1))
 
 
 @shows("gpbd-table3")
-def parts_of_a_sweep(account: Account) -> str:
-    found = account.part("ms over satin of 16 x 16 cells", partial(_parts, account))
+def parts_of_a_sweep(measurements: Measurements) -> str:
+    found = measurements.part("ms over satin of 16 x 16 cells", partial(_parts, measurements))
     whole, forces, energies = found["sweep"], found["forces of all triangles"], found["energies"]
     share = (forces + energies) / whole
-    return account.judge(
+    return measurements.judge(
         f"of a sweep of {whole:.3g} ms with one local Newton step, forces alone would take "
         f"{forces:.3g} ms and one evaluation of the energies, of which the line search makes some, "
         f"{energies:.3g} ms, {share:.0%} together (paper: force and derivatives 58 %, line search 38 %, "
@@ -182,8 +186,8 @@ def parts_of_a_sweep(account: Account) -> str:
     )
 
 
-def _parts(account: Account) -> Figures:
-    problem = _satin(account, 16)
+def _parts(measurements: Measurements) -> Quantities:
+    problem = _satin(measurements, 16)
     sweep = ms_per_sweep(problem, GPBD(newton_steps=1))
     return {
         "sweep": sweep,

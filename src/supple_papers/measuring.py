@@ -13,9 +13,9 @@ from supple.config.stop import StopCriteria
 from supple.meshes.closest_point import closest_in_body
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.solve.loop import on_device, solve
+from supple.solve.loop import make_device, solve
 from supple.solvers import Solver
-from supple_papers.account import Account
+from supple_papers.measurements import Measurements
 
 SOFT = supple.Corotated(young=1e5, poisson=0.3)
 """Material of the block of PBNG section 11.1."""
@@ -24,9 +24,9 @@ PLAIN = supple.PBNG(acceleration=None, tied_groups=False)
 """PBNG as in the paper, without acceleration."""
 
 
-def cells_of(account: Account, small: int = 11, paper: int = 31) -> int:
+def cells_of(measurements: Measurements, small: int = 11, paper: int = 31) -> int:
     """Return the number of cells along the edge of a block; the paper has 32,768 vertices."""
-    return paper if account.full else small
+    return paper if measurements.full else small
 
 
 def face(body: supple.scene.Body, axis: int, value: float) -> supple.scene.VertexSet:
@@ -93,19 +93,23 @@ def march(
         yield x, v
 
 
-def problem_on(account: Account, scene: supple.Scene, precision: str = "float32") -> Problem:
+def problem_on(measurements: Measurements, scene: supple.Scene, precision: str = "float32") -> Problem:
     """Return the problem of a scene on the device of timed rows."""
     model = supple.scene.build_model(scene)
-    return Problem(model, precision, device=on_device(account.device, model))
+    return Problem(model, precision, device=make_device(measurements.device, model))
 
 
-def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | None = None) -> Problem:
+def at_rest(
+    scene: supple.Scene, precision: str = "float64", measurements: Measurements | None = None
+) -> Problem:
     """Return the equilibrium problem of a scene at the end of all motions.
 
     If an account is given, the problem is on the device of its timed rows.
     """
     model = supple.scene.build_model(scene)
-    problem = Problem(model, precision, device=on_device("cpu" if account is None else account.device, model))
+    problem = Problem(
+        model, precision, device=make_device("cpu" if measurements is None else measurements.device, model)
+    )
     problem.begin_step(np.inf)
     return problem
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from supple import PBNG, XPBD, Newton
 from supple import _public as supple
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import PLAIN, face
 from supple_papers.registry import shows
 
@@ -26,7 +26,9 @@ SOFT_TISSUE, STIFF_TISSUE = 1e4, 1e8
 """Stiffness of the tissue between the muscles, per tie [N/m]; the paper uses the second value."""
 
 
-def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_TISSUE) -> supple.Scene:
+def knee(
+    measurements: Measurements | Sized, contact: Any = "none", tissue: float = SOFT_TISSUE
+) -> supple.Scene:
     """Two muscles side by side between thigh and shin, tied by tissue of stiffness `tissue` [N/m]."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=FRAMES, contact=contact)
     bone = supple.Corotated(young=1e7, poisson=0.3)
@@ -35,7 +37,7 @@ def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_T
     scene.pin(thigh)
     turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0, 0), angle=-0.7, duration=0.1 * FRAMES)
     scene.pin(shin, motion=turn)
-    shape = supple.ball(resolution=8 if account.full else 4)
+    shape = supple.ball(resolution=8 if measurements.full else 4)
     muscles = []
     for z in (-0.15, 0.15):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, z)
@@ -52,23 +54,23 @@ def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_T
 
 @cache
 def exact(full: bool, tissue: float) -> np.ndarray:
-    *_, last = supple.simulate(knee(Sized(full), tissue=tissue), Newton(), tolerance=1e-8)
+    *_, last = supple.simulate(knee(Sized(full), tissue=tissue), solver=Newton(), tolerance=1e-8)
     return last.positions
 
 
 class Sized:
-    """Problem size of a scene, in place of an `Account`."""
+    """Problem size of a scene, in place of an `Measurements`."""
 
     def __init__(self, full: bool) -> None:
         self.full = full
 
 
-def bent(account: Account, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any) -> Figures:
+def bent(measurements: Measurements, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any) -> Quantities:
     """Relative distance from the equilibrium after the last frame, and time per frame."""
-    scene = knee(account, tissue=tissue)
+    scene = knee(measurements, tissue=tissue)
     limits = limits or {"max_iterations": SWEEPS}
-    frames = list(supple.simulate(scene, solver, **limits))
-    last, truth = frames[-1], exact(account.full, tissue)
+    frames = list(supple.simulate(scene, solver=solver, **limits))
+    last, truth = frames[-1], exact(measurements.full, tissue)
     moved = np.linalg.norm(truth - last.model.rest, axis=1).max()
     away = np.linalg.norm(last.positions - truth, axis=1).max() / moved
     tissue_of = scene.attachments[-1]
@@ -82,7 +84,7 @@ def bent(account: Account, solver: Any, tissue: float = SOFT_TISSUE, **limits: A
 
 
 @shows("pbng-fig1")
-def like_newton(account: Account) -> str:
+def like_newton(measurements: Measurements) -> str:
     cases: dict[str, tuple[Any, dict[str, Any]]] = {
         "newton to 1e-4": (Newton(), {"tolerance": 1e-4}),
         "pbng to 1e-4": (PBNG(), {"tolerance": 1e-4}),
@@ -90,15 +92,15 @@ def like_newton(account: Account) -> str:
         f"pbd (hard constraints), {SWEEPS} sweeps": (XPBD(compliant=False), {}),
     }
     found = {
-        name: account.part(name, partial(bent, account, solver, **limits))
+        name: measurements.part(name, partial(bent, measurements, solver, **limits))
         for name, (solver, limits) in cases.items()
     }
     newton, pbng, plain, hard = found.values()
     ratio = newton["ms per frame"] / pbng["ms per frame"]
-    if not account.pictures:
-        *_, last = supple.simulate(knee(account), PBNG(), tolerance=1e-4)
-        account.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
-    return account.judge(
+    if not measurements.pictures:
+        *_, last = supple.simulate(knee(measurements), solver=PBNG(), tolerance=1e-4)
+        measurements.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
+    return measurements.judge(
         f"PBNG with links and Anderson acceleration is {pbng['distance']:.1e} of the motion from the "
         f"equilibrium, hard constraints are {_said(hard['distance'])} off; as printed, PBNG is "
         f"{plain['distance']:.2g} off after {SWEEPS} sweeps per frame. To the same relative residual PBNG "
@@ -127,11 +129,11 @@ def _said(value: float | None) -> str:
 
 
 @shows("pbng-fig2")
-def order_of_constraints(account: Account) -> str:
+def order_of_constraints(measurements: Measurements) -> str:
     cases = {"pbng": PBNG(), "xpbd": XPBD(), "xpbd, flipped": XPBD(attachments_first=True)}
     found = {
-        (name, k): account.part(
-            f"{name}, {SWEEPS} sweeps, tissue of {k:.0e} N/m", partial(bent, account, s, tissue=k)
+        (name, k): measurements.part(
+            f"{name}, {SWEEPS} sweeps, tissue of {k:.0e} N/m", partial(bent, measurements, s, tissue=k)
         )
         for k in (SOFT_TISSUE, STIFF_TISSUE)
         for name, s in cases.items()
@@ -142,7 +144,7 @@ def order_of_constraints(account: Account) -> str:
         f"with tissue of {k} N/m PBNG {a:.1e}, XPBD {b:.2g}, XPBD (flipped) {c:.2g}"
         for k, (a, b, c) in (("1e4", soft), ("1e8", stiff))
     )
-    return account.judge(
+    return measurements.judge(
         f"distances from the equilibrium after {SWEEPS} sweeps per frame, over the motion: {said}. "
         "Tissue of 1e8 "
         f"N/m is open by {gaps[0]:.1e}, {gaps[1]:.1e} and {gaps[2]:.1e} m at most.",
@@ -160,19 +162,19 @@ def order_of_constraints(account: Account) -> str:
 
 
 @shows("pxpbd-fig4")
-def activated(account: Account) -> str:
-    found = account.part("height of the middle [m]", partial(lifted, account))
+def activated(measurements: Measurements) -> str:
+    found = measurements.part("height of the middle [m]", partial(lifted, measurements))
     before, after = found["passive"], found["active"]
-    return account.judge(
+    return measurements.judge(
         f"the middle of a bar of muscle, held at both ends, sags by {-before * 1e3:.0f} mm under its "
         f"weight; fully activated it is lifted to {-after * 1e3:.0f} mm.",
         Claim("activated, it sags less than half as far", -after < 0.5 * -before),
     )
 
 
-def lifted(account: Account) -> Figures:
+def lifted(measurements: Measurements) -> Quantities:
     """Mean height of the middle of a bar of muscle in equilibrium [m], passive and active."""
-    cells = (25, 5, 5) if account.full else (12, 3, 3)
+    cells = (25, 5, 5) if measurements.full else (12, 3, 3)
     heights = {}
     for name, activation in (("passive", 0.0), ("active", 1.0)):
         scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -185,5 +187,5 @@ def lifted(account: Account) -> Figures:
         found = supple.equilibrium(scene, tolerance=1e-5)
         middle = np.abs(body.points[:, 0] - 0.2) < 0.21 / cells[0]
         heights[name] = float((found.positions - body.points)[middle, 1].mean())
-        account.picture(found, f"{name}", field="stretch", camera=(15, 12))
+        measurements.picture(found, f"{name}", field="stretch", camera=(15, 12))
     return heights

@@ -8,7 +8,7 @@ from typing import Any
 
 from supple.io.replace_file import replacing
 from supple.kernels.devices import DEVICES
-from supple_papers.account import account_path, brief, read_account
+from supple_papers.measurements import brief, measurements_path, read_measurements
 from supple_papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
@@ -38,7 +38,9 @@ a GPU as well, some of them at other sizes, have verdicts of their own there and
 
 def write_page(folder: Path) -> Path:
     """Write README.md to a folder of stored measurements and return its path."""
-    here, on_gpu = ({key: read_account(account_path(folder, key, at)) for key in rows()} for at in DEVICES)
+    here, on_gpu = (
+        {key: read_measurements(measurements_path(folder, key, at)) for key in rows()} for at in DEVICES
+    )
     parts = [HEAD, _counts(here, on_gpu), _differing(here, on_gpu)]
     for paper, title in titles().items():
         parts.append(f"## {paper.upper()}: {title}\n")
@@ -51,11 +53,11 @@ def write_page(folder: Path) -> Path:
     return path
 
 
-def standing(row: Row, account: dict[str, Any] | None) -> str:
+def standing(row: Row, measurements: dict[str, Any] | None) -> str:
     """Return the status of a row: agrees, differs, partly, illustration, impossible, or not measured."""
     if row.state != "shown":
         return row.state
-    verdict = (account or {}).get("verdict", "")
+    verdict = (measurements or {}).get("verdict", "")
     return next((word for word in WORDS if verdict.startswith(word)), "not measured")
 
 
@@ -79,8 +81,8 @@ def _stand(chosen: dict[str, Row], accounts: Accounts, columns: list[str]) -> st
     return f"{_cells(found, columns)}{sum(held)} of {len(held)}|"
 
 
-def _claims(account: dict[str, Any] | None) -> list[dict[str, Any]]:
-    return (account or {}).get("claims", [])
+def _claims(measurements: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return (measurements or {}).get("claims", [])
 
 
 def _cells(found: Counter[str], columns: list[str]) -> str:
@@ -106,35 +108,35 @@ def _differing(here: Accounts, on_gpu: Accounts) -> str:
     return "\n".join(lines) + "\n" if len(lines) > 1 else ""
 
 
-def _section(row: Row, account: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
+def _section(row: Row, measurements: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
     lines = [f"### {row.paper.upper()} {row.label}\n", f"**Paper:** {row.claim}\n"]
     if row.state == "illustration":
         lines.append("**Nothing to measure:** a drawing or a list.\n")
     elif row.state == "impossible":
         lines.append(f"**Cannot be shown:** it needs {row.needs}.\n")
-    elif account is None or "verdict" not in account:
+    elif measurements is None or "verdict" not in measurements:
         lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
     else:
-        lines += [f"**Here:** {row.shows}.\n", *_measured(account, "Verdict")]
+        lines += [f"**Here:** {row.shows}.\n", *_measured(measurements, "Verdict")]
         if on_gpu is not None and "verdict" in on_gpu:
             lines += _measured(on_gpu, "Verdict on the GPU")
     return "\n".join(lines)
 
 
-def _measured(account: dict[str, Any], title: str) -> list[str]:
+def _measured(measurements: dict[str, Any], title: str) -> list[str]:
     """Section with tables, pictures, verdict, machine and date."""
-    lines = [_table(account["parts"])]
-    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in account.get("pictures", [])]
-    lines.append(f"**{title}:** {account['verdict']}\n")
-    for claim in account.get("claims", []):
+    lines = [_table(measurements["parts"])]
+    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in measurements.get("pictures", [])]
+    lines.append(f"**{title}:** {measurements['verdict']}\n")
+    for claim in measurements.get("claims", []):
         lines.append(f"- {'holds' if claim['holds'] else 'does not hold'}: {claim['says']}")
-    if account.get("claims"):
+    if measurements.get("claims"):
         lines.append("")
-    size = "the paper's size" if account["full"] else "small"
-    cpu, cores = account["machine"]["cpu"], account["machine"]["cores"]
-    load, when = account.get("load"), f"{account['measured'][:10]}, {account['seconds']:g} s"
+    size = "the paper's size" if measurements["full"] else "small"
+    cpu, cores = measurements["machine"]["cpu"], measurements["machine"]["cores"]
+    load, when = measurements.get("load"), f"{measurements['measured'][:10]}, {measurements['seconds']:g} s"
     busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
-    device = f"{account['device']} beside " if "device" in account else ""
+    device = f"{measurements['device']} beside " if "device" in measurements else ""
     lines.append(f"*{size}; {device}{cores} cores of {cpu}, {when}{busy}*\n")
     return lines
 

@@ -12,7 +12,7 @@ from supple import _public as supple
 from supple.materials.clamping import clamped_energy
 from supple.problem import Problem
 from supple_papers import dropping, plastic
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import jacobians, ms_per_sweep
 from supple_papers.registry import shows
 
@@ -24,10 +24,12 @@ KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.materials.LogNeoHookean}
 
 
 @shows("pbcm-fig2")
-def stresses(account: Account) -> str:
-    found = {name: account.part(name, partial(stress_over_stretch, kind)) for name, kind in KINDS.items()}
+def stresses(measurements: Measurements) -> str:
+    found = {
+        name: measurements.part(name, partial(stress_over_stretch, kind)) for name, kind in KINDS.items()
+    }
     stvk, log = found.values()
-    return account.judge(
+    return measurements.judge(
         f"from a stretch of 0.577 down StVK's stress stays {stvk['0.2']:.3g} E; neo-Hookean's "
         f"grows to {log['0.2']:.3g} E at 0.2 and is clamped at 0.1, so that inverted elements are pushed "
         "back by a finite force.",
@@ -39,7 +41,7 @@ def stresses(account: Account) -> str:
     )
 
 
-def stress_over_stretch(kind: Any) -> Figures:
+def stress_over_stretch(kind: Any) -> Quantities:
     """Normalized stress -P/E under uniaxial stretch, evaluated like in PBD."""
     material = kind(young=1.0, poisson=0.3)
     stretches = (1.0, 0.8, 0.577, 0.5, 0.3, 0.2, 0.1, 0.01, -0.5)
@@ -50,16 +52,17 @@ def stress_over_stretch(kind: Any) -> Figures:
 
 
 @shows("pbcm-fig5")
-def strains(account: Account) -> str:
+def strains(measurements: Measurements) -> str:
     over = {
-        k: account.part(f"{k} iterations: strain", partial(pulled, account, k, 1000.0))
+        k: measurements.part(f"{k} iterations: strain", partial(pulled, measurements, k, 1000.0))
         for k in (1, 2, 5, 10, 20)
     }
     moduli = (1e2, 1e3, 1e5)
     by = {
-        E: account.part(f"E = {E:g} Pa, 5 iterations: strain", partial(pulled, account, 5, E)) for E in moduli
+        E: measurements.part(f"E = {E:g} Pa, 5 iterations: strain", partial(pulled, measurements, 5, E))
+        for E in moduli
     }
-    return account.judge(
+    return measurements.judge(
         f"the strain falls with the iterations, from {over[1]:.3g} to {over[20]:.3g}; over Young's modulus "
         f"it goes from {by[moduli[0]]:.3g} to {by[moduli[-1]]:.3g}.",
         Claim("left: the strain falls with the iterations", over[20] < over[5] < over[1]),
@@ -73,9 +76,9 @@ def strains(account: Account) -> str:
     )
 
 
-def pulled(account: Account, iterations: int, young: float) -> float:
+def pulled(measurements: Measurements, iterations: int, young: float) -> float:
     """Strain at rest of a beam pulled by 100 N."""
-    n = 4 if account.full else 2
+    n = 4 if measurements.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     body = scene.add_solid(
         supple.block((4 * n, n, n), (4, 1, 1)), supple.StVK(young=young, poisson=0.3), density=100
@@ -83,22 +86,22 @@ def pulled(account: Account, iterations: int, young: float) -> float:
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     end = body.where(lambda X: X[:, 0] >= 4 - 1e-9)
     scene.add_force(end, (100.0, 0.0, 0.0))
-    *_, last = supple.simulate(scene, PBD(iterations=iterations, damping=0.05))
+    *_, last = supple.simulate(scene, solver=PBD(iterations=iterations, damping=0.05))
     return float(last.positions[end.vertices, 0].mean() / 4 - 1)
 
 
 @shows("pbcm-fig6")
-def recovery(account: Account) -> str:
+def recovery(measurements: Measurements) -> str:
     starts = {"flattened": [1, 0, 1], "mirrored": [1, -1, 1]}
     found = {
-        f"{start}, {name}": account.part(
+        f"{start}, {name}": measurements.part(
             f"{start}, {name}: least and largest volume", partial(recovered, kind, way)
         )
         for start, way in starts.items()
         for name, kind in KINDS.items()
     }
     low, high = min(v[0] for v in found.values()), max(v[1] for v in found.values())
-    return account.judge(
+    return measurements.judge(
         f"volumes of elements are {low:.3f} to {high:.3f} of those at rest after 300 steps.",
         Claim("every element recovers its volume to a tenth", low > 0.9 and high < 1.1),
     )
@@ -108,22 +111,26 @@ def recovered(kind: Any, way: list[int]) -> list[float]:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     scene.add_solid(supple.block(3), kind(young=1e5, poisson=0.3), density=1000)
     model = supple.scene.build_model(scene)
-    *_, last = supple.simulate(scene, PBD(damping=0.02, iterations=5), frames=300, initial=model.rest * way)
+    *_, last = supple.simulate(
+        scene, solver=PBD(damping=0.02, iterations=5), frames=300, initial=model.rest * way
+    )
     J = jacobians(model, last.positions)
     return [float(J.min()), float(J.max())]
 
 
 @shows("pbcm-fig7")
-def contraction(account: Account) -> str:
+def contraction(measurements: Measurements) -> str:
     cases = [(nu, s) for nu in (0.1, 0.3, 0.499) for s in (1.0, 0.1)]
     found = {
-        case: account.part("nu = {:g}, stiffness {:g}".format(*case), partial(contracted, account, *case))
+        case: measurements.part(
+            "nu = {:g}, stiffness {:g}".format(*case), partial(contracted, measurements, *case)
+        )
         for case in cases
     }
     ratios = [found[nu, 1.0]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
     soft = [found[nu, 0.1]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
     worst = max(found[nu, 1.0]["distance from FEM [m]"] for nu in (0.1, 0.3, 0.499))
-    return account.judge(
+    return measurements.judge(
         f"with the paper's five iterations of 5 ms the contraction is "
         f"{', '.join(f'{r:.2f}' for r in ratios)} of the finite element one, {worst * 1e3:.0f} mm off at "
         f"worst (paper: 0.4 mm); with a tenth of each correction {', '.join(f'{r:.2f}' for r in soft)}.",
@@ -137,9 +144,9 @@ def contraction(account: Account) -> str:
     )
 
 
-def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
+def contracted(measurements: Measurements, poisson: float, stiffness: float) -> Quantities:
     """Lateral contraction of a square stretched by 20 %, relative to the finite element solution."""
-    n = 24 if account.full else 12
+    n = 24 if measurements.full else 12
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     membrane = supple.materials.PlaneStressStVK(young=1e4, poisson=poisson)
     cloth = scene.add_cloth(supple.sheet(n, size=(1, 1)), membrane, density=0.5, thickness=1e-3)
@@ -148,8 +155,8 @@ def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
     pull = supple.Translate((0.2, 0, 0), duration=0.3)
     scene.pin(cloth.where(lambda X: X[:, 0] >= high - 1e-9), motion=pull)
     solver = PBD(iterations=5, damping=0.05, stiffness=stiffness)
-    *_, last = supple.simulate(scene, solver)
-    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-5, position_tolerance=None)
+    *_, last = supple.simulate(scene, solver=solver)
+    truth = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-5, position_tolerance=None)
     widths = [_width(frame.model.rest, frame.positions) for frame in (last, truth)]
     return {
         "over FEM's": (1 - widths[0]) / (1 - widths[1]),
@@ -164,10 +171,10 @@ def _width(rest: np.ndarray, x: np.ndarray) -> float:
 
 
 @shows("pbcm-fig10")
-def orthotropic(account: Account) -> str:
-    found = account.part("strains", partial(woven, account))
+def orthotropic(measurements: Measurements) -> str:
+    found = measurements.part("strains", partial(woven, measurements))
     ratio = found["warp"] / found["weft"]
-    return account.judge(
+    return measurements.judge(
         f"a weave five times as stiff along the weft, pulled by equal forces, is strained by "
         f"{found['weft']:.4f} and {found['warp']:.4f}, {ratio:.2f} times as much; (1/E_warp - "
         "ν/E_weft)/(1/E_weft - "
@@ -181,8 +188,8 @@ WOVEN_RATIO = (1 / WARP - POISSON / WEFT) / (1 / WEFT - POISSON / WEFT)
 """Ratio of small strains along warp and weft under equal forces."""
 
 
-def woven(account: Account) -> Figures:
-    n = 24 if account.full else 8
+def woven(measurements: Measurements) -> Quantities:
+    n = 24 if measurements.full else 8
     scene = supple.Scene(gravity=(0, 0, 0))
     ratios = {"poisson_weft": POISSON, "poisson_warp": POISSON * WARP / WEFT}
     kind = supple.materials.WovenStVK(young_weft=WEFT, young_warp=WARP, shear_modulus=1e4, **ratios)
@@ -205,13 +212,13 @@ def woven(account: Account) -> Figures:
 
 
 @shows("pbcm-fig11")
-def pressed(account: Account) -> str:
+def pressed(measurements: Measurements) -> str:
     found = {
-        name: account.part(f"{name}: force [N]", partial(resistance, account, kind))
+        name: measurements.part(f"{name}: force [N]", partial(resistance, measurements, kind))
         for name, kind in KINDS.items()
     }
     stvk, log = found.values()
-    return account.judge(
+    return measurements.judge(
         f"pressed to a quarter of its height a cube of neo-Hookean resists with {log / stvk:.1f} "
         "times the force of one of StVK. PBD itself knows no forces: these are of the materials as it "
         "clamps them.",
@@ -219,16 +226,16 @@ def pressed(account: Account) -> str:
     )
 
 
-def resistance(account: Account, kind: Any) -> float:
+def resistance(measurements: Measurements, kind: Any) -> float:
     """Force [N] of a cube compressed to a quarter of its height, from the stress used by PBD."""
     s = 0.25
     return -clamped_energy(kind(young=1e4, poisson=0.3), (1.0, 0.0, 0.0, 0.0, s, 0.0, 0.0, 0.0, 1.0))[1][4]
 
 
 @shows("pbcm-table1")
-def times(account: Account) -> str:
-    ms = account.part("7,290 tetrahedra, ms per sweep", pace)
-    return account.judge(
+def times(measurements: Measurements) -> str:
+    ms = measurements.part("7,290 tetrahedra, ms per sweep", pace)
+    return measurements.judge(
         f"five sweeps over 7,290 tetrahedra take {5 * ms:.2g} ms on this machine (paper: 2.33 ms "
         "for 7,278 on twelve cores of 2010). The other two scenes, in small, are pbcm-fig1.",
         Claim("a step of the dragon takes no longer than the paper's", 5 * ms <= 2.33),

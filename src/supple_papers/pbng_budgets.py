@@ -12,7 +12,7 @@ from supple import PBNG, XPBD, Newton
 from supple import _public as supple
 from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
 from supple_papers.pbng_squeezed import NEWTONS, squeezed
 from supple_papers.registry import shows
@@ -40,9 +40,9 @@ BUDGETS: dict[str, dict[str, Any]] = {
 """Methods and iteration counts of PBNG Table 2."""
 
 
-def frame(account: Account, solver: Any, count: int) -> Figures:
+def frame(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Reduction, relative residual, inverted elements and time [ms] of one equilibrium solve from rest."""
-    scene = twisted(cells_of(account), SOFT)
+    scene = twisted(cells_of(measurements), SOFT)
     solve(at_rest(scene), solver, StopCriteria(max_iterations=1))  # compiles kernels
     problem = at_rest(scene)
     report = solve(problem, solver, StopCriteria(max_iterations=count))
@@ -54,23 +54,23 @@ def frame(account: Account, solver: Any, count: int) -> Figures:
     }
 
 
-def budget(account: Account, which: str) -> dict[str, Figures]:
+def budget(measurements: Measurements, which: str) -> dict[str, Quantities]:
     return {
-        name: account.part(name, partial(frame, account, solver, count))
+        name: measurements.part(name, partial(frame, measurements, solver, count))
         for name, (solver, count) in BUDGETS[which].items()
     }
 
 
 @shows("pbng-fig7")
-def equal_budgets(account: Account) -> str:
+def equal_budgets(measurements: Measurements) -> str:
     said, ahead = [], []
     for which in BUDGETS:
-        rows = budget(account, which)
+        rows = budget(measurements, which)
         pbng, newton, xpbd, hard = rows.values()
         sweeps = max(1, round(newton["ms"] / pbng["ms"] * (6 if which == "low" else 40)))
         name = f"pbng, {sweeps} sweeps, in Newton's time"
         solver = PBNG(acceleration="paper_sor", tied_groups=False)
-        timed = account.part(name, partial(frame, account, solver, sweeps))
+        timed = measurements.part(name, partial(frame, measurements, solver, sweeps))
         ahead.append(
             timed["relative residual"]
             < min(newton["relative residual"], xpbd["relative residual"], hard["relative residual"])
@@ -78,20 +78,22 @@ def equal_budgets(account: Account) -> str:
         figures = (row["relative residual"] for row in (pbng, timed, newton, xpbd, hard))
         said.append("{} {:.2g}, {:.2g}, {:.2g}, {:.2g} and {:.2g}".format(which, *figures))
     film = {
-        name: account.part(f"{name} in each of 20 frames", partial(animated, account, solver, count))
+        name: measurements.part(
+            f"{name} in each of 20 frames", partial(animated, measurements, solver, count)
+        )
         for which in BUDGETS
         for name, (solver, count) in BUDGETS[which].items()
     }
     away = {name: row["distance"] for name, row in film.items()}
     lost = {
-        name: account.part(f"{name}, squeezed", partial(squeezed, account, *NEWTONS[name]))
+        name: measurements.part(f"{name}, squeezed", partial(squeezed, measurements, *NEWTONS[name]))
         for name in NEWTONS
     }
     growth = {name: row["energy over the converged one's"] for name, row in lost.items()}
     far = ", ".join(f"{value:.2g} ({name})" for name, value in away.items())
     grown = ", ".join(f"{_said(value)} ({name})" for name, value in growth.items())
     low, ample = ([away[name] for name in BUDGETS[which]] for which in BUDGETS)
-    return account.judge(
+    return measurements.judge(
         f"relative residuals of PBNG with the paper's sweeps, of PBNG in the time that Newton takes, of "
         f"Newton, XPBD and PBD with the paper's counts, from rest: {'; '.join(said)}. Over 20 frames, each "
         f"from the one before, the largest distance from the last equilibrium becomes, in edges of the "
@@ -126,12 +128,12 @@ def _said(growth: float | None) -> str:
     return "not finite" if growth is None else f"{growth:.3g}"
 
 
-def animated(account: Account, solver: Any, count: int) -> Figures:
+def animated(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Distance from the equilibrium after a twist in 20 frames, each starting from the last."""
-    scene = twisted(cells_of(account), SOFT)
+    scene = twisted(cells_of(measurements), SOFT)
     scene.dt, scene.frames = 0.05, 20
-    *_, last = supple.simulate(scene, solver, max_iterations=count)
-    away = np.linalg.norm(last.positions - balanced(cells_of(account)), axis=1).max()
+    *_, last = supple.simulate(scene, solver=solver, max_iterations=count)
+    away = np.linalg.norm(last.positions - balanced(cells_of(measurements)), axis=1).max()
     return {
         "distance": away,
         "relative residual": last.report.relative_residual,
@@ -145,13 +147,13 @@ def balanced(cells: int) -> np.ndarray:
 
 
 @shows("pbng-table2")
-def times_per_frame(account: Account) -> str:
-    low, ample = budget(account, "low"), budget(account, "ample")
+def times_per_frame(measurements: Measurements) -> str:
+    low, ample = budget(measurements, "low"), budget(measurements, "ample")
     ratios = []
     for rows in (low, ample):
         pbng, newton = list(rows.values())[:2]
         ratios.append(newton["ms"] / pbng["ms"])
-    return account.judge(
+    return measurements.judge(
         f"the paper's counts take Newton {ratios[0]:.1f} times as long as PBNG with the low budget "
         f"and {ratios[1]:.1f} times with the ample one; in the paper they take equally long.",
         Claim(
@@ -164,15 +166,16 @@ def times_per_frame(account: Account) -> str:
 
 
 @shows("pbng-fig8")
-def resolutions(account: Account) -> str:
-    sizes = (15, 31, 63) if account.full else (5, 10, 20)
-    found = {n: account.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
+def resolutions(measurements: Measurements) -> str:
+    sizes = (15, 31, 63) if measurements.full else (5, 10, 20)
+    found = {n: measurements.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
     left = [row["distance after 40 sweeps"] for row in found.values()]
     film = [
-        account.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n)) for n in sizes
+        measurements.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n))
+        for n in sizes
     ]
     sweeps = [row["sweeps to 1e-4, plain"] for row in found.values()]
-    return account.judge(
+    return measurements.judge(
         f"after 20 frames of 40 sweeps each the largest distance from the equilibrium is "
         f"{', '.join(f'{d:.2g}' for d in film)} of the block's size, after 40 sweeps at once from rest "
         f"{', '.join(f'{d:.2g}' for d in left)}; but a relative residual of 1e-4 takes plain "
@@ -185,11 +188,11 @@ def refined_film(cells: int) -> float:
     """Largest distance from the equilibrium [m] after 20 frames of 40 sweeps."""
     scene = twisted(cells, SOFT)
     scene.dt, scene.frames = 0.05, 20
-    *_, last = supple.simulate(scene, PBNG(acceleration="paper_sor"), max_iterations=40)
+    *_, last = supple.simulate(scene, solver=PBNG(acceleration="paper_sor"), max_iterations=40)
     return float(np.linalg.norm(last.positions - balanced(cells), axis=1).max())
 
 
-def refined(cells: int) -> Figures:
+def refined(cells: int) -> Quantities:
     scene = twisted(cells, SOFT)
     truth = supple.equilibrium(scene, tolerance=1e-6)
     problem = at_rest(scene)
@@ -202,18 +205,18 @@ def refined(cells: int) -> Figures:
 
 
 @shows("pbng-fig9")
-def materials(account: Account) -> str:
+def materials(measurements: Measurements) -> str:
     kinds = (supple.Corotated, supple.NeoHookean, supple.StableNeoHookean)
-    found = [account.part(kind.__name__, partial(settled, account, kind)) for kind in kinds]
-    return account.judge(
+    found = [measurements.part(kind.__name__, partial(settled, measurements, kind)) for kind in kinds]
+    return measurements.judge(
         f"sweeps to a relative residual of 1e-5 {', '.join(str(row['sweeps']) for row in found)}.",
         Claim("all three converge", all(row["converged"] for row in found)),
         Claim("without inverted elements", not any(row["inverted"] for row in found)),
     )
 
 
-def settled(account: Account, kind: Any) -> Figures:
-    scene = twisted(cells_of(account, 8), kind(young=1e5, poisson=0.3))
+def settled(measurements: Measurements, kind: Any) -> Quantities:
+    scene = twisted(cells_of(measurements, 8), kind(young=1e5, poisson=0.3))
     report = solve(at_rest(scene), PBNG(), StopCriteria(tolerance=1e-5, max_iterations=3000))
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
 
@@ -223,7 +226,7 @@ def linear(sweeps: int) -> Newton:
 
 
 @shows("pbng-fig10")
-def linear_gauss_seidel(account: Account) -> str:
+def linear_gauss_seidel(measurements: Measurements) -> str:
     cases = {
         "pbng, 6 sweeps": (PLAIN, 6),
         "pbng with SOR 1.7, 6 sweeps": (PBNG(acceleration="paper_sor", tied_groups=False), 6),
@@ -233,10 +236,11 @@ def linear_gauss_seidel(account: Account) -> str:
         "newton, 6 x 7 linear Gauss-Seidel": (linear(7), 6),
     }
     left = {
-        name: account.part(name, partial(frame, account, *case))["reduction"] for name, case in cases.items()
+        name: measurements.part(name, partial(frame, measurements, *case))["reduction"]
+        for name, case in cases.items()
     }
     few, many = list(left.values())[:3], list(left.values())[3:]
-    return account.judge(
+    return measurements.judge(
         f"after 6 sweeps {few[0]:.2g} of the residual is left ({few[1]:.2g} with SOR), against "
         f"{few[2]:.2g} of Newton with linear sweeps; after 42 {many[0]:.2g} ({many[1]:.2g}) against "
         f"{many[2]:.2g}.",
@@ -253,10 +257,10 @@ def linear_gauss_seidel(account: Account) -> str:
 
 
 @shows("pbng-table4")
-def breakdown(account: Account) -> str:
-    found = account.part("milliseconds", partial(_breakdown, account))
+def breakdown(measurements: Measurements) -> str:
+    found = measurements.part("milliseconds", partial(_breakdown, measurements))
     overhead, gs, pbng = found["Newton overhead"], found["linear sweep"], found["PBNG sweep"]
-    return account.judge(
+    return measurements.judge(
         f"residual and Hessian take {overhead / pbng:.0f} PBNG sweeps (paper: 23), a linear sweep "
         f"{gs / pbng:.1f} (paper: 1.3); ours of the matrix is on one thread.",
         Claim("residual and Hessian take more than three sweeps of PBNG", overhead > 3 * pbng),
@@ -269,8 +273,8 @@ def breakdown(account: Account) -> str:
     )
 
 
-def _breakdown(account: Account) -> Figures:
-    problem = at_rest(twisted(cells_of(account), SOFT))
+def _breakdown(measurements: Measurements) -> Quantities:
+    problem = at_rest(twisted(cells_of(measurements), SOFT))
     run = linear(1).begin(problem)
     matrix = run.assembly.hessian("projected")
     began = perf_counter()

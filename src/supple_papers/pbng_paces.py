@@ -10,20 +10,21 @@ import numpy as np
 from supple import XPBD
 from supple import _public as supple
 from supple.ordering import color_elements, color_vertices
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
 from supple_papers.registry import shows
 
 
 @shows("pbng-table1")
-def colors(account: Account) -> str:
+def colors(measurements: Measurements) -> str:
     rows = {
-        f"block of {n}³ cells": partial(colored, account, n) for n in ((31, 63) if account.full else (15, 31))
+        f"block of {n}³ cells": partial(colored, measurements, n)
+        for n in ((31, 63) if measurements.full else (15, 31))
     }
-    found = [account.part(name, row) for name, row in rows.items()]
+    found = [measurements.part(name, row) for name, row in rows.items()]
     last = found[-1]
     ratio = last["xpbd [ms]"] / last["pbng [ms]"]
-    return account.judge(
+    return measurements.judge(
         f"{last['node colors']} and {last['constraint colors']} colors (paper: 5 and 39); a "
         f"sweep of PBNG takes {last['pbng [ms]']:.3g} ms and one of XPBD {last['xpbd [ms]']:.3g} ms, "
         f"{ratio:.1f} times as long (paper: 0.96 times, on 32K vertices).",
@@ -40,10 +41,10 @@ def colors(account: Account) -> str:
     )
 
 
-def colored(account: Account, cells: int) -> Figures:
+def colored(measurements: Measurements, cells: int) -> Quantities:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
-    problem = at_rest(twisted(cells, SOFT), "float32", account)
+    problem = at_rest(twisted(cells, SOFT), "float32", measurements)
     return {
         "vertices": n,
         "node colors": int(color_vertices([tets], np.arange(n), n).max()) + 1,
@@ -54,20 +55,20 @@ def colored(account: Account, cells: int) -> Figures:
 
 
 @shows("pbng-table3")
-def performance(account: Account) -> str:
+def performance(measurements: Measurements) -> str:
     kinds = {
         "corotated": supple.Corotated,
         "neo-Hookean": supple.NeoHookean,
         "stable": supple.StableNeoHookean,
     }
     found = {
-        name: account.part(f"{name}, ms per sweep", partial(pace, account, kind))
+        name: measurements.part(f"{name}, ms per sweep", partial(pace, measurements, kind))
         for name, kind in kinds.items()
     }
-    vertices = (cells_of(account) + 1) ** 3
+    vertices = (cells_of(measurements) + 1) ** 3
     corotated, neo, stable = found.values()
     pace_here, pace_there = (1e3 * corotated / vertices, 1e3 * 1300 / 40 / 32**3)
-    return account.judge(
+    return measurements.judge(
         f"40 sweeps take {40 * corotated:.3g} ms (corotated), {40 * neo:.3g} ms (neo-Hookean) and "
         f"{40 * stable:.3g} ms (stable) on {vertices:,} vertices, {pace_here:.2g} µs per vertex and "
         "sweep; the "
@@ -84,6 +85,6 @@ def performance(account: Account) -> str:
     )
 
 
-def pace(account: Account, kind: Any) -> float:
-    scene = twisted(cells_of(account), kind(young=1e5, poisson=0.3))
-    return ms_per_sweep(at_rest(scene, "float32", account), PLAIN)
+def pace(measurements: Measurements, kind: Any) -> float:
+    scene = twisted(cells_of(measurements), kind(young=1e5, poisson=0.3))
+    return ms_per_sweep(at_rest(scene, "float32", measurements), PLAIN)

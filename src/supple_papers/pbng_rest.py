@@ -13,7 +13,7 @@ from supple import _public as supple
 from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import (
     PLAIN,
     SOFT,
@@ -34,7 +34,7 @@ def unstable(name: Any) -> Newton:
 
 
 @shows("pbng-fig11")
-def hessians(account: Account) -> str:
+def hessians(measurements: Measurements) -> str:
     cases: dict[str, tuple[Any, int]] = {
         "newton, exact, qr": (unstable("qr"), 15),
         "newton, exact, bicgstab": (unstable("bicgstab"), 15),
@@ -43,7 +43,9 @@ def hessians(account: Account) -> str:
         "newton as it is by default": (Newton(), 15),
         "pbng": (PLAIN, 300),
     }
-    found = {name: account.part(name, partial(squeezed, account, *case)) for name, case in cases.items()}
+    found = {
+        name: measurements.part(name, partial(squeezed, measurements, *case)) for name, case in cases.items()
+    }
     bad = [
         name
         for name, row in found.items()
@@ -51,7 +53,7 @@ def hessians(account: Account) -> str:
     ]
     exact = [name for name in cases if "exact" in name]
     left = "; ".join(f"{name} {_said(row['relative residual'])}" for name, row in found.items())
-    return account.judge(
+    return measurements.judge(
         f"relative residuals: {left}.",
         Claim(
             "Newton with the exact Hessian is left above 0.1 by all three linear solvers",
@@ -66,9 +68,9 @@ def _said(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.2g}"
 
 
-def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
+def squeezed(measurements: Measurements, solver: Any, iterations: int) -> Quantities:
     """Solve for a bar under simultaneous twist and compression."""
-    cells = (24, 8, 8) if account.full else (12, 4, 4)
+    cells = (24, 8, 8) if measurements.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells, (3, 1, 1)), SOFT, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
@@ -83,17 +85,17 @@ def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
 
 
 @shows("pbng-fig12")
-def accelerations(account: Account) -> str:
+def accelerations(measurements: Measurements) -> str:
     kinds = ("none", "sor", "paper_sor", "paper_chebyshev", "chebyshev", "anderson")
     counts = (10, 40, 80, 160)
-    scene = twisted(cells_of(account), SOFT)
+    scene = twisted(cells_of(measurements), SOFT)
 
-    def measure(kind: Any) -> Figures:
+    def measure(kind: Any) -> Quantities:
         return reductions(at_rest(scene), PBNG(acceleration=kind), counts)
 
-    left = {kind: account.part(kind, partial(measure, kind)) for kind in kinds}
+    left = {kind: measurements.part(kind, partial(measure, kind)) for kind in kinds}
     plain, sor, chebyshev = (left[k]["160"] for k in ("none", "paper_sor", "paper_chebyshev"))
-    return account.judge(
+    return measurements.judge(
         f"after 160 sweeps {plain:.1e} of the residual is left without, {sor:.1e} with the paper's "
         f"SOR, {chebyshev:.1e} with its Chebyshev settings; ours of these leave "
         f"{left['chebyshev']['160']:.1e}, SOR within the sweep {left['sor']['160']:.1e}, Anderson "
@@ -104,19 +106,19 @@ def accelerations(account: Account) -> str:
 
 
 @shows("pbng-fig13")
-def colliding(account: Account) -> str:
-    free = account.part("without contact", partial(overlap, account, "none"))
-    weak = account.part("contact = weak", partial(overlap, account, "weak"))
+def colliding(measurements: Measurements) -> str:
+    free = measurements.part("without contact", partial(overlap, measurements, "none"))
+    weak = measurements.part("contact = weak", partial(overlap, measurements, "weak"))
     deep, through = weak["overlap [m]"], free["overlap [m]"]
-    return account.judge(
+    return measurements.judge(
         f"the blocks overlap by {deep * 1e3:.1f} mm at most, without contact by {through * 1e3:.0f} mm.",
         Claim("weak constraints leave less than a fiftieth of the overlap", deep < 0.02 * through),
     )
 
 
-def overlap(account: Account, contact: Any) -> Figures:
+def overlap(measurements: Measurements, contact: Any) -> Quantities:
     """Largest overlap [m] of two blocks, clamped at their outer faces, that are driven together."""
-    n, frames = (8, 60) if account.full else (4, 30)
+    n, frames = (8, 60) if measurements.full else (4, 30)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact=contact)
     soft = supple.Corotated(young=1000, poisson=0.3)
     left = scene.add_solid(supple.block(n), soft, density=10)
@@ -124,22 +126,24 @@ def overlap(account: Account, contact: Any) -> Figures:
     for body, x, way in ((left, 0.0, 0.2), (right, 2.1, -0.2)):
         scene.pin(face(body, 0, x), motion=supple.Translate((way, 0, 0), duration=0.01 * frames))
     worst = 0.0
-    for frame in supple.simulate(scene, PBNG(iterations=40), frames=frames):
+    for frame in supple.simulate(scene, solver=PBNG(iterations=40), frames=frames):
         worst = max(worst, sunken(frame, left, right), sunken(frame, right, left))
     return {"overlap [m]": worst}
 
 
 @shows("pbng-fig17")
-def hanging(account: Account) -> str:
+def hanging(measurements: Measurements) -> str:
     cases: dict[str, Any] = {
         "pbng": PBNG(),
         "pbng without links, as in the paper": PLAIN,
         "xpbd": XPBD(),
         "xpbd, flipped": XPBD(attachments_first=True),
     }
-    found = {name: account.part(name, partial(hung, account, solver)) for name, solver in cases.items()}
+    found = {
+        name: measurements.part(name, partial(hung, measurements, solver)) for name, solver in cases.items()
+    }
     ours, plain, xpbd, flipped = found.values()
-    return account.judge(
+    return measurements.judge(
         f"after 500 sweeps XPBD's relative residual is "
         f"{xpbd['relative residual']:.1e} ({flipped['relative residual']:.1e} flipped), PBNG's "
         f"{ours['relative residual']:.1e}, "
@@ -162,8 +166,8 @@ def hanging(account: Account) -> str:
     )
 
 
-def hung(account: Account, solver: Any) -> Figures:
-    n = 10 if account.full else 4
+def hung(measurements: Measurements, solver: Any) -> Quantities:
+    n = 10 if measurements.full else 4
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(
         supple.block(n, origin=(0, 1.1, 0)), supple.Corotated(young=1000, poisson=0.3), density=10
@@ -182,26 +186,26 @@ def hung(account: Account, solver: Any) -> Figures:
 
 
 @shows("pbng-fig18")
-def gravity(account: Account) -> str:
-    truth = account.part("equilibrium: sag [m]", partial(true_sag, account))
+def gravity(measurements: Measurements) -> str:
+    truth = measurements.part("equilibrium: sag [m]", partial(true_sag, measurements))
     counts = (1, 2, 5, 10, 20, 50)
-    sags: dict[str, dict[int, Figures]] = {}
+    sags: dict[str, dict[int, Quantities]] = {}
     for name, solver in {
         "pbd (hard constraints)": XPBD(compliant=False),
         "xpbd": XPBD(),
         "xpbd, dynamics": XPBD(pseudo_time="dynamics"),
     }.items():
         sags[name] = {
-            k: account.part(
+            k: measurements.part(
                 f"{name}, {k} sweeps per step",
-                partial(sag_at_rest, account, replace(solver, sweeps_per_step=k)),
+                partial(sag_at_rest, measurements, replace(solver, sweeps_per_step=k)),
             )
             for k in counts
         }
     one, ten = (abs(sags["xpbd"][k]["sag [m]"] - truth) / truth for k in (1, 10))
     hard = [sags["pbd (hard constraints)"][k]["sag [m]"] for k in counts]
     moving = abs(sags["xpbd, dynamics"][10]["sag [m]"] - truth) / truth
-    return account.judge(
+    return measurements.judge(
         f"at rest XPBD is {one:.0%} off with 1 sweep per step and {ten:.1%} with 10 ({moving:.1%} where the "
         f"dynamics come to rest), and hard "
         f"constraints sag by {hard[0]:.2g} m with 1 and {hard[-1]:.2g} m with {counts[-1]}, where the "
@@ -216,8 +220,8 @@ def gravity(account: Account) -> str:
     )
 
 
-def bar(account: Account) -> supple.Scene:
-    cells = (20, 10, 10) if account.full else (10, 4, 4)
+def bar(measurements: Measurements) -> supple.Scene:
+    cells = (20, 10, 10) if measurements.full else (10, 4, 4)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(
         supple.block(cells, (1, 0.5, 0.5)), supple.Corotated(young=1000, poisson=0.3), density=10
@@ -231,15 +235,15 @@ def sag(problem: Problem) -> float:
     return -float(np.mean((problem.positions - rest)[rest[:, 0] >= 1 - 1e-9, 1]))
 
 
-def true_sag(account: Account) -> float:
-    problem = at_rest(bar(account))
+def true_sag(measurements: Measurements) -> float:
+    problem = at_rest(bar(measurements))
     solve(problem, Newton(), StopCriteria(1e-10, 100))
     return sag(problem)
 
 
-def sag_at_rest(account: Account, solver: XPBD) -> Figures:
+def sag_at_rest(measurements: Measurements, solver: XPBD) -> Quantities:
     """Sag [m] after pseudo-time has come to rest, or after 10,000 steps."""
-    problem = at_rest(bar(account))
+    problem = at_rest(bar(measurements))
     run, steps = solver.begin(problem), 0
     assert run.rest is not None
     while not run.rest.at_rest() and steps < 10_000:

@@ -10,7 +10,7 @@ from typing import Any
 
 from supple import PBNG, Newton
 from supple import _public as supple
-from supple_papers.account import Account, Figures
+from supple_papers.measurements import Measurements, Quantities
 from supple_papers.measuring import SOFT, cells_of, elastic_energy, face
 
 NEWTONS: dict[str, tuple[Any, int]] = {
@@ -42,14 +42,17 @@ def squeeze(cells: int) -> supple.Scene:
     return scene
 
 
-def squeezed(account: Account, solver: Any, count: int) -> Figures:
+def squeezed(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Largest elastic energy over 20 frames, relative to converged frames."""
-    scene = squeeze(cells_of(account))
+    scene = squeeze(cells_of(measurements))
     energy = elastic_energy(supple.scene.build_model(scene))
-    frames = supple.simulate(scene, solver, max_iterations=count)
+    frames = supple.simulate(scene, solver=solver, max_iterations=count)
     found = [(energy(frame.positions), frame.report.inverted) for frame in frames]
     largest, most = (max(values) for values in zip(*found, strict=True))
-    return {"energy over the converged one's": largest / converged(cells_of(account)), "most inverted": most}
+    return {
+        "energy over the converged one's": largest / converged(cells_of(measurements)),
+        "most inverted": most,
+    }
 
 
 @cache

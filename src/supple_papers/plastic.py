@@ -10,7 +10,7 @@ import numpy as np
 from supple import PBD, Newton
 from supple import _public as supple
 from supple.model.model import Model
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import elastic_energy, placed
 from supple_papers.registry import shows
 
@@ -18,14 +18,14 @@ COUNTS = (1, 2, 3, 5, 10, 20)
 
 
 @shows("pbcm-fig4")
-def energies(account: Account) -> str:
-    local = account.part("pbd: energy over iterations [J]", partial(local_energies, account))
-    whole = account.part("Newton-Raphson on all constraints [J]", partial(global_energies, account))
+def energies(measurements: Measurements) -> str:
+    local = measurements.part("pbd: energy over iterations [J]", partial(local_energies, measurements))
+    whole = measurements.part("Newton-Raphson on all constraints [J]", partial(global_energies, measurements))
     start, five, newton = local[0], local[5], whole[5]
-    if not account.pictures:
+    if not measurements.pictures:
         lines = {"PBD": (range(len(local)), local), "Newton-Raphson": (range(len(whole)), whole)}
-        account.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
-    return account.judge(
+        measurements.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
+    return measurements.judge(
         f"of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
         f"{local[-1] / start:.1e} after {len(local) - 1}, Newton-Raphson on all constraints C = E "
         f"{newton / start:.1e} and {whole[-1] / start:.1e}; where C = E has a double root, Newton, too, "
@@ -38,9 +38,9 @@ def energies(account: Account) -> str:
     )
 
 
-def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
+def bar(measurements: Measurements) -> tuple[supple.Scene, np.ndarray]:
     """Free StVK bar, and its positions under twist and stretch."""
-    n = 4 if account.full else 2
+    n = 4 if measurements.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     body = scene.add_solid(
         supple.block((4 * n, n, n), (4, 1, 1)), supple.StVK(young=1e4, poisson=0.3), density=100
@@ -54,8 +54,8 @@ def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
     return scene, turned
 
 
-def local_energies(account: Account) -> list[float]:
-    scene, x = bar(account)
+def local_energies(measurements: Measurements) -> list[float]:
+    scene, x = bar(measurements)
     model = supple.scene.build_model(scene)
     problem, energy = placed(model, 0.005, x, 0.0), elastic_energy(model)
     run, found = PBD().begin(problem), [energy(x)]
@@ -65,9 +65,9 @@ def local_energies(account: Account) -> list[float]:
     return found
 
 
-def global_energies(account: Account) -> list[float]:
+def global_energies(measurements: Measurements) -> list[float]:
     """Δx = -W Jᵀ (J W Jᵀ)⁺ C for all constraints C = E at once, J = ∂C/∂x [PBCM section 6, after eq. 3]."""
-    scene, x = bar(account)
+    scene, x = bar(measurements)
     model = supple.scene.build_model(scene)
     W = np.repeat(1 / model.mass, 3)
     found = [float(stvk(model, x)[0].sum())]
@@ -145,23 +145,23 @@ def let_go(
     """
     scene, body = beam(True, cells, **plastic)
     limits: Any = {} if solver == "pbd" else {"tolerance": 1e-4}
-    *_, held = supple.simulate(scene, SOLVERS[solver], frames=50, **limits)
+    *_, held = supple.simulate(scene, solver=SOLVERS[solver], frames=50, **limits)
     free, body = beam(False, cells, **plastic)
     state = held.state
     assert state is not None
     still = supple.State(state.displacements, 0 * state.velocities, state.history)
-    rest = supple.equilibrium(free, "newton", initial=still, tolerance=1e-5)
+    rest = supple.equilibrium(free, solver="newton", initial=still, tolerance=1e-5)
     return twist_left(body, rest.positions), float(rest.evaluate().plastic_strain.max()), rest, body
 
 
 @shows("pbcm-fig8")
-def plastic_twist(account: Account) -> str:
+def plastic_twist(measurements: Measurements) -> str:
     left = {
-        name: account.part(f"pbd, {name}", partial(twisted, account, name))["twist left [rad]"]
+        name: measurements.part(f"pbd, {name}", partial(twisted, measurements, name))["twist left [rad]"]
         for name in SETS
     }
     a, b, c, d = left.values()
-    return account.judge(
+    return measurements.judge(
         f"of a twist by {ANGLE:.2f} rad, {a:.2f} remain of beam (a), {b:.2f} of (b), which creeps "
         f"faster, {c:.2f} of (c), which yields later, and {d:.2f} of (d), whose plastic strain is limited.",
         Claim("what creeps faster keeps more", b > a),
@@ -170,19 +170,19 @@ def plastic_twist(account: Account) -> str:
     )
 
 
-def twisted(account: Account, name: str) -> Figures:
-    cells = (16, 3, 3) if account.full else (8, 2, 2)
+def twisted(measurements: Measurements, name: str) -> Quantities:
+    cells = (16, 3, 3) if measurements.full else (8, 2, 2)
     angle, strain, rest, _ = let_go("pbd", cells, **SETS[name])
-    account.picture(rest, f"({name[0]}){name[1:]}", camera=(20, 16), size=(420, 280))
+    measurements.picture(rest, f"({name[0]}){name[1:]}", camera=(20, 16), size=(420, 280))
     return {"twist left [rad]": angle, "plastic strain": strain}
 
 
 @shows("pbcm-fig9")
-def dent(account: Account) -> str:
-    elastic = account.part("elastic", partial(dented, account, 1e3))
-    plastic = account.part("plastic", partial(dented, account, 0.02))
+def dent(measurements: Measurements) -> str:
+    elastic = measurements.part("elastic", partial(dented, measurements, 1e3))
+    plastic = measurements.part("plastic", partial(dented, measurements, 0.02))
     pressed, left = plastic["pressed by [m]"], plastic["left [m]"]
-    return account.judge(
+    return measurements.judge(
         f"a sphere pressed {pressed * 1e3:.0f} mm into a plastic body in PBD leaves a dent of "
         f"{left * 1e3:.0f} mm, in an elastic one {elastic['left [m]'] * 1e3:.1f} mm. A block stands for the "
         "dragon, which is not public in this form.",
@@ -191,9 +191,9 @@ def dent(account: Account) -> str:
     )
 
 
-def dented(account: Account, yields: float) -> Figures:
+def dented(measurements: Measurements, yields: float) -> Quantities:
     """Depth [m] to which a sphere presses the top of a block, and permanent depth afterwards."""
-    n = 12 if account.full else 6
+    n = 12 if measurements.full else 6
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, damping=0.05)
     kind = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=yields, creep=20.0)
     body = scene.add_solid(supple.block((n, n // 2, n), (1, 0.5, 1)), kind, density=100)
@@ -201,8 +201,8 @@ def dented(account: Account, yields: float) -> Figures:
     down = supple.Keyframes(supple.Translate((0, -0.2, 0)), (0, 0.5, 0.7, 1.2), (0, 1, 1, -0.5))
     scene.add_obstacle(supple.Sphere(0.3, (0.5, 0.82, 0.5)), motion=down)
     top, deepest = np.abs(body.points[:, 1] - 0.5) < 1e-9, 0.0
-    for frame in supple.simulate(scene, PBD(iterations=15, stiffness=0.5), frames=200):
+    for frame in supple.simulate(scene, solver=PBD(iterations=15, stiffness=0.5), frames=200):
         deepest = max(deepest, 0.5 - float(frame.positions[top, 1].min()))
     name = "plastic" if yields < 1 else "elastic"
-    account.picture(frame, f"{name}, after the sphere has gone", camera=(24, 24), size=(420, 280))
+    measurements.picture(frame, f"{name}, after the sphere has gone", camera=(24, 24), size=(420, 280))
     return {"pressed by [m]": deepest, "left [m]": 0.5 - float(frame.positions[top, 1].min())}

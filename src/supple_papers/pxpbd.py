@@ -13,8 +13,8 @@ from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple_papers import bars, muscles, pxpbd_carried, pxpbd_grid
-from supple_papers.account import Account, Claim, Figures
 from supple_papers.falling import SMALL_CELL, falling, start, step
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import (
     SOFT,
     at_rest,
@@ -32,11 +32,13 @@ PARTS = bars, muscles, pxpbd_carried, pxpbd_grid
 
 
 @shows("pxpbd-fig1")
-def residuals(account: Account) -> str:
+def residuals(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "fpxpbd": FPXPBD()}
-    left = {name: account.part(name, partial(falling, account, s))["200"] for name, s in cases.items()}
+    left = {
+        name: measurements.part(name, partial(falling, measurements, s))["200"] for name, s in cases.items()
+    }
     xpbd, blended, piola = left.values()
-    return account.judge(
+    return measurements.judge(
         f"after 200 iterations XPBD has {xpbd:.2g} of the residual left, B-PXPBD {blended:.1e}, "
         f"FP-PXPBD {piola:.1e}.",
         Claim("XPBD is left with more than a hundredth", xpbd > 0.01),
@@ -46,14 +48,16 @@ def residuals(account: Account) -> str:
 
 
 @shows("pxpbd-fig3")
-def primary_and_secondary(account: Account) -> str:
-    xpbd = account.part("xpbd", partial(falling, account, XPBD()))
-    kept = account.part("xpbd, primary kept", partial(falling, account, XPBD(primary="kept"), SMALL_CELL))
-    account.part("bpxpbd, zeta 0", partial(falling, account, BPXPBD(zeta=0.0), SMALL_CELL))
+def primary_and_secondary(measurements: Measurements) -> str:
+    xpbd = measurements.part("xpbd", partial(falling, measurements, XPBD()))
+    kept = measurements.part(
+        "xpbd, primary kept", partial(falling, measurements, XPBD(primary="kept"), SMALL_CELL)
+    )
+    measurements.part("bpxpbd, zeta 0", partial(falling, measurements, BPXPBD(zeta=0.0), SMALL_CELL))
     last = kept.get("200")
     grows = last is None or last > 1
     end = "is not finite" if last is None else f"is {last:.2g} of the start's"
-    return account.judge(
+    return measurements.judge(
         f"after 200 iterations XPBD's primary residual is {xpbd['primary 200']:.2g} of its "
         f"largest, the secondary {xpbd['secondary 200']:.1e} of its first. With the primary kept, gathered "
         f"over all constraints before each sweep, the residual {end}.",
@@ -64,8 +68,8 @@ def primary_and_secondary(account: Account) -> str:
 
 
 @shows("pxpbd-fig2")
-def equal_budget(account: Account) -> str:
-    budget = account.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, account))
+def equal_budget(measurements: Measurements) -> str:
+    budget = measurements.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, measurements))
     cases: dict[str, Any] = {
         "newton, exact": _exact,
         "newton, projected": _projected,
@@ -74,13 +78,14 @@ def equal_budget(account: Account) -> str:
         "xpbd": XPBD(),
     }
     found = {
-        name: account.part(name, partial(frames_within, account, s, budget)) for name, s in cases.items()
+        name: measurements.part(name, partial(frames_within, measurements, s, budget))
+        for name, s in cases.items()
     }
-    good = account.part("newton, converged", partial(frames_within, account, Newton(), np.inf))
+    good = measurements.part("newton, converged", partial(frames_within, measurements, Newton(), np.inf))
     speed = {name: row["largest speed [m/s]"] for name, row in found.items()}
     stable = {name: s is not None and s < 3 * good["largest speed [m/s]"] for name, s in speed.items()}
     said = ", ".join("no speed" if s is None else f"{s:.3g} m/s" for s in speed.values())
-    return account.judge(
+    return measurements.judge(
         f"in 60 frames at {budget:.3g} ms each, the fastest vertex has {said} ({', '.join(cases)}; converged "
         f"{good['largest speed [m/s]']:.3g} m/s). Newton makes one step a frame, with as many conjugate "
         "gradients as fit, without a line search.",
@@ -110,16 +115,16 @@ def _projected(count: int) -> Newton:
     return Newton("projected", linear_solver="cg", linear_iterations=count, line_search=False)
 
 
-def _budget(account: Account) -> float:
-    return 5 * ms_per_sweep(step(account), FPXPBD())
+def _budget(measurements: Measurements) -> float:
+    return 5 * ms_per_sweep(step(measurements), FPXPBD())
 
 
-def frames_within(account: Account, solver: Any, budget: float) -> Figures:
+def frames_within(measurements: Measurements, solver: Any, budget: float) -> Quantities:
     """Largest speed over 60 frames whose iteration counts fit into `budget` [ms per frame].
 
     With an infinite budget each frame is solved to convergence.
     """
-    model, x, v = start(15 if account.full else 6)
+    model, x, v = start(15 if measurements.full else 6)
     problem = Problem(model, "float64")
     place(problem, 0.01, x, v, 0.0)
     if solver in (_exact, _projected):
@@ -155,24 +160,24 @@ def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
     return scene
 
 
-def _cells(account: Account) -> tuple[int, int, int]:
-    return (28, 11, 11) if account.full else (12, 5, 5)
+def _cells(measurements: Measurements) -> tuple[int, int, int]:
+    return (28, 11, 11) if measurements.full else (12, 5, 5)
 
 
 @shows("pxpbd-fig7")
-def root(account: Account) -> str:
+def root(measurements: Measurements) -> str:
     cases = {
         "xpbd, square root": XPBD(constraints="root", iterations=4),
         "xpbd, pair": XPBD(iterations=4),
         "fpxpbd": FPXPBD(iterations=4),
     }
     speed = {
-        name: account.part(f"{name}: fastest vertex [m/s]", partial(fastest, account, s))
+        name: measurements.part(f"{name}: fastest vertex [m/s]", partial(fastest, measurements, s))
         for name, s in cases.items()
     }
     rough, pair, piola = speed.values()
     said = "no finite speed" if rough is None else f"{rough:.3g} m/s"
-    return account.judge(
+    return measurements.judge(
         f"with the square root the fastest vertex has {said}, against {pair:.3g} (pair) and {piola:.3g} "
         "(FP-PXPBD).",
         Claim(
@@ -184,35 +189,37 @@ def root(account: Account) -> str:
     )
 
 
-def fastest(account: Account, solver: Any) -> float:
-    scene = squeezed(60, _cells(account), supple.Corotated(young=1e4, poisson=0.3))
-    return max(float(np.abs(np.asarray(frame.velocities)).max()) for frame in supple.simulate(scene, solver))
+def fastest(measurements: Measurements, solver: Any) -> float:
+    scene = squeezed(60, _cells(measurements), supple.Corotated(young=1e4, poisson=0.3))
+    return max(
+        float(np.abs(np.asarray(frame.velocities)).max()) for frame in supple.simulate(scene, solver=solver)
+    )
 
 
 @shows("pxpbd-fig8")
-def squeeze(account: Account) -> str:
+def squeeze(measurements: Measurements) -> str:
     cases = {
         "newton": Newton(),
         "xpbd, 100 iterations": XPBD(iterations=100),
         "fpxpbd, 10 iterations": FPXPBD(iterations=10),
     }
-    scene = squeezed(60, _cells(account), supple.NeoHookean(young=1000, poisson=0.3))
+    scene = squeezed(60, _cells(measurements), supple.NeoHookean(young=1000, poisson=0.3))
     model = supple.scene.build_model(scene)
     ends: dict[str, np.ndarray] = {}
 
-    def measure(name: str, solver: Any) -> Figures:
-        *_, last = supple.simulate(scene, solver, tolerance=1e-6 if name == "newton" else None)
+    def measure(name: str, solver: Any) -> Quantities:
+        *_, last = supple.simulate(scene, solver=solver, tolerance=1e-6 if name == "newton" else None)
         ends[name] = last.positions
         truth = ends.get("newton")
         if truth is None:
-            *_, exact = supple.simulate(scene, Newton(), tolerance=1e-6)
+            *_, exact = supple.simulate(scene, solver=Newton(), tolerance=1e-6)
             truth = ends["newton"] = exact.positions
         away = np.sqrt(np.mean(np.sum((last.positions - truth) ** 2, axis=1)))
         return {"distance [m]": away, "volume": volume(model, last.positions) / volume(model, model.rest)}
 
-    found = {name: account.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
+    found = {name: measurements.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
     newton, xpbd, piola = found.values()
-    return account.judge(
+    return measurements.judge(
         f"at the end XPBD is {xpbd['distance [m]']:.2g} m from Newton, FP-PXPBD "
         f"{piola['distance [m]']:.2g} m; volumes {xpbd['volume']:.3f} and {piola['volume']:.3f} against "
         f"Newton's {newton['volume']:.3f}.",
@@ -225,16 +232,16 @@ def squeeze(account: Account) -> str:
 
 
 @shows("pxpbd-table1")
-def times(account: Account) -> str:
+def times(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd": BPXPBD(), "fpxpbd": FPXPBD()}
-    scene = twisted(cells_of(account), SOFT)
+    scene = twisted(cells_of(measurements), SOFT)
 
     def pace(solver: Any) -> float:
-        return ms_per_sweep(at_rest(scene, "float32", account), solver)
+        return ms_per_sweep(at_rest(scene, "float32", measurements), solver)
 
-    ms = [account.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()]
-    vertices = (cells_of(account) + 1) ** 3
-    return account.judge(
+    ms = [measurements.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()]
+    vertices = (cells_of(measurements) + 1) ** 3
+    return measurements.judge(
         f"{ms[0]:.2g}, {ms[1]:.2g} and {ms[2]:.2g} ms per sweep of {vertices:,} vertices (paper: 30, 30 and "
         "40 of 33,000).",
         Claim("a sweep of B-PXPBD takes less than 1.5 times as long as one of XPBD", ms[1] < 1.5 * ms[0]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from supple import BPXPBD
 from supple import _public as supple
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import jacobians, sunken
 from supple_papers.pxpbd_grid import objects_in_a_box
 from supple_papers.registry import shows
@@ -26,10 +26,10 @@ MEETING = 1e-3
 
 
 @shows("pxpbd-fig12")
-def dropped(account: Account) -> str:
-    found = account.part("objects in a box, on a grid", partial(_dropped, account))
+def dropped(measurements: Measurements) -> str:
+    found = measurements.part("objects in a box, on a grid", partial(_dropped, measurements))
     deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
-    return account.judge(
+    return measurements.judge(
         f"{found['bodies']} objects (paper: dragons, and 30 objects in Fig. 1) fall into a box on a "
         "grid with cells "
         f"of {found['cell [m]'] * 1e3:.0f} mm; vertices pass into other objects by "
@@ -61,11 +61,11 @@ def dropped(account: Account) -> str:
     )
 
 
-def _dropped(account: Account) -> Figures:
-    scene = objects_in_a_box(account.full)
-    frames = 60 if account.full else 24
+def _dropped(measurements: Measurements) -> Quantities:
+    scene = objects_in_a_box(measurements.full)
+    frames = 60 if measurements.full else 24
     deepest = below = seconds = 0.0
-    for frame in supple.simulate(scene, SOLVER, frames=frames):
+    for frame in supple.simulate(scene, solver=SOLVER, frames=frames):
         seconds += frame.report.seconds + frame.report.setup_seconds
         below = max(below, -float(frame.positions[:, 1].min()))
         if frame.index % 6 == 0:
@@ -74,7 +74,7 @@ def _dropped(account: Account) -> Figures:
         f"{len(scene.bodies)} objects on a grid after {frames / 30:.1f} s: vertices pass into "
         f"other objects by up to {deepest * 1e3:.0f} mm"
     )
-    account.picture(frame, caption, field="body")
+    measurements.picture(frame, caption, field="body")
     assert frame.model.grid is not None
     return {
         "bodies": len(scene.bodies),
@@ -93,11 +93,11 @@ def _deepest(frame: supple.Frame, bodies: Any) -> float:
 
 
 @shows("pxpbd-fig11")
-def muscles(account: Account) -> str:
-    free = account.part("two muscles, without contact", partial(_bent, account, "none"))
-    grid = account.part("two muscles, on a grid", partial(_bent, account, "grid"))
+def muscles(measurements: Measurements) -> str:
+    free = measurements.part("two muscles, without contact", partial(_bent, measurements, "none"))
+    grid = measurements.part("two muscles, on a grid", partial(_bent, measurements, "grid"))
     deep, through = grid["deepest overlap [m]"], free["deepest overlap [m]"]
-    return account.judge(
+    return measurements.judge(
         "two muscles whose ends are drawn together as a knee bends (the paper's "
         "musculature is not "
         f"public) pass into each other by {through * 1e3:.1f} mm without contact and by "
@@ -109,14 +109,14 @@ def muscles(account: Account) -> str:
     )
 
 
-def _bent(account: Account, contact: Any) -> Figures:
+def _bent(measurements: Measurements, contact: Any) -> Quantities:
     """Two activated muscles between thigh and shin whose ends approach each other by 0.16 m.
 
     Their density is low, so that their middles follow the motion within 0.6 s.
     """
     frames = 18
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, contact=contact)
-    shape = supple.ball(resolution=6 if account.full else 3)
+    shape = supple.ball(resolution=6 if measurements.full else 3)
     kind = supple.materials.Muscle(young=2e4, poisson=0.4, strength=STRENGTH, fiber=(1, 0, 0), activation=1.0)
     for side in (-1.0, 1.0):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, 0.18 * side)
@@ -127,9 +127,9 @@ def _bent(account: Account, contact: Any) -> Figures:
         scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=together)
         scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + together)
     left, right = scene.bodies
-    *_, frame = supple.simulate(scene, BPXPBD(iterations=100), frames=frames)
+    *_, frame = supple.simulate(scene, solver=BPXPBD(iterations=100), frames=frames)
     how = "without contact" if contact == "none" else "on a grid"
-    account.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
+    measurements.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
     return {
         "deepest overlap [m]": max(sunken(frame, left, right), sunken(frame, right, left)),
         "finite": bool(np.isfinite(frame.positions).all()),

@@ -12,7 +12,7 @@ from supple import _public as supple
 from supple.grid.embedded_elements import Forces, carry
 from supple.ordering.element_batches import color_elements
 from supple.solvers import Solver
-from supple_papers.account import Account, Claim, Figures
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 COUNTS = (10, 40, 100)
@@ -44,16 +44,16 @@ def objects_in_a_box(full: bool) -> supple.Scene:
 @cache
 def landed(full: bool) -> supple.Frame:
     """Frame after the objects have come into contact."""
-    *_, frame = supple.simulate(objects_in_a_box(full), BPXPBD(zeta=0.5, iterations=20), frames=15)
+    *_, frame = supple.simulate(objects_in_a_box(full), solver=BPXPBD(zeta=0.5, iterations=20), frames=15)
     return frame
 
 
-def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
+def one_step(measurements: Measurements, solver: Solver, iterations: int) -> Quantities:
     """Relative residual of the next step after several iteration counts, and time per iteration [ms]."""
-    scene, frame = objects_in_a_box(account.full), landed(account.full)
+    scene, frame = objects_in_a_box(measurements.full), landed(measurements.full)
     (after,) = supple.simulate(
         scene,
-        solver,
+        solver=solver,
         dt=1e-3,
         frames=1,
         initial=frame.state,
@@ -72,16 +72,18 @@ def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
 
 
 @shows("pxpbd-fig9")
-def residuals_on_a_grid(account: Account) -> str:
+def residuals_on_a_grid(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "newton": Newton()}
     found = {
-        name: account.part(name, partial(one_step, account, s, 20 if name == "newton" else max(COUNTS)))
+        name: measurements.part(
+            name, partial(one_step, measurements, s, 20 if name == "newton" else max(COUNTS))
+        )
         for name, s in cases.items()
     }
     xpbd, blended, newton = (row[str(max(COUNTS))] for row in found.values())
     times = [found[name].get("ms to 1e-3") for name in ("bpxpbd, zeta 0.5", "newton")]
     said = " and ".join("never" if t is None else f"after {t:.3g} ms" for t in times)
-    return account.judge(
+    return measurements.judge(
         f"after {max(COUNTS)} iterations XPBD has {xpbd:.2g} of the residual left, B-PXPBD "
         f"{blended:.1e}, Newton {newton:.1e}; B-PXPBD and Newton are at 1e-3 {said}, without the set-up.",
         Claim("B-PXPBD leaves less than a hundredth of what XPBD leaves", blended < 1e-2 * xpbd),
@@ -91,17 +93,17 @@ def residuals_on_a_grid(account: Account) -> str:
 
 
 @shows("pxpbd-fig6")
-def colors_on_a_grid(account: Account) -> str:
-    found = account.part("colors", partial(count_colors, account))
-    return account.judge(
+def colors_on_a_grid(measurements: Measurements) -> str:
+    found = measurements.part("colors", partial(count_colors, measurements))
+    return measurements.judge(
         f"{found['on the grid']} colors where elements of the mesh have {found['on the mesh']}, found in "
         f"{found['ms']:.3g} ms.",
         Claim("no two elements of a color share a node", found.get("nodes shared within a color", 0) == 0),
     )
 
 
-def count_colors(account: Account) -> Figures:
-    frame = landed(account.full)
+def count_colors(measurements: Measurements) -> Quantities:
+    frame = landed(measurements.full)
     model = frame.model
     assert model.grid is not None
     state = frame.positions, frame.velocities, np.zeros((model.vertices, 3, 3))

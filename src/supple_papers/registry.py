@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from supple_papers.account import Account
+    from supple_papers.measurements import Measurements
 
 State = Literal["shown", "illustration", "impossible"]
 
@@ -39,7 +39,7 @@ class Row:
     needs: str = ""
 
 
-Experiment = Callable[["Account"], str]
+Experiment = Callable[["Measurements"], str]
 """Stores measurements in an account and returns the verdict as a sentence."""
 
 _experiments: dict[str, Experiment] = {}
@@ -105,8 +105,10 @@ def find_rows(names: Iterable[str]) -> list[Row]:
     for name in names:
         chosen = [key for key, row in rows().items() if name in (key, row.paper)]
         if not chosen:
-            from supple.support.arguments import closest
+            from supple.support.arguments import suggest_name
 
-            raise ValueError(f"there is no figure or table {name!r}; {closest(name, [*rows(), *titles()])}")
+            raise ValueError(
+                f"there is no figure or table {name!r}; {suggest_name(name, [*rows(), *titles()])}"
+            )
         wanted.update(chosen)
     return [row for key, row in rows().items() if key in wanted]

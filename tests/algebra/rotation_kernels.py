@@ -5,7 +5,7 @@ from numba import njit
 
 from supple.algebra.rotation import rotation
 from supple.kernels import load, store
-from supple.kernels.lanewise import LanePlace
+from supple.kernels.lanewise import LaneWorkItem
 
 
 @njit
@@ -34,7 +34,7 @@ def rotations_lane_by_lane(F, out):
     """The same as a device's threads do it, one lane at a time; F, out (rows, 9, 32)."""
     for row in range(len(F)):
         for lane in range(32):
-            place = LanePlace(np.int64(row), lane, 32, 0, np.int64(0), np.int64(0))
+            place = LaneWorkItem(np.int64(row), lane, 32, 0, np.int64(0), np.int64(0))
             R = rotation(
                 (
                     load(F, place, 0),

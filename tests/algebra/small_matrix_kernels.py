@@ -4,21 +4,21 @@ from numba import njit
 
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.algebra.symmetric import add_outer6, full, sandwich_form, solve_spd6, symmetric_part
-from supple.kernels import load, physics, store
+from supple.kernels import device_function, load, store
 
 
-@physics
+@device_function
 def load3(data, row, first):
     return (load(data, row, first), load(data, row, first + 1), load(data, row, first + 2))
 
 
-@physics
+@device_function
 def load6(data, row):
     a, b = load3(data, row, 0), load3(data, row, 3)
     return (a[0], a[1], a[2], b[0], b[1], b[2])
 
 
-@physics
+@device_function
 def load9(data, row):
     a, b, c = load3(data, row, 0), load3(data, row, 3), load3(data, row, 6)
     return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])

@@ -11,9 +11,9 @@ import supple
 from supple import PBNG, XPBD, Newton
 from supple.cli.job import Job
 from supple.config.stop import StopCriteria
-from supple.solve.options import method_of
+from supple.solve.options import resolve_solver
 from supple.solvers import Solver
-from supple.support.arguments import LONGEST
+from supple.support.arguments import MAX_LENGTH
 
 SCENE = """
 frames = 2
@@ -44,9 +44,9 @@ def bar(**options) -> supple.Scene:
 
 @pytest.mark.parametrize("name", ["pbng", "newton", "xpbd"])
 def test_a_solver_may_be_named(name):
-    assert supple.equilibrium(bar(), name, max_iterations=1).report.solver == name
-    (frame,) = supple.simulate(bar(), name, max_iterations=1)
-    (result,) = supple.equilibria(bar(), [supple.Variation()], name, max_iterations=1)
+    assert supple.equilibrium(bar(), solver=name, max_iterations=1).report.solver == name
+    (frame,) = supple.simulate(bar(), solver=name, max_iterations=1)
+    (result,) = supple.equilibria(bar(), [supple.Variation()], solver=name, max_iterations=1)
     comparison = supple.compare(bar(), name, max_iterations=1)
     assert {frame.report.solver, result.report.solver, comparison.trials[0].solver.name} == {name}
 
@@ -54,9 +54,9 @@ def test_a_solver_may_be_named(name):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda solver: supple.equilibrium(bar(), solver),
-        lambda solver: supple.simulate(bar(), solver),
-        lambda solver: supple.equilibria(bar(), [], solver),
+        lambda solver: supple.equilibrium(bar(), solver=solver),
+        lambda solver: supple.simulate(bar(), solver=solver),
+        lambda solver: supple.equilibria(bar(), [], solver=solver),
         lambda solver: supple.compare(bar(), [solver]),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_scene_file_is_solved_as_it_says(tmp_path):
 
 def test_what_the_call_says_comes_before_the_scene_file(tmp_path):
     file = scene_file(tmp_path, "[solver]\nmethod = 'newton'\n[stop]\ntolerance = 1e-3\n")
-    report = supple.equilibrium(file, "pbng", tolerance=1e-2).report
+    report = supple.equilibrium(file, solver="pbng", tolerance=1e-2).report
     assert (report.solver, report.tolerance) == ("pbng", 1e-2)
     report = supple.equilibrium(file, tolerance=None, max_iterations=1).report
     assert (report.tolerance, report.iterations, report.outcome) == (None, 1, supple.Outcome.FIXED_ITERATIONS)
@@ -94,13 +94,15 @@ def test_what_the_call_says_comes_before_the_scene_file(tmp_path):
 def test_a_scene_file_says_where_to_start(tmp_path):
     file = scene_file(tmp_path, "[initial]\nflatten = { axis = 'y', at = 0.5 }\n")
     options = {"tolerance": None, "max_iterations": 1}
-    plain = supple.equilibrium(file.scene, PBNG(), **options).positions
-    flat = supple.equilibrium(file, PBNG(), **options).positions
+    plain = supple.equilibrium(file.scene, solver=PBNG(), **options).positions
+    flat = supple.equilibrium(file, solver=PBNG(), **options).positions
     start = file.initial_positions(supple.scene.build_model(file))
-    np.testing.assert_array_equal(flat, supple.equilibrium(file, PBNG(), initial=start, **options).positions)
+    np.testing.assert_array_equal(
+        flat, supple.equilibrium(file, solver=PBNG(), initial=start, **options).positions
+    )
     assert np.abs(flat - plain).max() > 0.1
-    np.testing.assert_array_equal(supple.compare(file, "pbng", max_iterations=1).start, start)
-    (result,) = supple.equilibria(file, [supple.Variation()], PBNG(), **options)
+    np.testing.assert_array_equal(supple.compare(file, "pbng", max_iterations=1).initial, start)
+    (result,) = supple.equilibria(file, [supple.Variation()], solver=PBNG(), **options)
     np.testing.assert_array_equal(result.positions, flat)
 
 
@@ -116,13 +118,13 @@ def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
     options = {"max_iterations": 2}
     job = Job(file, PBNG(), StopCriteria(max_iterations=2), 2, supple.Backend(), False)
     expected = next(iter(job.solve(None, None))).positions
-    assert np.array_equal(next(supple.simulate(file, PBNG(), **options)).positions, expected)
+    assert np.array_equal(next(supple.simulate(file, solver=PBNG(), **options)).positions, expected)
     sim = supple.Stepper(file, solver=PBNG(), **options)
     np.testing.assert_array_equal(sim.velocities, v)
     assert np.array_equal(sim.step().positions, expected)
     (trial,) = supple.compare(file, PBNG(), **options).trials
     np.testing.assert_allclose(trial.positions, expected, atol=1e-12)
-    still = next(supple.simulate(file, PBNG(), initial=x, **options)).positions
+    still = next(supple.simulate(file, solver=PBNG(), initial=x, **options)).positions
     assert np.abs(still - expected).max() > 1e-3
     sim.reset(positions=x)
     np.testing.assert_array_equal(sim.step().positions, still)
@@ -237,7 +239,7 @@ VALUES = {
     "dt inf": (simulated(dt=math.inf), "dt must be positive and finite"),
     "frames": (simulated(frames=2.5), "frames must be a whole number"),
     "quasistatic": (simulated(quasistatic="no"), "quasistatic must be True or False"),
-    "at_once": (lambda: supple.equilibria(bar(), [], batch_size=0), "at_once must be a whole number"),
+    "batch_size": (lambda: supple.equilibria(bar(), [], batch_size=0), "batch_size must be a whole number"),
     "worst": (lambda: supple.inspect(bar(), worst=-1), "worst must be a whole number of at least 0, got -1"),
     "empty name": (named(""), "name of a body must be text"),
     "number as name": (named(3), "name of a body must be text"),
@@ -320,8 +322,10 @@ def test_motions_that_overflow_are_refused_where_they_are_evaluated():
     scene = supple.Scene(gravity=(0, 0, 0), dt=1.0, frames=3)
     body = scene.add_solid(supple.block(1), material("corotated"))
     scene.pin(body.where(face(0, 0)), lambda X, t: X * np.exp(300.0 * t) * 1e100)
-    frames = supple.simulate(scene, "pbng", max_iterations=1)
-    with pytest.raises(supple.SceneError, match=f"Beyond {LONGEST:g} m counts as infinite".replace("+", ".")):
+    frames = supple.simulate(scene, solver="pbng", max_iterations=1)
+    with pytest.raises(
+        supple.SceneError, match=f"Beyond {MAX_LENGTH:g} m counts as infinite".replace("+", ".")
+    ):
         list(frames)
 
 
@@ -331,7 +335,7 @@ def test_float32_refuses_what_only_float64_can_carry(young):
     scene = cantilever(supple.Corotated(young=young, poisson=0.3), cells=1, density=young / 1e3)
     with pytest.raises(ValueError, match=r"is beyond precision='float32', .* use precision='float64'"):
         supple.equilibrium(scene, precision="float32")
-    report = supple.equilibrium(scene, "newton").report
+    report = supple.equilibrium(scene, solver="newton").report
     assert report.ok
     assert math.isfinite(report.energy)
 
@@ -339,7 +343,7 @@ def test_float32_refuses_what_only_float64_can_carry(young):
 def test_float32_refuses_inertia_that_only_float64_can_carry():
     scene = bar(quasistatic=False, dt=1e-12)
     with pytest.raises(ValueError, match="inertia, a mass over dt²"):
-        next(supple.simulate(scene, "pbng", precision="float32"))
+        next(supple.simulate(scene, solver="pbng", precision="float32"))
 
 
 def test_a_solver_of_ones_own_is_taken_as_it_is():
@@ -350,4 +354,4 @@ def test_a_solver_of_ones_own_is_taken_as_it_is():
             pytest.fail("nobody begins it here")
 
     own = Own()
-    assert method_of(own) is own
+    assert resolve_solver(own) is own

@@ -87,7 +87,7 @@ def test_newton_is_the_most_accurate_and_stops_at_rounding(fallen):
 
 def test_a_trial_is_the_step_that_simulate_makes():
     scene = falling_block()
-    *_, before, after = supple.simulate(scene, supple.Newton(), frames=4, tolerance=1e-10)
+    *_, before, after = supple.simulate(scene, solver=supple.Newton(), frames=4, tolerance=1e-10)
     stepped = supple.compare(
         scene, ["newton"], initial=before.positions, velocities=before.velocities, frame=4, tolerance=1e-10
     )

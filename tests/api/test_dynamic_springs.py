@@ -8,7 +8,7 @@ from problems import PBNGS, PRECISIONS, cantilever, face, material
 
 import supple
 from supple import XPBD, Newton
-from supple.api.stepper import springs_between
+from supple.api.stepper import make_springs
 
 DT = 0.02
 SOLVERS = {
@@ -31,7 +31,7 @@ def scene():
 
 def stepper(solver=None, precision="float64", springs=4, **options):
     limits = {"max_iterations": 3 if isinstance(solver, Newton) else 10, **options}
-    return supple.Stepper(scene(), DT, solver, precision=precision, springs=springs, **limits)
+    return supple.Stepper(scene(), DT, solver=solver, precision=precision, springs=springs, **limits)
 
 
 def at(index):
@@ -68,9 +68,9 @@ def test_an_equilibrium_is_that_of_a_model_with_the_springs():
     sim.set_springs(pairs, stiffness=[20.0, 30.0, 40.0], rest_length=0.5)
     tied = sim.step()
     assert tied.report.ok
-    term = springs_between(loose.model, pairs, [20.0, 30.0, 40.0], 0.5, loose.positions)
+    term = make_springs(loose.model, pairs, [20.0, 30.0, 40.0], 0.5, loose.positions)
     model = replace(loose.model, terms=(*loose.model.terms[:-1], term))
-    expected = supple.equilibrium(model, "newton", tolerance=1e-10)
+    expected = supple.equilibrium(model, solver="newton", tolerance=1e-10)
     np.testing.assert_allclose(tied.positions, expected.positions, atol=1e-6)
     assert np.abs(tied.positions - loose.positions).max() > 0.01
     sim.set_springs([])

@@ -44,7 +44,7 @@ def batch_and_single_solves(solver) -> tuple[list, list]:
     pair = hanging_pair()
     chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
     batch, single = (
-        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
+        list(supple.equilibria(pair[0], chosen, solver=solver, device=device, max_iterations=13))
         for device in ("cuda", "cpu")
     )
     return batch, single
@@ -68,7 +68,7 @@ def expected() -> list[np.ndarray]:
         scene.pin(top, motion)
         if k == 4:
             object.__setattr__(upper, "material", STIFFER)
-        found.append(supple.equilibrium(scene, supple.Newton(), tolerance=1e-10).positions)
+        found.append(supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-10).positions)
     return found
 
 
@@ -76,7 +76,13 @@ def check(device: str, solver, precision: str = "float64", **options) -> list[su
     pair = hanging_pair()
     results = list(
         supple.equilibria(
-            pair[0], variations(*pair), solver, tolerance=1e-7, device=device, precision=precision, **options
+            pair[0],
+            variations(*pair),
+            solver=solver,
+            tolerance=1e-7,
+            device=device,
+            precision=precision,
+            **options,
         )
     )
     assert [r.report.outcome for r in results] == [supple.Outcome.CONVERGED] * 5

@@ -219,7 +219,7 @@ EVERY = pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
 @EVERY
 def test_every_solver_works_where_it_says(kind):
     for precision in kind.precisions:
-        report = supple.equilibrium(scene(), kind(), max_iterations=2, precision=precision).report
+        report = supple.equilibrium(scene(), solver=kind(), max_iterations=2, precision=precision).report
         assert (report.solver, report.precision) == (kind.name, precision)
     assert "cpu" in kind.devices
 
@@ -228,7 +228,7 @@ def test_every_solver_works_where_it_says(kind):
 def test_every_solver_refuses_what_it_cannot_with_who_can(kind):
     for precision in {"float32", "float64"} - {*kind.precisions}:
         with pytest.raises(ValueError, match=f"{kind.name} knows .* only; '{precision}' is for pbng"):
-            supple.equilibrium(scene(), kind(), precision=precision)
+            supple.equilibrium(scene(), solver=kind(), precision=precision)
     with pytest.raises(ValueError, match=r"knows .* only; 'float16' is for"):
         kind().refuse_unable("cpu", "float16")
 

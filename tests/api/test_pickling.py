@@ -33,7 +33,7 @@ def solve(young: float) -> supple.Result:
 def swing(young: float) -> supple.Frame:
     scene = twisted(material("corotated", young), cells=2)
     scene.quasistatic, scene.dt = False, 0.01
-    return list(supple.simulate(scene, supple.PBNG(iterations=3), frames=2))[-1]
+    return list(supple.simulate(scene, solver=supple.PBNG(iterations=3), frames=2))[-1]
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -126,7 +126,7 @@ def test_scene_files(copied, tmp_path):
     )
     file = supple.load_scene(path)
     back = copied(file)
-    assert (back.solver, back.stop, back.start) == (file.solver, file.stop, file.start)
+    assert (back.solver, back.stop, back.initial) == (file.solver, file.stop, file.initial)
     assert [body.name for body in back.scene.bodies] == ["solid0"]
 
 

@@ -6,7 +6,7 @@ from problems import cantilever, face, material
 
 import supple
 from supple import PBD, PBNG, XPBD, Newton, Outcome, Report
-from supple.solve.time_loop import merged
+from supple.solve.time_loop import merge_reports
 from supple.solvers import Solver
 
 DT = 0.02
@@ -29,8 +29,8 @@ def pushes(scene, seed=0, shape=()):
 @pytest.mark.parametrize("solver", [PBNG("anderson"), XPBD(), PBD(damping=0.1)], ids=lambda s: s.name)
 def test_steps_are_the_frames_of_simulate(solver, precision):
     scene, options = swinging(), {"substeps": 3, "precision": precision, **LIMITS}
-    sim = supple.Stepper(scene, DT, solver, **options)
-    for frame in supple.simulate(scene, solver, frames=3, **options):
+    sim = supple.Stepper(scene, DT, solver=solver, **options)
+    for frame in supple.simulate(scene, solver=solver, frames=3, **options):
         found = sim.step()
         assert np.array_equal(found.positions, frame.positions)
         assert np.array_equal(found.velocities, frame.velocities)
@@ -41,7 +41,9 @@ def test_steps_are_the_frames_of_simulate(solver, precision):
 
 
 def test_advance_differs_from_step_by_the_rounding_of_velocities():
-    one, two, read = (supple.Stepper(swinging(), DT, PBNG(), precision="float32", **LIMITS) for _ in range(3))
+    one, two, read = (
+        supple.Stepper(swinging(), DT, solver=PBNG(), precision="float32", **LIMITS) for _ in range(3)
+    )
     for _ in range(3):
         one.step()
         two.advance()
@@ -53,10 +55,10 @@ def test_advance_differs_from_step_by_the_rounding_of_velocities():
 
 def test_quasistatic_scenes_step_from_equilibrium_to_equilibrium():
     scene = cantilever(material("corotated"), cells=2)
-    sim = supple.Stepper(scene, 0.5, Newton(), tolerance=1e-10)
+    sim = supple.Stepper(scene, 0.5, solver=Newton(), tolerance=1e-10)
     load = pushes(scene)
     scene.add_force(scene.bodies[0], load)
-    truth = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    truth = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     frame = sim.step(forces=load)
     np.testing.assert_allclose(frame.positions, truth.positions, atol=1e-9)
     np.testing.assert_allclose(frame.velocities, (truth.positions - truth.model.rest) / 0.5, atol=1e-7)
@@ -66,7 +68,7 @@ def test_forces_act_in_one_step_beside_those_of_the_scene():
     scene, loaded = swinging(), swinging()
     load = pushes(scene)
     loaded.add_force(loaded.bodies[0], load)
-    sim, other = (supple.Stepper(s, DT, PBNG(), **LIMITS) for s in (scene, loaded))
+    sim, other = (supple.Stepper(s, DT, solver=PBNG(), **LIMITS) for s in (scene, loaded))
     for forces, others in ((load, None), (-load, -2 * load), (None, -load)):
         found = sim.step(forces=forces).positions
         np.testing.assert_allclose(found, other.step(forces=others).positions, atol=1e-12)
@@ -77,7 +79,7 @@ def test_forces_may_be_given_by_body():
     tip = scene.bodies[0].where(face(0, 1))
     each = np.zeros_like(scene.bodies[0].points)
     each[tip.vertices] = np.array([0, 9.0, 0]) / len(tip)
-    one, two = (supple.Stepper(scene, DT, PBNG(), **LIMITS) for _ in range(2))
+    one, two = (supple.Stepper(scene, DT, solver=PBNG(), **LIMITS) for _ in range(2))
     assert np.array_equal(one.step(forces={tip: (0, 9.0, 0)}).positions, two.step(forces=each).positions)
 
 
@@ -85,7 +87,7 @@ def test_an_array_of_forces_may_be_used_again():
     """It is read when step is called, also if it is the same array as before."""
     scene = swinging()
     load = pushes(scene)
-    one, two = (supple.Stepper(scene, DT, PBNG(), **LIMITS) for _ in range(2))
+    one, two = (supple.Stepper(scene, DT, solver=PBNG(), **LIMITS) for _ in range(2))
     one.step(forces=load)
     two.step(forces=load.copy())
     load *= 5
@@ -99,7 +101,7 @@ def test_pins_arrive_where_they_are_told_at_constant_velocity(substeps):
     pin, offset = scene.pins[0].on, np.array([0, 0.1, 0])
     moved.pins[0] = type(moved.pins[0])(moved.pins[0].on, supple.Translate(offset, duration=2 * DT))
     options = {"substeps": substeps, **LIMITS}
-    sim, other = (supple.Stepper(s, DT, PBNG(), **options) for s in (scene, moved))
+    sim, other = (supple.Stepper(s, DT, solver=PBNG(), **options) for s in (scene, moved))
     for part in (0.5, 1.0):
         target = pin.points + part * offset
         given = target if part < 1 else {pin: target}
@@ -112,13 +114,13 @@ def test_pins_arrive_where_they_are_told_at_constant_velocity(substeps):
 def test_copies_are_what_single_steppers_are(solver):
     scene, limits = swinging(), {"max_iterations": 3}
     loads = pushes(scene, shape=(3,))
-    together = supple.Stepper(scene, DT, solver, batch_size=3, **limits)
+    together = supple.Stepper(scene, DT, solver=solver, batch_size=3, **limits)
     for k in range(2):
         frames = together.step(forces=(k + 1) * loads)
     assert frames.positions.shape == (3, *loads.shape[1:])
     assert len(frames) == len(frames.reports) == 3
     for copy in range(3):
-        alone = supple.Stepper(scene, DT, solver, **limits)
+        alone = supple.Stepper(scene, DT, solver=solver, **limits)
         for k in range(2):
             frame = alone.step(forces=(k + 1) * loads[copy])
         np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-12)
@@ -132,9 +134,9 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
     """With the state to go on from and the step that led there, as the frame of a single stepper."""
     scene, options = swinging(), {"quasistatic": quasistatic, **LIMITS}
     loads = pushes(scene, shape=(3,))
-    frames = supple.Stepper(scene, DT, PBNG(), batch_size=3, **options).step(forces=loads)
+    frames = supple.Stepper(scene, DT, solver=PBNG(), batch_size=3, **options).step(forces=loads)
     for copy, load in enumerate(loads):
-        frame = supple.Stepper(scene, DT, PBNG(), **options).step(forces=load)
+        frame = supple.Stepper(scene, DT, solver=PBNG(), **options).step(forces=load)
         assert np.array_equal(frames[copy].state.displacements, frame.state.displacements)
         assert np.array_equal(frames[copy].state.velocities, frame.state.velocities)
         assert frames[copy].step.dt == frame.step.dt
@@ -146,7 +148,7 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
 
 
 def test_steppers_and_their_frames_are_shown_in_a_line():
-    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=2, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
     assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
@@ -155,7 +157,7 @@ def test_steppers_and_their_frames_are_shown_in_a_line():
 @pytest.mark.parametrize("copies", [None, 2])
 def test_a_snapshot_leads_to_the_same_again(copies):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), precision="float32", batch_size=copies, **LIMITS)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), precision="float32", batch_size=copies, **LIMITS)
     load = pushes(scene) if copies is None else pushes(scene, shape=(copies,))
     sim.step(forces=load)
     snapshot = sim.state
@@ -169,7 +171,7 @@ def test_a_snapshot_leads_to_the_same_again(copies):
 @pytest.mark.parametrize("copies", [None, 2])
 def test_reset_starts_over(copies):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), batch_size=copies, **LIMITS)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=copies, **LIMITS)
     first = [sim.step().positions for _ in range(2)]
     sim.reset()
     assert (sim.time, sim.index) == (0.0, 0)
@@ -182,7 +184,7 @@ def test_reset_starts_over(copies):
 
 def test_one_copy_may_be_reset():
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), batch_size=2, **LIMITS)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=2, **LIMITS)
     first, second = sim.step().positions, sim.step().positions
     sim.reset(members=[1])
     assert np.array_equal(sim.positions[0], second[0])
@@ -196,7 +198,7 @@ def test_one_copy_may_be_reset():
 def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
     scene = swinging()
     limits = {"substeps": 3, "max_iterations": 2, "tolerance": None}
-    sim = supple.Stepper(scene, DT, PBNG(), batch_size=copies, precision="float32", **limits)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=copies, precision="float32", **limits)
     before = sim.state
     fast = np.zeros_like(sim.positions)
     fast[..., -1, :] = 1e30
@@ -251,7 +253,7 @@ def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
     ],
 )
 def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
-    sim = supple.Stepper(swinging(), DT, PBNG(), **LIMITS)
+    sim = supple.Stepper(swinging(), DT, solver=PBNG(), **LIMITS)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=sentence):
         call(sim, sim.model.rest)
     assert sim.index == 0
@@ -260,7 +262,7 @@ def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
 @pytest.mark.parametrize("copies", [None, 2])
 @pytest.mark.parametrize("wrong", [None, 3, "rest", np.zeros((27, 3)), [None, None]], ids=repr)
 def test_what_is_no_state_is_refused(wrong, copies):
-    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=copies, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=copies, **LIMITS)
     with pytest.raises(
         TypeError, match=r"is a (supple.State|list of 2 states), as stepper.state gives it; got"
     ):
@@ -286,7 +288,7 @@ def test_impossible_steppers_are_refused(options, sentence):
 
 
 def test_copies_are_chosen_by_their_numbers():
-    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=2, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     with pytest.raises(ValueError, match="numbers from 0 to 1, got"):
         sim.reset(members=[2])
     with pytest.raises(ValueError, match=r"a list of 2 states, .*; got 1 state"):
@@ -301,7 +303,7 @@ def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
     scene, way = swinging(), np.array([0, 0.1, 0])
     pin = scene.pins[0].on
     scene.pins[0] = type(scene.pins[0])(pin, supple.Translate(way, duration=4 * DT))
-    sim = supple.Stepper(scene, DT, PBNG(), batch_size=2, quasistatic=quasistatic, **LIMITS)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=2, quasistatic=quasistatic, **LIMITS)
     for _ in range(2):
         sim.step()
     sim.reset(members=[1])
@@ -315,7 +317,7 @@ def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
 
 
 def test_to_reset_no_copies_changes_nothing():
-    sim = supple.Stepper(swinging(), DT, PBNG(), batch_size=2, **LIMITS)
+    sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     moved = sim.step().positions
     sim.reset(members=[])
     assert np.array_equal(sim.positions, moved)
@@ -331,7 +333,7 @@ def test_without_any_limit_a_step_is_solved_to_a_tolerance():
 def test_nothing_is_rebuilt_from_step_to_step(monkeypatch):
     """Whatever the forces are: neither models nor problems nor orderings."""
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), **LIMITS)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), **LIMITS)
     sim.step(forces=pushes(scene, 1))
     for name in ("supple.scene.build.build_model", "supple.problem.layout.batch_vertices"):
         monkeypatch.setattr(name, lambda *args: pytest.fail("built again"))
@@ -372,7 +374,7 @@ def test_an_interrupted_step_is_not_gone_on_from():
 def test_a_failed_substep_is_what_a_frame_reports():
     outcomes = [Outcome.MAX_ITERATIONS, Outcome.FAILED, Outcome.MAX_ITERATIONS]
     reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
-    assert merged(reports).outcome is Outcome.FAILED
+    assert merge_reports(reports).outcome is Outcome.FAILED
 
 
 def test_a_gravity_that_is_set_too_late_is_told(caplog):

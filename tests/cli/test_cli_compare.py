@@ -163,7 +163,7 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     scrambled = write_scene(tmp_path, SAG + "[initial]\nscramble = { seed = 1 }\n")
     straight = write_scene(tmp_path, SAG, "straight.toml")
     found = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
-    first = [account["trials"][0]["history"]["residual"][0] for account in found]
+    first = [manifest["trials"][0]["history"]["residual"][0] for manifest in found]
     assert first[0] > 2 * first[1]
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from supple.cli.console import parse_seconds
-from supple.cli.progress import Forecast
+from supple.cli.progress import TimeEstimate
 from supple.config.stop import StopCriteria
 
 
@@ -23,9 +23,9 @@ def test_what_is_no_time_is_refused(text):
         parse_seconds(text)
 
 
-def forecast(stop: StopCriteria, rate: float, until: int) -> Forecast:
+def forecast(stop: StopCriteria, rate: float, until: int) -> TimeEstimate:
     """Of a relative residual exp(-rate t), seen once a second."""
-    made = Forecast(stop)
+    made = TimeEstimate(stop)
     for second in range(until + 1):
         made.see(10 * second, math.exp(-rate * second), float(second))
     return made

@@ -210,7 +210,7 @@ def test_arrays_that_inflate_are_not_read(tmp_path):
 
 def test_arrays_beyond_memory_are_named(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", x=np.zeros(1000))
-    monkeypatch.setattr("supple.support.input_files.available", lambda: 7000.0)
+    monkeypatch.setattr("supple.support.input_files.available_memory", lambda: 7000.0)
     with open_arrays(tmp_path / "a.npz") as arrays, pytest.raises(InputFileError, match=r"may use 0\.007 MB"):
         arrays["x"]
 

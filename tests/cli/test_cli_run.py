@@ -34,7 +34,7 @@ def test_a_single_frame_is_the_equilibrium_that_python_finds(tmp_path):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
     found = read_frame(tmp_path / "results" / "scene", 1)
-    expected = library.equilibrium(library.load_scene(scene).scene, library.PBNG(), tolerance=1e-6)
+    expected = library.equilibrium(library.load_scene(scene).scene, solver=library.PBNG(), tolerance=1e-6)
     np.testing.assert_array_equal(found.positions, expected.positions)
 
 

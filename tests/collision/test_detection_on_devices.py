@@ -89,7 +89,7 @@ def test_pairs_that_a_device_has_found_serve_the_host():
     for runner in (card(), HOST, card(), Host(2)):
         found.append(known.vertices(Points.at(x), 0.1, runner))
         for numbers in found[-1]:
-            runner.pull(numbers)
+            runner.download(numbers)
     assert len(found[0][0]) > 0
     for pairs in found:
         np.testing.assert_array_equal(pairs, found[0])

@@ -256,7 +256,7 @@ def test_reports_have_the_depth_in_the_given_mesh(name, precision):
     mesh = MESHES[name]()
     scene = draped(supple.SurfaceShape(mesh), mesh.points[:, 1].max() + 0.02 if name == "bumpy" else 0.04)
     corners, deep = mesh.points[mesh.triangles], {"float32": 2e-6, "float64": 1e-9}[precision]
-    for frame in supple.simulate(scene, supple.PBNG(), frames=30, tolerance=1e-4, precision=precision):
+    for frame in supple.simulate(scene, solver=supple.PBNG(), frames=30, tolerance=1e-4, precision=precision):
         truth = -signed_by_brute_force(frame.positions, corners).min()
         (thing,) = frame.report.contact.obstacles
         assert thing.depth == pytest.approx(max(truth, 0), abs=1e-2 * deep)
@@ -284,7 +284,7 @@ def test_cloth_that_passes_a_thin_part_is_told_of(solver):
         sheet, supple.materials.PlaneStressStVK(young=5e4, poisson=0.3), thickness=5e-4, density=400
     )
     scene.add_obstacle(supple.SurfaceShape(extruded(FIN)))
-    *_, before, last = supple.simulate(scene, solver, dt=1 / 48, frames=7)
+    *_, before, last = supple.simulate(scene, solver=solver, dt=1 / 48, frames=7)
     for frame in (before, last):
         assert 0.1 < frame.positions[:, 1].max() < 0.4
         assert frame.report.contact.pierced == pytest.approx(1e-3, rel=1e-3)

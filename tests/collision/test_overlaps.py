@@ -132,9 +132,11 @@ def test_blocks_that_do_not_match_pass_the_patch_test():
 @pytest.mark.parametrize("solver", ["pbng", "hybrid"])
 def test_a_soft_block_that_closes_a_gap_comes_to_rest_where_newton_does(solver):
     reference = supple.equilibrium(
-        pressed(0.3, 0.06, 0.16), "newton", tolerance=1e-7, position_tolerance=None
+        pressed(0.3, 0.06, 0.16), solver="newton", tolerance=1e-7, position_tolerance=None
     )
-    result = supple.equilibrium(pressed(0.3, 0.06, 0.16), solver, tolerance=1e-5, position_tolerance=None)
+    result = supple.equilibrium(
+        pressed(0.3, 0.06, 0.16), solver=solver, tolerance=1e-5, position_tolerance=None
+    )
     assert reference.report.ok, reference.report
     assert result.report.ok, result.report
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-3)

@@ -30,7 +30,7 @@ def test_a_block_comes_to_rest_on_a_mesh():
     mesh = supple.block(cells=(2, 2, 2), size=(0.5, 0.5, 0.5)).translated((-0.25, 0.51, -0.25))
     scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.3), density=100)
     scene.add_obstacle(supple.SurfaceShape(surface_of_ball()), friction=1.0, name="ball")
-    *_, frame = supple.simulate(scene, supple.PBNG(iterations=20), frames=30)
+    *_, frame = supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=30)
     (ball,) = frame.report.contact.obstacles
     assert ball.depth < 1e-6
     assert ball.contacts >= 1

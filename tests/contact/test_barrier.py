@@ -71,7 +71,9 @@ def test_pressed_blocks_come_to_rest_and_do_not_intersect():
 def test_every_solver_finds_the_same_rest(solver):
     scene = pressed(push=0.15)
     reference = supple.equilibrium(scene, tolerance=1e-8, precision="float64")
-    other = supple.equilibrium(scene, solver, tolerance=1e-6, precision="float64", position_tolerance=None)
+    other = supple.equilibrium(
+        scene, solver=solver, tolerance=1e-6, precision="float64", position_tolerance=None
+    )
     assert reference.report.ok
     assert other.report.ok, other.report
     assert not intersects(scene, other.positions)
@@ -164,7 +166,7 @@ def test_things_thrown_at_each_other_never_pass(seed):
             velocity=(0, -5, 0), angular_velocity=spin,
         )  # fmt: skip
     touched = 0
-    for frame in supple.simulate(scene, supple.PBNG(iterations=15), frames=15):
+    for frame in supple.simulate(scene, solver=supple.PBNG(iterations=15), frames=15):
         assert not intersects(scene, frame.positions)
         touched = max(touched, frame.report.met.contacts)
     assert touched > 0
@@ -243,7 +245,7 @@ def test_a_start_that_intersects_is_refused():
 
 def test_element_wise_methods_say_that_they_cannot():
     with pytest.raises(ValueError, match="xpbd cannot treat barrier contacts"):
-        supple.equilibrium(pressed(), "xpbd", max_iterations=1)
+        supple.equilibrium(pressed(), solver="xpbd", max_iterations=1)
 
 
 def test_bad_options_are_refused():

@@ -7,7 +7,7 @@ import supple
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.terms import Barriers
-from supple.terms.contact.barrier_friction import Rubs
+from supple.terms.contact.barrier_friction import FrictionData
 
 ANGLE = np.radians(26.565)
 
@@ -28,7 +28,7 @@ def on_slope(mu, angle=ANGLE, quasistatic=False, **options):
 
 def along(scene, frames, **options):
     """Where the block is at every frame."""
-    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-5, **options)
+    motion = supple.simulate(scene, solver=supple.PBNG(), frames=frames, tolerance=1e-5, **options)
     return np.array([frame.positions_of(scene.bodies[1])[:, 0].mean() for frame in motion])
 
 
@@ -91,7 +91,7 @@ def test_what_slides_has_kinetic_friction():
 
 def test_pairs_have_their_own_friction_and_forces_are_opposite():
     scene = on_slope(0.0, friction_pairs=(supple.scene.FrictionPair(("block", "base"), 0.4),))
-    for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-5):
+    for frame in supple.simulate(scene, solver=supple.PBNG(), frames=12, tolerance=1e-5):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
         each = frame.model.terms[-1].forces(frame.positions)
@@ -113,7 +113,7 @@ def test_an_equilibrium_is_held_by_friction():
 def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
     """Within a factor of two of the distance to the positions at a far tighter tolerance."""
     scene = on_slope(0.7, quasistatic=True)
-    result = supple.equilibrium(scene, solver)
+    result = supple.equilibrium(scene, solver=solver)
     assert result.report.ok, result.report
     assert result.report.error_estimate.position_error < 1e-4
     rest = supple.equilibrium(scene, tolerance=1e-9, position_tolerance=None)
@@ -123,21 +123,21 @@ def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
     scene, solver = on_slope(0.45), supple.PBNG(iterations=15)
-    whole = list(supple.simulate(scene, solver, frames=5))
-    rest = list(supple.simulate(scene, solver, frames=5, initial=whole[2].state, first_frame=4))
+    whole = list(supple.simulate(scene, solver=solver, frames=5))
+    rest = list(supple.simulate(scene, solver=solver, frames=5, initial=whole[2].state, first_frame=4))
     for one, other in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
         np.testing.assert_array_equal(one.state.history["contacts"], other.state.history["contacts"])
     bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
-        next(supple.simulate(scene, solver, frames=5, initial=bad, first_frame=4))
+        next(supple.simulate(scene, solver=solver, frames=5, initial=bad, first_frame=4))
 
 
 def test_saved_frames_have_the_friction_of_the_run():
     from supple.contact.dynamic_terms import standing_at
 
     scene = on_slope(0.45)
-    *_, frame = supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-5)
+    *_, frame = supple.simulate(scene, solver=supple.PBNG(), frames=6, tolerance=1e-5)
     term = standing_at(
         supple.scene.build_model(scene), frame.positions, frame.time, frame.state.history
     ).terms[-1]
@@ -155,7 +155,7 @@ def rubbing_alone(mu, crossing, seed=0, count=8):
     x = x[(d < 0.4) & (d > 0.1)][:count]
     m = len(x)
     vertices = np.arange(4 * m, dtype=np.int32).reshape(-1, 4)
-    rubs = Rubs(
+    rubs = FrictionData(
         x + 0.05 * rng.normal(size=x.shape), 0.1 * rng.normal(size=(m, 3)), np.full(m, mu), np.full(m, 30.0)
     )
     flags, k, h = np.full(m, crossing), np.full(m, 3.0), np.full(m, 0.5)
@@ -177,10 +177,10 @@ def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
     forces = problem.states.vectors(problem.states.net)[0]
     expected = term.forces(problem.positions)
     np.testing.assert_allclose(forces, expected, atol=1e-10 * np.abs(expected).max())
-    found = term.near(problem.positions)
-    rub = term.rubbed(problem.positions, found)
-    rubbing = rub.holds * np.linalg.norm(rub.slip, axis=1)
-    assert (rubbing <= mu * found.push * (1 + 1e-12)).all()
+    found = term.active_contacts(problem.positions)
+    rub = term.friction_response(problem.positions, found)
+    rubbing = rub.tangential_stiffness * np.linalg.norm(rub.slip, axis=1)
+    assert (rubbing <= mu * found.normal_force * (1 + 1e-12)).all()
     assert rub.slides.any() == (mu < 1)
     four = forces.reshape(-1, 4, 3).sum(axis=1)
     np.testing.assert_allclose(four, 0, atol=1e-10 * np.abs(forces).max())

@@ -26,7 +26,7 @@ def on_belt():
 
 
 def test_bodies_touch_in_single_precision():
-    result = supple.equilibrium(pressed("weak"), supple.PBNG(), tolerance=1e-3, precision="float32")
+    result = supple.equilibrium(pressed("weak"), solver=supple.PBNG(), tolerance=1e-3, precision="float32")
     assert result.report.ok
     assert result.report.met.contacts > 0
 
@@ -47,7 +47,7 @@ def test_pressure_in_single_precision():
 def test_contacts_are_found_where_bodies_are(friction):
     """The same forces, whether a solve has found them or somebody asks for them at its positions."""
     scene = pressed(supple.Contact("weak", friction=friction))
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     known, found = result.evaluate(), supple.evaluate(scene, result.positions)
     free, most = result.model.free, np.abs(known.internal_force).max()
     assert np.abs(known.net_force[free]).max() < 1e-3 * most

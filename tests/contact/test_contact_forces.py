@@ -22,7 +22,7 @@ def pressed_block(**obstacle):
 @pytest.mark.parametrize("mu", [0.0, 0.1, 2.0])
 def test_what_presses_is_carried_by_what_holds(mu):
     scene = pressed_block(friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, position_tolerance=None)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     (plate,) = result.report.contact.obstacles
     for found in (result.evaluate(), supple.evaluate(scene, result.positions)):
         scale = np.abs(found.internal_force).max()
@@ -42,7 +42,9 @@ def test_what_presses_is_carried_by_what_holds(mu):
 def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
     scene = pressed_block()
     half = next(
-        supple.simulate(scene, supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, position_tolerance=None)
+        supple.simulate(
+            scene, solver=supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, position_tolerance=None
+        )
     )
     found = half.evaluate()
     assert found.obstacle_reactions["plate"].force[1] < -500
@@ -56,7 +58,7 @@ def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
     ball = supple.ball(radius=0.5, resolution=3).translated((0, 0.51, 0))
     scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), density=100, velocity=(0.5, -2, 0))
     scene.add_obstacle(supple.Plane(), friction=0.3, name="floor")
-    frames = list(supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-7))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(), frames=6, tolerance=1e-7))
     for before, frame in pairwise(frames):
         found = frame.evaluate()
         change = frame.model.mass @ (frame.velocities - before.velocities) / 0.01
@@ -101,7 +103,7 @@ def test_bodies_that_press_each_other_balance():
     high = scene.add_solid(supple.block(3).translated((0, 1.002, 0)), elastic, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.1, 0)))
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, position_tolerance=None)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     anew = supple.evaluate(scene, result.positions)
     for found, error in ((result.evaluate(), 1e-4), (anew, 0.02)):  # where contacts are found anew
         scale = np.abs(found.internal_force).max()

@@ -61,7 +61,7 @@ def test_bodies_that_fall_on_each_other(contact):
     runs = []
     for device in ("cuda", "cuda", "cpu"):
         motion = supple.simulate(
-            falling(contact), supple.PBNG(iterations=30), frames=25, device=device, precision="float64"
+            falling(contact), solver=supple.PBNG(iterations=30), frames=25, device=device, precision="float64"
         )
         runs.append([(frame.positions, frame.report.met.contacts) for frame in motion])
     for (x, met), (y, also), (z, _) in zip(*runs, strict=True):

@@ -14,7 +14,7 @@ def depth_left(yield_strain, solver):
     scene.pin(body.where(face(1, 0)))
     motion = supple.Keyframes.path([0, 0.2, 0.4], [(0, 0, 0), (0, -0.12, 0), (0, 0.2, 0)])
     scene.add_obstacle(supple.Sphere(radius=0.4, center=(0.5, 0.901, 0.5)), motion)
-    *_, last = supple.simulate(scene, solver, frames=30, tolerance=1e-3, max_iterations=300)
+    *_, last = supple.simulate(scene, solver=solver, frames=30, tolerance=1e-3, max_iterations=300)
     return float(
         0.5 - last.positions[body.where(face(1, 0.5)).indices, 1].min()
     ), last.evaluate().plastic_strain.max()

@@ -106,7 +106,7 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
     give it."""
     scene = trampoline(cells, 0.4 / cells, friction)
     heights, before, pushed, arrived = [], np.zeros(3), 0, 0
-    for frame in supple.simulate(scene, supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
+    for frame in supple.simulate(scene, solver=supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
         ball = frame.state.history[RIGID][0]
         (each,) = frame.report.contact.obstacles
         arrived += frame.report.ok
@@ -126,9 +126,9 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
 def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
     scene = trampoline(4, 0.1, 0.3)
     limits = {"tolerance": 1e-5, "max_iterations": 500}
-    whole = list(supple.simulate(scene, supple.PBNG(), frames=26, **limits))
-    *_, half = supple.simulate(scene, supple.PBNG(), frames=20, **limits)
-    *_, end = supple.simulate(scene, supple.PBNG(), frames=6, initial=half.state, **limits)
+    whole = list(supple.simulate(scene, solver=supple.PBNG(), frames=26, **limits))
+    *_, half = supple.simulate(scene, solver=supple.PBNG(), frames=20, **limits)
+    *_, end = supple.simulate(scene, solver=supple.PBNG(), frames=6, initial=half.state, **limits)
     np.testing.assert_array_equal(end.positions, whole[-1].positions)
     assert end.report.contact.contacts > 0
 

@@ -7,7 +7,7 @@ import supple
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers import SOLVERS
-from supple.terms import RubbingContacts
+from supple.terms import PenaltyContacts
 
 ANGLE = np.radians(26.565)
 """Whose tangent is 0.5, but for rounding."""
@@ -36,7 +36,7 @@ def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **optio
 
 def positions_along(scene, frames, tolerance=1e-6, **options):
     """Of the block, at every frame."""
-    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=tolerance, **options)
+    motion = supple.simulate(scene, solver=supple.PBNG(), frames=frames, tolerance=tolerance, **options)
     return np.array([frame.positions_of(scene.bodies[1])[:, 0].mean() for frame in motion])
 
 
@@ -57,7 +57,7 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
     there, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
     assert 2 * np.polyfit(times[4:15], there[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
     held = on_slope(0.7, kinetic_friction=0.2)
-    start = supple.equilibrium(held, supple.PBNG(), tolerance=1e-7, position_tolerance=None).state
+    start = supple.equilibrium(held, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None).state
     assert np.ptp(positions_along(held, 20, initial=start)[10:]) < 1e-6, "from rest"
 
 
@@ -71,7 +71,7 @@ def test_pairs_have_their_own_friction():
 
 
 def test_forces_of_bodies_on_each_other_are_opposite():
-    for frame in supple.simulate(on_slope(0.3), supple.PBNG(), frames=12, tolerance=1e-6):
+    for frame in supple.simulate(on_slope(0.3), solver=supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     push, rub = forces[1, 1], forces[1, 0]
@@ -80,28 +80,32 @@ def test_forces_of_bodies_on_each_other_are_opposite():
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit():
     scene = on_slope(0.45)
-    whole = list(supple.simulate(scene, supple.PBNG(iterations=20), frames=6))
-    rest = supple.simulate(scene, supple.PBNG(iterations=20), frames=6, initial=whole[2].state, first_frame=4)
+    whole = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6))
+    rest = supple.simulate(
+        scene, solver=supple.PBNG(iterations=20), frames=6, initial=whole[2].state, first_frame=4
+    )
     for one, other in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
     bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
-        next(supple.simulate(scene, supple.PBNG(iterations=20), frames=6, initial=bad, first_frame=4))
+        next(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6, initial=bad, first_frame=4))
 
 
 @pytest.mark.parametrize("name", RUBBING)
 def test_all_solvers_agree_on_what_rubs(name):
     limits = {"tolerance": 1e-6, "max_iterations": 600, "frames": 3}
     scene = on_slope(0.4)
-    *_, frame = supple.simulate(scene, SOLVERS[name](), **limits)
-    *_, reference = supple.simulate(scene, supple.PBNG(acceleration=None), **limits | {"tolerance": 1e-8})
+    *_, frame = supple.simulate(scene, solver=SOLVERS[name](), **limits)
+    *_, reference = supple.simulate(
+        scene, solver=supple.PBNG(acceleration=None), **limits | {"tolerance": 1e-8}
+    )
     assert frame.report.ok
     assert np.abs(frame.positions - reference.positions).max() < 1e-5
 
 
 def test_newton_refuses_friction_between_bodies():
     with pytest.raises(ValueError, match="newton cannot treat friction between bodies"):
-        next(supple.simulate(on_slope(0.4), "newton", frames=1))
+        next(supple.simulate(on_slope(0.4), solver="newton", frames=1))
 
 
 def contacts_alone(mu):
@@ -114,7 +118,7 @@ def contacts_alone(mu):
     normal /= np.linalg.norm(normal, axis=1)[:, None]
     slip = 0.1 * np.cross(normal, random.normal(size=(6, 3)))
     numbers = np.column_stack([normal, slip, random.uniform(-0.5, 0.5, 6), np.full(6, 7.0), np.full(6, mu)])
-    term, nothing = RubbingContacts(vertices, weights, numbers), np.empty((0, 3))
+    term, nothing = PenaltyContacts(vertices, weights, numbers), np.empty((0, 3))
     none = np.zeros((n, 3))
     return Model(rest, np.ones(n), none, np.empty(0, int), lambda t: nothing, (term,), np.empty((0, 4), int))
 

@@ -28,7 +28,7 @@ def swept(thickness=0.02):
 
 
 def test_a_thin_plate_that_moves_fast_leaves_nothing_behind():
-    result = supple.equilibrium(swept(), supple.PBNG(), tolerance=1e-6, position_tolerance=None)
+    result = supple.equilibrium(swept(), solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     assert result.positions[:, 0].min() == pytest.approx(0.11, abs=1e-6)
     assert result.report.contact.obstacles[0].contacts == 9
@@ -46,7 +46,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
     middle = int(np.linalg.norm(mesh.points - (0.31, 0, 0), axis=1).argmin())
     depths = {}
     for frame in supple.simulate(
-        scene, supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, position_tolerance=None
+        scene, solver=supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, position_tolerance=None
     ):
         depths[frame.time] = frame.positions[middle, 0]
         assert frame.report.contact.obstacles[0].depth < 1e-6
@@ -62,7 +62,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
 
 def test_pictures_have_obstacles_and_points_of_contact():
     scene = swept()
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, position_tolerance=None)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     touching = contact_points(result.model, result.positions, np.inf)
     np.testing.assert_allclose(touching[:, 0], 0.11, atol=1e-4)
     assert len(touching) == 9
@@ -77,7 +77,7 @@ def test_pictures_have_obstacles_and_points_of_contact():
 
 def test_files_have_obstacles_beside_bodies(tmp_path):
     scene = swept()
-    frames = list(supple.simulate(scene, supple.PBNG(iterations=20), dt=0.5, frames=2))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), dt=0.5, frames=2))
     supple.io.save_frames(scene, frames, "vtu,glb,obj,npz", tmp_path)
     import pyvista
 

@@ -31,7 +31,7 @@ def test_the_floor_carries_the_weight(precision):
     scene, _ = block_on_plane(3)
     scene.add_obstacle(supple.Plane(), name="floor")
     tolerance = 1e-6 if precision == "float64" else 1e-4
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance, precision=precision)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance, precision=precision)
     (floor,) = result.report.contact.obstacles
     weight = result.model.mass.sum() * 9.81
     assert result.report.ok
@@ -57,8 +57,10 @@ def test_all_solvers_agree_on_what_lies_on_a_floor(name):
         supple.Sphere(radius=0.2, center=(0.5, -0.2, 0.5)), None, 0.0, "bump"
     )
     limits = {"tolerance": 1e-5, "max_iterations": 400, "frames": 2}
-    *_, frame = supple.simulate(scene, SOLVERS[name](), **limits)
-    *_, reference = supple.simulate(scene, supple.PBNG(acceleration=None), **limits | {"tolerance": 1e-8})
+    *_, frame = supple.simulate(scene, solver=SOLVERS[name](), **limits)
+    *_, reference = supple.simulate(
+        scene, solver=supple.PBNG(acceleration=None), **limits | {"tolerance": 1e-8}
+    )
     assert frame.report.ok
     assert np.abs(frame.positions - reference.positions).max() < 1e-5
     on_obstacles, on_bodies = total_force(frame.report)
@@ -76,8 +78,8 @@ def test_newton_steps_find_what_sweeps_find(solver, friction):
     above = supple.Plane(normal=(0, -1, 0), point=(0, 0.5, 0))
     scene.add_obstacle(above, supple.Translate((0, -0.15, 0)), friction=friction, name="lid")
     given = {"tolerance": 1e-7, "precision": "float64", "position_tolerance": None}
-    found = supple.equilibrium(scene, solver, **given)
-    swept = supple.equilibrium(scene, supple.PBNG(), **given)
+    found = supple.equilibrium(scene, solver=solver, **given)
+    swept = supple.equilibrium(scene, solver=supple.PBNG(), **given)
     assert found.report.ok, found.report
     assert swept.report.ok, swept.report
     assert found.report.contact.contacts == swept.report.contact.contacts
@@ -93,7 +95,7 @@ def test_a_ball_dropped_loses_its_momentum_to_the_floor():
     body = scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), velocity=(0.3, -2, 0))
     scene.add_obstacle(supple.Plane(), friction=0.2)
     mass, before, touched = supple.scene.build_model(scene).mass, None, 0
-    for frame in supple.simulate(scene, supple.PBNG(), frames=20, tolerance=1e-7):
+    for frame in supple.simulate(scene, solver=supple.PBNG(), frames=20, tolerance=1e-7):
         momentum = mass @ frame.velocities
         if before is not None:
             impulse = np.array(frame.report.contact.bodies[body.name]) * 0.005
@@ -117,11 +119,11 @@ def sliding(mu, frames, precision="float64", **obstacle):
     scene = supple.Scene(gravity=tuple(gravity), quasistatic=False, dt=0.02)
     scene.add_solid(mesh, supple.Corotated(young=1e6, poisson=0.3), density=1000)
     scene.add_obstacle(supple.Plane(), friction=mu if mu >= CRITICAL else 0.7)
-    start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
+    start = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-8).state
     scene.obstacles.clear()
     scene.add_obstacle(supple.Plane(), friction=mu, **obstacle)
     motion = supple.simulate(
-        scene, supple.PBNG(), initial=start, frames=frames, tolerance=1e-7, precision=precision
+        scene, solver=supple.PBNG(), initial=start, frames=frames, tolerance=1e-7, precision=precision
     )
     return (
         np.array([frame.positions[:, 0].mean() for frame in motion]) - 0.5 - start.displacements[:, 0].mean()
@@ -149,12 +151,12 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
     for speed in (0.0, 0.7):
         scene, _ = block_on_plane(2, 0.3, 1e7, quasistatic=False, dt=0.02)
         scene.add_obstacle(supple.Plane(), friction=0.8, kinetic_friction=0.3)
-        start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
+        start = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-8).state
         scene.obstacles.clear()
         belt = supple.Translate((10 * speed, 0, 0), duration=10) if speed else None
         scene.add_obstacle(supple.Plane(), belt, friction=0.8, kinetic_friction=0.3)
         moving = supple.State(start.displacements, start.velocities + np.array([1 + speed, 0, 0]))
-        motion = supple.simulate(scene, supple.PBNG(), initial=moving, frames=40, tolerance=1e-7)
+        motion = supple.simulate(scene, solver=supple.PBNG(), initial=moving, frames=40, tolerance=1e-7)
         there = np.array([frame.positions[:, 0].mean() for frame in motion])
         times = 0.02 * np.arange(1, 41)
         slowed = 2 * np.polyfit(times[:15], there[:15], 2)[0]
@@ -172,7 +174,7 @@ def test_friction_drags_along_what_lies_on_a_conveyor():
     """The anchor of what sticks moves with the obstacle."""
     scene, _ = block_on_plane(2, 0.3)
     scene.add_obstacle(supple.Plane(), supple.Translate((0.4, 0, 0.2)), friction=0.5)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
     bottom = result.positions[np.abs(result.model.rest[:, 1]) < 1e-9]
     np.testing.assert_allclose(bottom.mean(axis=0), (0.9, 0, 0.7), atol=1e-6)
 
@@ -180,7 +182,7 @@ def test_friction_drags_along_what_lies_on_a_conveyor():
 def test_without_friction_nothing_is_dragged_along():
     scene, _ = block_on_plane(2, 0.3)
     scene.add_obstacle(supple.Plane(), supple.Translate((0.4, 0, 0.2)))
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
     np.testing.assert_allclose(result.positions.mean(axis=0)[[0, 2]], 0.5, atol=1e-6)
 
 
@@ -190,7 +192,7 @@ def test_a_corner_of_a_box_holds_along_three_directions():
     mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
     scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.3), density=DENSITY)
     scene.add_obstacle(supple.Box(size=(4, 4, 4), center=(2, 2, 2), hollow=True), name="box")
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6)
     (box,) = result.report.contact.obstacles
     assert result.report.ok
     mass = result.model.mass.sum()
@@ -206,7 +208,7 @@ def test_plates_that_close_squeeze_what_is_between_them():
     scene.add_obstacle(supple.Plane(), name="below")
     top = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
     scene.add_obstacle(top, supple.Translate((0, -0.1, 0)), name="above")
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
     forces = {each.name: each.force for each in result.report.contact.obstacles}
     np.testing.assert_allclose(forces["above"], (0, 0.1 * YOUNG, 0), rtol=1e-5, atol=1)
     np.testing.assert_allclose(forces["below"], (0, -0.1 * YOUNG, 0), rtol=1e-5, atol=1)
@@ -220,7 +222,7 @@ def test_variations_see_obstacles_where_they_are_at_their_times():
     top = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
     scene.add_obstacle(top, supple.Translate((0, -0.2, 0)))
     variations = [supple.Variation(time=time) for time in (0.5, 1.0, 0.0)]
-    heights = [r.positions[:, 1].max() for r in supple.equilibria(scene, variations, supple.PBNG())]
+    heights = [r.positions[:, 1].max() for r in supple.equilibria(scene, variations, solver=supple.PBNG())]
     np.testing.assert_allclose(heights, [0.9, 0.8, 1.0], atol=1e-12)
 
 
@@ -231,7 +233,12 @@ def test_recording_changes_nothing():
     plain, recorded = (
         list(
             supple.simulate(
-                scene, supple.PBNG(), frames=3, max_iterations=25, tolerance=1e-9, record_history=history
+                scene,
+                solver=supple.PBNG(),
+                frames=3,
+                max_iterations=25,
+                tolerance=1e-9,
+                record_history=history,
             )
         )
         for history in (False, True)
@@ -246,7 +253,7 @@ def test_results_do_not_depend_on_threads():
     scene.add_obstacle(supple.Sphere(radius=1, center=(0.5, -1, 0.5)))
     found = defaultdict(list)
     for threads in (1, 2):
-        for frame in supple.simulate(scene, supple.PBNG(iterations=10), frames=3, threads=threads):
+        for frame in supple.simulate(scene, solver=supple.PBNG(iterations=10), frames=3, threads=threads):
             found[frame.index].append(frame.positions)
     for one, two in found.values():
         np.testing.assert_array_equal(one, two)

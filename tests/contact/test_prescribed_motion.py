@@ -57,7 +57,7 @@ def seen(monkeypatch):
 @pytest.mark.usefixtures("slow")
 def test_pins_that_are_late_stay_on_their_arcs(seen):
     scene = mat()
-    *_, last = frames = list(supple.simulate(scene, supple.PBNG(iterations=5), frames=60))
+    *_, last = frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=60))
     model, behind = last.model, [frame.report.met.behind for frame in frames]
     assert max(behind) > 0.1, "they are late"
     assert any("s late: more iterations" in note for note in frames[3].report.notes)
@@ -74,13 +74,13 @@ def test_pins_that_are_late_stay_on_their_arcs(seen):
 @pytest.mark.usefixtures("slow")
 def test_a_motion_with_late_pins_goes_on_bitwise():
     scene, solver = mat(), supple.PBNG(iterations=5)
-    frames = list(supple.simulate(scene, solver, frames=12))
+    frames = list(supple.simulate(scene, solver=solver, frames=12))
     assert frames[4].report.met.behind > 0
     state = frames[4].state
     assert state.history["pins"] < frames[4].time
-    for again in supple.simulate(scene, solver, frames=12, initial=state, first_frame=6):
+    for again in supple.simulate(scene, solver=solver, frames=12, initial=state, first_frame=6):
         np.testing.assert_array_equal(again.positions, frames[again.index - 1].positions)
-    steppers = supple.Stepper(scene, 0.01, solver), supple.Stepper(scene, 0.01, solver)
+    steppers = supple.Stepper(scene, 0.01, solver=solver), supple.Stepper(scene, 0.01, solver=solver)
     for _ in range(8):
         steppers[1].state = steppers[1].state
         one, other = (stepper.step() for stepper in steppers)
@@ -92,7 +92,7 @@ def test_a_motion_with_late_pins_goes_on_bitwise():
 def test_pins_that_turn_arrive_in_every_frame(angle):
     """However fast: by up to 60 edges in a frame, with two iterations in each."""
     scene = mat(angle, duration=0.05, cells=4, against=False)
-    for frame in supple.simulate(scene, supple.PBNG(iterations=2), frames=2):
+    for frame in supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=2):
         assert frame.report.met.behind == 0
         assert "pins" not in frame.state.history
         there = frame.model.prescribed(frame.time)
@@ -108,7 +108,7 @@ def test_a_body_that_is_pulled_arrives_in_every_frame(speed):
     scene.add_solid(supple.block(cells=1).translated((0, 5, 0)), RUBBER, density=1)
     face = body.where(lambda X: X[:, 0] >= 1)
     scene.pin(face, supple.Translate((speed, 0, 0), duration=1.0))
-    for frame in supple.simulate(scene, supple.PBNG(iterations=5), frames=3):
+    for frame in supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=3):
         there = face.vertices
         assert frame.report.met.behind == 0
         np.testing.assert_allclose(frame.positions[there, 0], 1 + speed * frame.time, rtol=1e-12)
@@ -118,7 +118,7 @@ def test_a_body_that_is_pulled_arrives_in_every_frame(speed):
 def test_a_way_that_leads_back_is_gone_all_the_same(seen):
     """A whole turn in one frame."""
     scene = mat(2 * np.pi, duration=0.01, cells=4, against=False)
-    (frame,) = supple.simulate(scene, supple.PBNG(iterations=2), frames=1)
+    (frame,) = supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=1)
     assert frame.report.met.behind == 0
     start = np.array(seen)[0]
     away = np.linalg.norm(np.array(seen) - start, axis=2).max()
@@ -133,7 +133,7 @@ def test_pins_in_each_others_way_are_late_and_say_so():
     high = scene.add_solid(supple.block(cells=2).translated((0.1, 1.1, 0.05)), RUBBER, density=1000)
     scene.pin(low.where(lambda X: X[:, 1] >= 1))
     scene.pin(high.where(lambda X: X[:, 1] < 1.2), supple.Translate((0, -0.5, 0), duration=0.05))
-    *_, last = frames = list(supple.simulate(scene, supple.PBNG(iterations=20), frames=8))
+    *_, last = frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=8))
     assert last.report.met.behind > 0.3
     assert any("s late: something is in the way" in note for note in last.report.notes)
     assert last.report.iterations == 20
@@ -142,7 +142,7 @@ def test_pins_in_each_others_way_are_late_and_say_so():
 
 def test_a_state_with_late_pins_is_for_scenes_with_a_barrier():
     scene = mat(cells=4)
-    (frame,) = supple.simulate(scene, supple.PBNG(iterations=2), frames=1)
+    (frame,) = supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=1)
     late = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros((1, 1))})
     assert list(supple.simulate(scene, frames=2, initial=late, first_frame=2, max_iterations=2))
     wrong = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros(3)})
@@ -170,14 +170,14 @@ def layers(way, gap=0.01):
 def test_obstacles_wait_for_what_they_push(way, iterations):
     """Nothing is inside of them in the end of a step, although neighbors hold it back in the beginning."""
     scene = layers(way)
-    frames = list(supple.simulate(scene, supple.PBNG(iterations=iterations), frames=12))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=iterations), frames=12))
     assert max(frame.report.contact.depth for frame in frames) < 1e-9
     assert max(frame.report.iterations for frame in frames) > iterations
     assert frames[-1].report.iterations == iterations
     assert not any(intersects(scene, frame.positions) for frame in frames)
     assert frames[-1].positions[:, 1].max() <= 0.301 + 0.02 - way + 1e-9
     again = supple.simulate(
-        scene, supple.PBNG(iterations=iterations), frames=4, initial=frames[1].state, first_frame=3
+        scene, solver=supple.PBNG(iterations=iterations), frames=4, initial=frames[1].state, first_frame=3
     )
     for frame in again:
         np.testing.assert_array_equal(frame.positions, frames[frame.index - 1].positions)

@@ -11,7 +11,7 @@ from supple.config.stop import StopCriteria
 from supple.contact.obstacle_report import contact_reports
 from supple.solve.loop import make_problem, solve
 from supple.terms.contact.friction_sums import (
-    change_of_forces,
+    force_change,
     forces_on_bodies,
     forces_on_vertices,
 )
@@ -48,10 +48,10 @@ def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: 
     normals, feet, forces, which = contacts.found(0)
     owner, u = contacts.obstacles.obstacle, problem.states.vectors(problem.u)[0].astype(float)
     pushes = (normals * forces).sum(axis=2)
-    gaps = (normals * (u - feet)).sum(axis=2)
+    distances = (normals * (u - feet)).sum(axis=2)
     distance, _, nearest = distances_to(contacts.shapes, model.rest + u)
     assert report.contacts > 10
-    assert report.complementarity == pytest.approx(np.abs(pushes * gaps).sum(), rel=1e-9, abs=1e-12)
+    assert report.complementarity == pytest.approx(np.abs(pushes * distances).sum(), rel=1e-9, abs=1e-12)
     for name, own in model.body_vertices:
         np.testing.assert_allclose(report.bodies[name], forces[:, own].sum(axis=(0, 1)), rtol=1e-9, atol=1e-9)
     for k, each in enumerate(report.obstacles):
@@ -107,7 +107,7 @@ def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     forces, carried = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
     sums = [expected[own].sum(axis=0) for _, own in names]
     np.testing.assert_allclose(forces, sums, atol=1e-9 * np.abs(sums).max())
-    assert carried == pytest.approx((found.push * np.abs(term.gaps(rest + u))).sum())
+    assert carried == pytest.approx((found.normal_force * np.abs(term.distances(rest + u))).sum())
 
 
 def test_changes_of_contacts_are_seen_once_at_every_vertex():
@@ -115,14 +115,14 @@ def test_changes_of_contacts_are_seen_once_at_every_vertex():
     some = type(term)(term.vertices[3:], term.weights[3:], 0.5 * term.numbers[3:])
     before, now = forces_on_vertices(term, u), forces_on_vertices(some, u)
     expected = np.abs(now - before).max(), np.abs(now).max(), np.linalg.norm(now - before)
-    assert change_of_forces(term, some, u) == pytest.approx(expected)
-    assert change_of_forces(term, term, u)[0] == 0
+    assert force_change(term, some, u) == pytest.approx(expected)
+    assert force_change(term, term, u)[0] == 0
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
     """Of which there are some beside those that rub on a floor."""
-    for frame in supple.simulate(pile(), supple.PBNG(iterations=10), frames=6, precision=precision):
+    for frame in supple.simulate(pile(), solver=supple.PBNG(iterations=10), frames=6, precision=precision):
         assert frame.report.rejected == 0
     assert frame.report.contact.contacts > 0
 

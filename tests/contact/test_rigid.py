@@ -23,7 +23,7 @@ def collision(gravity=(0, 0, 0), velocity=(0.3, -2, 0), spin=(0, 0, 0), **option
 def test_it_falls_as_backward_euler_has_it_fall():
     scene = collision(gravity=(0, -9.81, 0), velocity=(0.1, 5, 0), spin=(0, 0, 2))
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 1e-9))
-    frames = list(supple.simulate(scene, supple.PBNG(iterations=5), frames=3))
+    frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=3))
     (numbers,) = frames[-1].state.history[RIGID]
     v = np.array([0.1, 5 - 9.81 * 0.03, 0])
     x = np.array([0.45, 0.83, 0.5]) + 0.03 * np.array([0.1, 5, 0]) - [0, 9.81 * 1e-4 * (1 + 2 + 3), 0]
@@ -41,7 +41,7 @@ def test_momentum_goes_from_one_to_the_other(friction):
     mass = supple.scene.build_model(scene).mass
     moment = 0.4 * MASS * 0.3**2
     everything, exchanged = [], 0.0
-    for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-7):
+    for frame in supple.simulate(scene, solver=supple.PBNG(), frames=12, tolerance=1e-7):
         (numbers,) = frame.state.history[RIGID]
         x, v, spin = numbers[:3], numbers[12:15], numbers[15:]
         linear = mass @ frame.velocities + MASS * v
@@ -58,15 +58,17 @@ def test_momentum_goes_from_one_to_the_other(friction):
 
 def test_a_motion_goes_on_from_a_state():
     scene = collision(friction=0.3)
-    whole = list(supple.simulate(scene, supple.PBNG(iterations=20), frames=4))
-    rest = supple.simulate(scene, supple.PBNG(iterations=20), frames=4, initial=whole[1].state, first_frame=3)
+    whole = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=4))
+    rest = supple.simulate(
+        scene, solver=supple.PBNG(iterations=20), frames=4, initial=whole[1].state, first_frame=3
+    )
     for one, other in zip(whole[2:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
         np.testing.assert_array_equal(one.state.history[RIGID], other.state.history[RIGID])
 
 
 def test_evaluations_and_pictures_see_it_where_it_is():
-    *_, frame = supple.simulate(collision(), supple.PBNG(), frames=6, tolerance=1e-6)
+    *_, frame = supple.simulate(collision(), solver=supple.PBNG(), frames=6, tolerance=1e-6)
     center = frame.state.history[RIGID][0, :3]
     assert center[1] < 0.8
     np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], center)

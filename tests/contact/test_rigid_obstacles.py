@@ -25,7 +25,7 @@ def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0),
 
 def numbers_of(scene, frames):
     """(frames, bodies, 18) of all rigid bodies."""
-    moved = supple.simulate(scene, supple.PBNG(iterations=1), frames=frames)
+    moved = supple.simulate(scene, solver=supple.PBNG(iterations=1), frames=frames)
     return np.array([frame.state.history[RIGID] for frame in moved])
 
 

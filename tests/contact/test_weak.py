@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.solve.termination import unless_passed
+from supple.solve.termination import check_intersections
 
 
 def pressed(push=0.1, **options):
@@ -29,7 +29,7 @@ def pressed(push=0.1, **options):
 def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
     """E A/H each, and what the constraints let through, which is little."""
     scene = pressed()
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, position_tolerance=None)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
     met = result.report.met
     assert result.report.ok
     assert met.contacts >= 9
@@ -48,7 +48,7 @@ def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
 def test_without_contact_they_pass_through_each_other():
     scene = pressed()
     scene.contact = "none"
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, position_tolerance=None)
+    result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
     assert result.report.met is None
     assert result.positions[64:, 1].min() < result.positions[:64, 1].max() - 0.09
 
@@ -61,7 +61,7 @@ def test_a_stack_of_two_stands_on_the_floor():
     above = supple.block(cells=(2, 2, 2), size=(0.8, 0.8, 0.8)).translated((0.1, 1.005, 0.1))
     scene.add_solid(above, elastic, density=100, name="high")
     scene.add_obstacle(supple.Plane(), friction=0.5, name="floor")
-    *_, frame = supple.simulate(scene, supple.PBNG(iterations=30), frames=60)
+    *_, frame = supple.simulate(scene, solver=supple.PBNG(iterations=30), frames=60)
     (floor,), met = frame.report.contact.obstacles, frame.report.met
     weight, upper = 9.81 * 100 * (1 + 0.8**3), 9.81 * 100 * 0.8**3
     assert -floor.force[1] == pytest.approx(weight, rel=0.05)
@@ -95,13 +95,13 @@ def test_what_has_passed_is_not_called_converged():
     """Constraints that are much too soft let blocks through each other."""
     soft = pressed(stiffness=1e4)
     met = supple.equilibrium(
-        soft, supple.PBNG(), tolerance=1e-2, max_iterations=100, distance=None
+        soft, solver=supple.PBNG(), tolerance=1e-2, max_iterations=100, distance=None
     ).report.met
     assert met.depth > 0
     assert met.complementarity > 0
-    assert unless_passed(supple.Outcome.CONVERGED, met) is supple.Outcome.INTERSECTING
-    assert unless_passed(supple.Outcome.FIXED_ITERATIONS, met) is supple.Outcome.FIXED_ITERATIONS
-    assert unless_passed(supple.Outcome.CONVERGED, replace(met, depth=0.0)) is supple.Outcome.CONVERGED
+    assert check_intersections(supple.Outcome.CONVERGED, met) is supple.Outcome.INTERSECTING
+    assert check_intersections(supple.Outcome.FIXED_ITERATIONS, met) is supple.Outcome.FIXED_ITERATIONS
+    assert check_intersections(supple.Outcome.CONVERGED, replace(met, depth=0.0)) is supple.Outcome.CONVERGED
     assert not supple.Outcome.INTERSECTING.ok
 
 
@@ -117,7 +117,7 @@ def test_cloth_that_bodies_have_passed_is_not_called_converged(height):
     )
     scene.pin(cloth.where(np.arange(len(sheet.points))))
     report = supple.equilibrium(
-        scene, supple.PBNG(), tolerance=1e-3, max_iterations=50, position_tolerance=None
+        scene, solver=supple.PBNG(), tolerance=1e-3, max_iterations=50, position_tolerance=None
     ).report
     assert (report.met.crossed > 0) == report.met.passed == (height < 1)
     assert ("through cloth" in str(report.met)) == (height < 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import supple
 from supple.datasets.run.create import make_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import finish
+from supple.datasets.run.summarize import write_summary
 from supple.datasets.spec.dataset_spec import load_spec
 
 SCENE = """
@@ -74,7 +74,7 @@ def solved(folder: Path, name="set.zarr", **changes):
     shards = Shards(store)
     for shard in range(store.shards):
         shards.run(shard)
-    finish(store)
+    write_summary(store)
     return store
 
 

@@ -7,7 +7,7 @@ from fake_device import fake_device  # noqa: F401
 
 import supple
 from supple.datasets.run.create import make_store
-from supple.datasets.run.run_dataset import ON_DEVICE, _workers
+from supple.datasets.run.run_dataset import MAX_DEVICE_PROCESSES, _worker_counts
 from supple.datasets.run.shard import Shards
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.status import status
@@ -49,7 +49,7 @@ def test_values_that_mean_nothing_do_not_shift_the_others(tmp_path):
     data = supple.data.open(store.path)
     wrong = int(np.flatnonzero(data.inputs["young"] < 0)[0])
     assert list(data.outcomes == "invalid") == [k == wrong for k in range(3)]
-    assert "young" in store.account(0)["failures"][str(wrong)]
+    assert "young" in store.manifest(0)["failures"][str(wrong)]
     sag = {data.inputs["young"][k]: data["positions"][k][:, 1].mean() for k in data.ids}
     assert sag[1e4] < sag[2e4]
 
@@ -58,21 +58,21 @@ def test_several_workers_share_a_device(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.datasets.run.run_dataset.default_threads", lambda: 16)
     spec = spec_of(tmp_path, count=40, shard=4, solve={"device": "cuda"})
     store = make_store(load_spec(spec), tmp_path / "set.zarr")
-    assert _workers(store, None, 10) == (ON_DEVICE, 16 // ON_DEVICE)
-    assert _workers(store, None, 2) == (2, 8), "no more than there are shards"
-    assert _workers(store, 3, 10) == (3, 5)
+    assert _worker_counts(store, None, 10) == (MAX_DEVICE_PROCESSES, 16 // MAX_DEVICE_PROCESSES)
+    assert _worker_counts(store, None, 2) == (2, 8), "no more than there are shards"
+    assert _worker_counts(store, 3, 10) == (3, 5)
 
 
 def test_a_share_of_the_memory_is_left_to_others(tmp_path, monkeypatch):
-    from supple.api.batch import Batches, bytes_per_copy
+    from supple.api.batch import BatchSolver, bytes_per_member
 
     store = make_store(
         load_spec(spec_of(tmp_path, count=12, shard=12, solve={"device": "cuda"})), tmp_path / "set.zarr"
     )
     sampler = Shards(store).sampler
-    each = bytes_per_copy(sampler.model, "float64", sampler.asked.solver)
+    each = bytes_per_member(sampler.model, "float64", sampler.request.solver)
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 10 * each)
     every = [sampler.source.conditions({"g": -1.0 - k}) for k in range(12)]
     for share, count in ((1.0, 8), (0.5, 4), (0.01, 1)):
-        batches = Batches(sampler.model, sampler.asked, share=share)
+        batches = BatchSolver(sampler.model, sampler.request, share=share)
         assert len(batches.next_of(iter(every))) == count

@@ -13,14 +13,14 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.exports import export_dataset
 from supple.datasets.run.create import make_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import finish
+from supple.datasets.run.summarize import write_summary
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.scene_files import (
-    COPIES,
+    COPY_FOLDER,
     copy_files,
     named_files,
-    scene_with_copies,
+    scene_with_copied_files,
     without_folder,
 )
 from supple.datasets.store.verify import discard, verify
@@ -60,7 +60,7 @@ def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
     assert str(tmp_path) not in text + (store.path / "zarr.json").read_text()
     assert "MY_MESHES" not in text
     assert text.startswith("# It's mine, 'meshes/box.obj'\n")
-    names = {path.name for path in (store.path / COPIES).iterdir()}
+    names = {path.name for path in (store.path / COPY_FOLDER).iterdir()}
     assert names == {"bar.node", "bar.ele", "box.obj", "box_2.obj", "skin.obj"}
     tables = tomllib.loads(text)
     assert tables["solid"][0]["mesh"]["file"] == "files/bar.node"
@@ -77,7 +77,7 @@ def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
     assert verify(there, again=2).complete
     discard(there, [1])
     Shards(there).run(1)
-    finish(there)
+    write_summary(there)
     assert sample_bytes(there) == before
     assert verify(there, again=1).complete
     folder = export_dataset(supple.data.open(away), "webdataset", tmp_path / "out")
@@ -115,7 +115,7 @@ def test_texts_that_are_no_paths_stay(tmp_path):
     text = 'solid = "bar"\nx = """a.obj"""\nfile = "a.obj"\n"a.obj" = 1\ny = \'\'\'\n"a.obj"\'\'\'\n'
     files = named_files(tomllib.loads(text), tmp_path)
     assert [file.text for file in files] == ["a.obj"]
-    assert scene_with_copies(text, files) == text.replace('file = "a.obj"', 'file = "files/a.obj"')
+    assert scene_with_copied_files(text, files) == text.replace('file = "a.obj"', 'file = "files/a.obj"')
     (tmp_path / "a.obj").write_text("changed")
     with pytest.raises(DatasetError, match=r"a\.obj has changed while it was copied"):
         copy_files(files, tmp_path / "copies")
@@ -131,10 +131,10 @@ def test_statistics_and_normalized_pairs_see_the_training_part_alone(tmp_path, o
     shards = Shards(store)
     given = shards.values
     shards.values = lambda n: given(n) | ({} if n in train else {"g": others})
-    shards.sampler.meanings = lambda every: [None] * len(every)
+    shards.sampler.precompute_conditions = lambda every: [None] * len(every)
     for shard in range(store.shards):
         shards.run(shard)
-    finish(store)
+    write_summary(store)
     data = supple.data.open(store.path)
     assert len(data.ids) == 24
     assert np.array_equal(data.split("train"), train)

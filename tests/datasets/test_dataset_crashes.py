@@ -9,7 +9,7 @@ from dataset_scenes import sample_bytes, solved, spec_of
 from typer.testing import CliRunner
 
 import supple
-from supple.api.batch import Batches
+from supple.api.batch import BatchSolver
 from supple.cli import app
 from supple.datasets.errors import DatasetError
 from supple.datasets.run import ray_backend as on_ray
@@ -18,7 +18,7 @@ from supple.datasets.run.ray_backend import run_ray
 from supple.datasets.run.run_dataset import Share, release_failed, run_store
 from supple.datasets.run.sampler import Sampler
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import finish
+from supple.datasets.run.summarize import write_summary
 from supple.datasets.run.worker_pool import _sendable
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.status import status
@@ -74,7 +74,7 @@ def test_a_crash_from_one_start_is_tried_from_the_next(tmp_path, monkeypatch):
     cold = shards.sampler.cold
     failing(monkeypatch, warm)
     shards.run(0)
-    finish(store)
+    write_summary(store)
     data = supple.data.open(store.path)
     assert len(data.ids) == 8
     assert data["retries"].any()
@@ -90,7 +90,7 @@ def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypat
         monkeypatch.setattr("supple.datasets.spec.parametric_scene.AtOnce.conditions", lambda *given: 1 / 0)
         monkeypatch.setattr("supple.datasets.spec.parametric_scene.Source.conditions", lambda *given: 1 / 0)
     shards.run(0)
-    finish(shards.store)
+    write_summary(shards.store)
     assert list(supple.data.open(shards.store.path).outcomes) == ["crashed"] * 4
 
 
@@ -101,7 +101,7 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
     ).sampler
     values = [{"g": g, "young": 1e4, "angle": 0.2} for g in (-1.0, -10.0, -2.0, -3.0, -4.0)]
     alone = [sampler.solve(each, [None]) for each in values]
-    chunks, real = [], Batches.solve
+    chunks, real = [], BatchSolver.solve
 
     def solve(self, chunk):
         chunks.append(len(chunk))
@@ -109,8 +109,8 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
             raise RuntimeError("the third launch failed")
         return real(self, chunk)
 
-    monkeypatch.setattr(Batches, "solve", solve)
-    monkeypatch.setattr(Batches, "next_of", lambda self, every: list(islice(every, 2)))
+    monkeypatch.setattr(BatchSolver, "solve", solve)
+    monkeypatch.setattr(BatchSolver, "next_of", lambda self, every: list(islice(every, 2)))
     monkeypatch.setattr("supple.datasets.run.sampler.equilibrium", lambda *given, **options: 1 / 0)
     found = list(sampler.solve_all(values, [None] * 5))
     assert chunks == [2, 1, 1, 2, 1, 1, 1]
@@ -152,7 +152,7 @@ def test_errors_beside_solves_name_the_shard_or_say_that_nothing_can_be_solved(t
         with pytest.raises(RuntimeError, match=r"set\.zarr: shard 0 cannot be solved: IndexError") as caught:
             shards.run(0)
     assert "shard 0 cannot be solved" in str(_sendable(caught.value))
-    monkeypatch.setattr("supple.datasets.run.sampler.move_together", lambda *given: int("x"))
+    monkeypatch.setattr("supple.datasets.run.sampler.is_batched", lambda *given: int("x"))
     with pytest.raises(DatasetError, match=r"set\.zarr: none of its samples can be solved: invalid literal"):
         Shards(store)
 
@@ -229,7 +229,7 @@ def test_the_real_errors_of_ray_are_those_that_are_caught():
 def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
     """As data sets of earlier versions have them, which counted them as converged."""
     store = solved(tmp_path, count=4, shard=4)
-    account = store.account(0)
+    account = store.manifest(0)
     positions = list(supple.data.open(store.path)["positions"][:])
     account["report"]["inverted"][2] = 5
     columns = {
@@ -237,7 +237,7 @@ def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
         for name, column in account["report"].items()
     }
     store.publish(0, {"positions": positions}, columns, account)
-    finish(store)
+    write_summary(store)
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1, 3]
     assert not any(2 in data.split(part) for part in ("train", "valid", "test"))
@@ -277,7 +277,7 @@ def test_released_shards_solve_their_failed_samples_alone(tmp_path, monkeypatch)
     calls, real = [], Shards._solved
     monkeypatch.setattr(Shards, "_solved", lambda *given: calls.append(given[1]) or real(*given))
     Shards(store).run(0)
-    finish(store)
+    write_summary(store)
     assert calls == list(crashed)
     assert len(supple.data.open(store.path).ids) == 8
 

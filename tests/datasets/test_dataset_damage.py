@@ -14,10 +14,10 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import Share, run_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import finish, is_told
+from supple.datasets.run.summarize import is_summary_current, write_summary
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
-from supple.datasets.store.checksums import is_sound, sealed_text
+from supple.datasets.store.checksums import has_valid_checksum, sealed_text
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.merge import merge
 from supple.datasets.store.verify import discard, verify
@@ -48,7 +48,7 @@ def go_on(store):
     shards = Shards(store)
     for shard in set(range(store.shards)) - set(store.finished()):
         shards.run(shard)
-    finish(store)
+    write_summary(store)
 
 
 def command(*arguments):
@@ -193,7 +193,7 @@ def test_reports_that_are_damaged_are_written_again(copy, name):
 def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
     """Wherever it comes, and the next run writes them."""
     before = {path: path.read_bytes() for path in files(copy)}
-    account = copy.account_file(1)
+    account = copy.manifest_file(1)
     account.unlink()  # so that there is something to change
     real, calls, moment = arrays.replacing, 0, 0
 
@@ -206,13 +206,13 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
 
     monkeypatch.setattr(arrays, "replacing", killed)
     shutil.copytree(copy.path, copy.path.with_name("counted.zarr"))
-    finish(Store(copy.path.with_name("counted.zarr")))
+    write_summary(Store(copy.path.with_name("counted.zarr")))
     total = calls
     assert total > 50
     for moment in (1, 2, 3, total // 4, total // 2, total - 4, *range(total - 2, total + 1)):
         calls = 0
         with pytest.raises(KeyboardInterrupt):
-            finish(copy)
+            write_summary(copy)
         verdict = verify(Store(copy.path), again=0)
         assert verdict.good, moment
         assert not verdict.up_to_date
@@ -226,27 +226,27 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
 
 def test_several_processes_that_end_together_leave_a_sound_store(copy):
     """Each writes reports of all shards that it sees, while others publish."""
-    account = copy.account_file(0)
+    account = copy.manifest_file(0)
     hidden = account.with_suffix(".aside")
     account.rename(hidden)
-    threads = [threading.Thread(target=finish, args=(Store(copy.path),)) for _ in range(4)]
+    threads = [threading.Thread(target=write_summary, args=(Store(copy.path),)) for _ in range(4)]
     for thread in threads:
         thread.start()
     hidden.rename(account)
     for thread in threads:
         thread.join()
-    if not is_told(copy):
-        finish(copy)
+    if not is_summary_current(copy):
+        write_summary(copy)
     assert verify(Store(copy.path), again=0).good
 
 
 def test_checksums_of_json_are_of_all_of_its_text():
     text = sealed_text({"checksum": "0" * 64, "a": "0" * 64, "b": [1.5, None]})
     assert json.loads(text)["a"] == "0" * 64
-    assert is_sound(text)
+    assert has_valid_checksum(text)
     for at in range(len(text)):
-        assert not is_sound(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :])
-    assert is_sound("{}", required=False)
+        assert not has_valid_checksum(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :])
+    assert has_valid_checksum("{}", required=False)
 
 
 def test_merged_and_grown_stores_have_their_own_checksums(copy, whole, tmp_path):

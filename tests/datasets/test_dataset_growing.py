@@ -20,7 +20,7 @@ from supple.io.lock import locked
 LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
 
 
-def finish(store):
+def write_summary(store):
     run_store(store, Share(), workers=1)
     return supple.data.open(store.path)
 
@@ -34,8 +34,8 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     full = {name: content for name, content in sample_bytes(store).items() if "c/2/" not in name}
     spec = load_spec(spec_of(tmp_path, count=15, shard=4, design=design))
     grown = make_store(spec, store.path, grow=True)
-    assert (grown.count, grown.grown, grown.finished()) == (15, [10], [0, 1])
-    data = finish(grown)
+    assert (grown.count, grown.previous_counts, grown.finished()) == (15, [10], [0, 1])
+    data = write_summary(grown)
     assert list(data.ids) == list(range(15))
     for name, column in values.items():
         assert np.array_equal(data.inputs[name][:10], column)
@@ -53,7 +53,7 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     further = make_store(
         load_spec(spec_of(tmp_path, count=17, shard=4, design=design)), store.path, grow=True
     )
-    assert (further.grown, further.finished()) == ([10, 15], [0, 1, 2])
+    assert (further.previous_counts, further.finished()) == ([10, 15], [0, 1, 2])
     assert np.array_equal(further.inputs["g"][:15], data.inputs["g"])
 
 
@@ -162,7 +162,7 @@ def test_nobody_writes_into_a_set_that_has_grown_meanwhile(tmp_path):
     shards = Shards(store)
     more = load_spec(spec_of(tmp_path, count=4, shard=4))
     with (
-        locked(store.path, beside=True),
+        locked(store.path, outside=True),
         pytest.raises(ResultsError, match=r"set\.zarr is being written by process"),
     ):
         make_store(more, store.path, grow=True)

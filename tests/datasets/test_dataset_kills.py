@@ -160,7 +160,7 @@ def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
 
 
 def test_workers_that_never_begin_end_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "STARTS", 2)
+    monkeypatch.setattr(pool, "MAX_STARTUP_CRASHES", 2)
     store = make_store(load_spec(spec_of(tmp_path, count=4, shard=4)), tmp_path / "set.zarr")
     killer = Killer(1000, random.Random(1))
     killer.start()
@@ -206,12 +206,12 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
         ray.shutdown()
     assert killed[0] is not None
     assert sample_bytes(store) == sample_bytes(whole)
-    hosts = {json.loads(store.account_file(k).read_text())["process"] for k in range(6)}
+    hosts = {json.loads(store.manifest_file(k).read_text())["process"] for k in range(6)}
     assert os.getpid() not in hosts
 
 
 def _kill_one_ray_worker(store):
     """The number of a process that has solved a shard, and has the next one under way."""
-    number = store.account(store.finished()[0])["process"]
+    number = store.manifest(store.finished()[0])["process"]
     os.kill(number, signal.SIGKILL)
     return number

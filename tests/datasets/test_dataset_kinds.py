@@ -8,7 +8,7 @@ from dataset_scenes import SCENE, solved, spec_of
 import supple
 from supple.datasets.errors import SpecError
 from supple.datasets.spec.dataset_spec import load_spec
-from supple.datasets.spec.key_path import VARYING
+from supple.datasets.spec.key_path import VARIABLE_TABLES
 from supple.datasets.spec.parametric_scene import Source
 
 HOLLOW = """
@@ -157,7 +157,7 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
     changes = {"vary": [{"path": path, "name": "value", "values": between}], "design": "grid", "count": None}
     store = solved(tmp_path, scene=str(file), shard=2, solve={"tolerance": 1e-6}, **changes)
     data = supple.data.open(store.path)
-    assert list(data.ids) == [0, 1], store.account(0)["failures"]
+    assert list(data.ids) == [0, 1], store.manifest(0)["failures"]
     source = Source.load(file)
     (place,) = source.vary("value", [path])
     alone = tmp_path / "alone.toml"
@@ -218,7 +218,7 @@ def test_what_a_measured_material_has(tmp_path):
 def test_every_table_is_tried_somewhere():
     tried = {path.partition(".")[0].partition("[")[0] for _, path, _ in KINDS.values()}
     here = {"gravity", "solid", "cloth", "pin", "force"}  # in test_dataset_solving
-    assert tried | here | {"wind"} >= set(VARYING)
+    assert tried | here | {"wind"} >= set(VARIABLE_TABLES)
 
 
 def test_wind_has_no_equilibria_and_that_is_said(tmp_path):
@@ -285,7 +285,7 @@ def test_many_at_once_are_what_each_is(tmp_path, name):
         for values in every:
             drawn = rng.uniform(low, high)
             values[path] = drawn.tolist() if np.ndim(drawn) else float(drawn)
-    assert source._at_once.able
+    assert source._vectorized.is_supported
     for values, quick in zip(every, source.conditions_of(every), strict=True):
         slow = source.conditions(values)
         assert np.allclose(quick.pinned, slow.pinned, rtol=1e-13, atol=1e-14)

@@ -97,8 +97,8 @@ def test_pairs_and_streams_feed_pytorch(data):
     _x, y = next(iter(torch.utils.data.DataLoader(several, batch_size=5)))
     assert {name: tuple(part.shape) for name, part in y.items()} == dict.fromkeys(y, (5, 12, 3))
     stream = data.stream(batch=20, shuffle=False, output=["positions", "displacements"])
-    _, same = next(iter(torch.utils.data.DataLoader(stream, batch_size=None)))
-    assert torch.equal(same["positions"][:5], y["positions"])
+    _, open_matching = next(iter(torch.utils.data.DataLoader(stream, batch_size=None)))
+    assert torch.equal(open_matching["positions"][:5], y["positions"])
 
 
 def test_graphs_have_every_edge_both_ways(data):

@@ -186,7 +186,7 @@ def test_wherever_solves_begin_they_end_in_the_same_place(tmp_path, start):
     assert warm["warm"].sum() > 20
     assert not cold["warm"].any()
     assert warm["iterations"].sum() < 0.7 * cold["iterations"].sum()
-    checks = [check for shard in (0, 1) for check in stores[0].account(shard)["checks"]]
+    checks = [check for shard in (0, 1) for check in stores[0].manifest(shard)["checks"]]
     assert len(checks) > 5
     assert not any(check["cold_is_lower"] for check in checks)
 
@@ -211,8 +211,8 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     assert np.isnan(data["positions"][:]).all()
     assert set(data.outcomes) == {"max_iterations"}
     assert (data["relative_residual"] > 1e-9).all()
-    assert len(store.account(0)["failures"]) == 3
-    assert "allowed iterations" in store.account(0)["failures"]["0"]
+    assert len(store.manifest(0)["failures"]) == 3
+    assert "allowed iterations" in store.manifest(0)["failures"]["0"]
     assert not any(len(data.split(part)) for part in ("train", "valid", "test"))
 
 
@@ -220,7 +220,7 @@ def test_values_that_are_impossible_are_recorded_with_their_sentence(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     shards = Shards(store)
     found = shards.sampler.solve({"young": -1.0}, [None])
-    assert found.figures()["outcome"] == store.facts["outcomes"].index("invalid")
+    assert found.report_row()["outcome"] == store.facts["outcomes"].index("invalid")
     assert "young" in found.sentence
 
 
@@ -231,8 +231,8 @@ def test_a_prediction_is_exact_where_the_samples_are_linear():
     for point in rng.random((20, 4)):
         neighbors.add(point, (A @ point + b).reshape(10, 3))
     point = rng.random(4)
-    assert np.allclose(neighbors.predicted(point), (A @ point + b).reshape(10, 3))
-    assert Neighbors().predicted(point) is None
+    assert np.allclose(neighbors.predict(point), (A @ point + b).reshape(10, 3))
+    assert Neighbors().predict(point) is None
     assert Neighbors().nearest(point) is None
 
 
@@ -243,7 +243,7 @@ def test_a_prediction_goes_through_what_is_known():
     for point, shape in zip(points, shapes, strict=True):
         neighbors.add(point, shape)
     for point, shape in zip(points, shapes, strict=True):
-        assert np.allclose(neighbors.predicted(point), shape, atol=1e-8)
+        assert np.allclose(neighbors.predict(point), shape, atol=1e-8)
 
 
 def test_varied_quantities_may_have_several_places(tmp_path):

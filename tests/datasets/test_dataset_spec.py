@@ -7,7 +7,7 @@ from dataset_scenes import VARY, scene_file, spec_of
 
 from supple.datasets.errors import DatasetError, SpecError
 from supple.datasets.spec.dataset_spec import load_spec
-from supple.datasets.spec.key_path import find
+from supple.datasets.spec.key_path import resolve_key_path
 from supple.datasets.spec.parametric_scene import Source
 
 
@@ -32,13 +32,15 @@ def source(folder):
 )
 def test_places_are_found_and_filled(tmp_path, path, keys, now):
     tables = source(tmp_path)
-    place = find(tables.table, path)
+    place = resolve_key_path(tables.table, path)
     assert place.keys == keys
-    assert place.now == now
+    assert place.value == now
     other = [7.0] * place.size if isinstance(now, list) else 7.0
-    changed = place.put(tables.tables, other)
-    assert find(type(tables.table).model_validate(changed), path).now == other
-    assert find(type(tables.table).model_validate(tables.tables), path).now == now, "the file's stay"
+    changed = place.with_value(tables.tables, other)
+    assert resolve_key_path(type(tables.table).model_validate(changed), path).value == other
+    assert resolve_key_path(type(tables.table).model_validate(tables.tables), path).value == now, (
+        "the file's stay"
+    )
 
 
 @pytest.mark.parametrize(

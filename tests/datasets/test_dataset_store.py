@@ -15,7 +15,7 @@ from supple.datasets.run import create as creating
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import Share, parse_share, run_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import finish, is_told, reports
+from supple.datasets.run.summarize import is_summary_current, reports, write_summary
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
 from supple.datasets.store.dataset_store import Store
@@ -101,19 +101,19 @@ def test_damage_is_found_and_mended(copy, whole, where):
     if where == "gone":
         path.unlink()
     if where == "account":
-        copy.account_file(1).write_text(copy.account_file(1).read_text()[:-40])
+        copy.manifest_file(1).write_text(copy.manifest_file(1).read_text()[:-40])
     verdict = verify(copy, again=0)
     assert verdict.damaged == [1]
-    assert str(path if where != "account" else copy.account_file(1)) in verdict.problems[0]
+    assert str(path if where != "account" else copy.manifest_file(1)) in verdict.problems[0]
     discard(copy, verdict.damaged)
     Shards(copy).run(1)
-    finish(copy)
+    write_summary(copy)
     assert verify(copy, again=0).good
     assert sample_bytes(copy) == sample_bytes(whole)
 
 
 def test_a_wrong_sample_is_found_by_solving_it_again(copy):
-    account = json.loads(copy.account_file(0).read_text())
+    account = json.loads(copy.manifest_file(0).read_text())
     chunks = [x + 0.01 for x in supple.data.open(copy.path)["positions"][:4]]
     energies = list(supple.data.open(copy.path)["body_energies"][:4])
     report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in account["report"].items()}
@@ -209,10 +209,10 @@ def test_reports_that_a_full_disk_cut_short_are_written_by_the_next_run(tmp_path
         patch.setattr(arrays, "replacing", full)
         with pytest.raises(OSError, match="No space left on device"):
             run_store(store, Share())
-    assert not is_told(store)
+    assert not is_summary_current(store)
     assert (reports(store)["outcome"] == 1).all()
     run_store(store, Share())
-    assert is_told(store)
+    assert is_summary_current(store)
     assert len(supple.data.open(store.path).split("train")) <= 4
     assert (store.path / "stats" / "positions" / "zarr.json").exists()
 

@@ -286,7 +286,7 @@ def test_an_unconverged_result_is_polished():
     scene = twisted(material("neo_hookean"), cells=3, stretch=0.3)
     loss = Loss(64)
     rough = supple.equilibrium(
-        scene, supple.PBNG(), max_iterations=3, tolerance=1e-9, position_tolerance=None
+        scene, solver=supple.PBNG(), max_iterations=3, tolerance=1e-9, position_tolerance=None
     )
     assert rough.report.relative_residual > 1e-3
     fine = supple.equilibrium(scene, solver="newton", tolerance=1e-10)
@@ -356,7 +356,7 @@ def test_a_step_of_time():
         one = cantilever(material("neo_hookean"), cells=2, density=density)
         one.quasistatic = False
         options = {"dt": dt, "frames": 1, "initial": x, "velocities": v, "tolerance": 1e-12}
-        return next(iter(supple.simulate(one, "newton", **options)))
+        return next(iter(supple.simulate(one, solver="newton", **options)))
 
     found = supple.gradient(step(x0, v0), loss.gradient)
     dx, dv = rng.normal(size=(2, *X.shape))

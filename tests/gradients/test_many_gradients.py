@@ -138,7 +138,7 @@ def test_those_that_are_not_stable_are_told_from_the_others():
         x = mesh.points * (1 - load, 1, 1)
         x = x + off * np.random.default_rng(0).normal(size=x.shape) * (mesh.points[:, :1] % 1 > 0)
         one = supple.Variation(pins={hand: supple.Translate((-load, 0, 0))}, initial=x)
-        (found,) = supple.equilibria(scene, [one], "pbng", tolerance=None, max_iterations=1)
+        (found,) = supple.equilibria(scene, [one], solver="pbng", tolerance=None, max_iterations=1)
         return replace(found, positions=x)
 
     results = [state(0.001), state(0.1), state(0.0005), state(0.0002, 1e-3)]

@@ -24,7 +24,7 @@ def losses(n):
 
 
 def total(scene, weights, **start):
-    found = supple.simulate(scene, "newton", tolerance=1e-12, **start)
+    found = supple.simulate(scene, solver="newton", tolerance=1e-12, **start)
     return sum(weights[frame.index](frame.positions) for frame in found if frame.index != 2)
 
 

@@ -28,7 +28,7 @@ def free(velocities, **options):
 
 def test_a_body_that_nothing_touches_falls_as_backward_euler_has_it_fall():
     scene = falling()
-    frames = list(supple.simulate(scene, BLENDED, frames=3))
+    frames = list(supple.simulate(scene, solver=BLENDED, frames=3))
     v = -9.81 * 0.01 * np.arange(1, 4)
     for frame, speed in zip(frames, v, strict=True):
         np.testing.assert_allclose(frame.velocities, np.broadcast_to([0, speed, 0], (27, 3)), atol=1e-9)
@@ -46,7 +46,7 @@ def test_momentum_is_kept(solver):
     mass = supple.scene.build_model(scene).mass
     began = mass @ v, mass @ np.cross(scene.bodies[0].points, v)
     options = {"tolerance": 1e-10} if isinstance(solver, supple.Newton) else {}
-    for frame in supple.simulate(scene, solver, frames=5, velocities=v, **options):
+    for frame in supple.simulate(scene, solver=solver, frames=5, velocities=v, **options):
         np.testing.assert_allclose(mass @ frame.velocities, began[0], atol=1e-8 * mass.sum())
         turning = mass @ np.cross(frame.positions, frame.velocities)
     assert np.linalg.norm(turning - began[1]) < 0.15 * np.linalg.norm(began[1])
@@ -54,7 +54,7 @@ def test_momentum_is_kept(solver):
 
 def test_a_step_is_no_longer_than_a_part_of_a_cell():
     scene, v = free(lambda x: np.tile([20.0, 0, 0], (len(x), 1)), contact=supple.Contact("grid", spacing=0.4))
-    (frame,) = supple.simulate(scene, BLENDED, frames=1, velocities=v)
+    (frame,) = supple.simulate(scene, solver=BLENDED, frames=1, velocities=v)
     assert frame.report.notes[-1].startswith("2 steps"), "20 m/s for 10 ms are half a cell"
     np.testing.assert_allclose(frame.positions[:, 0] - scene.bodies[0].points[:, 0], 0.2, atol=1e-9)
 
@@ -67,7 +67,7 @@ def test_it_lands_on_a_plane(solver):
     scene = falling(gap=0.05, damping=0.2)
     scene.add_obstacle(supple.Plane(), name="floor")
     options = {"tolerance": 1e-5} if isinstance(solver, supple.Newton) else {}
-    for frame in supple.simulate(scene, solver, frames=40, **options):
+    for frame in supple.simulate(scene, solver=solver, frames=40, **options):
         assert frame.positions[:, 1].min() > -1e-9
         assert frame.report.contact.depth < 1e-9
     assert frame.positions[:, 1].min() < 0.01
@@ -84,7 +84,7 @@ def test_friction_on_a_slope():
     for mu in (0.0, 0.6):
         scene = falling(gap=0.0, gravity=(9.81 * np.sin(tilt), -9.81 * np.cos(tilt), 0), damping=0.05)
         scene.add_obstacle(supple.Plane(), friction=mu)
-        *_, frame = supple.simulate(scene, BLENDED, frames=15)
+        *_, frame = supple.simulate(scene, solver=BLENDED, frames=15)
         moved = frame.positions - scene.bodies[0].points
         away[mu] = moved[scene.bodies[0].points[:, 1] <= 0, 0].mean()
     assert away[0.6] < 0.1 * away[0.0]
@@ -95,7 +95,7 @@ def test_bodies_on_one_grid_do_not_pass_each_other():
     scene = falling(gap=0.02, count=2, damping=0.01)
     scene.add_obstacle(supple.Plane())
     low, high = scene.bodies
-    for frame in supple.simulate(scene, BLENDED, frames=50):
+    for frame in supple.simulate(scene, solver=BLENDED, frames=50):
         for one, other in ((low, high), (high, low)):
             assert not inside(frame.positions_of(one), frame.positions_of(other), other.mesh.cells)
     assert frame.positions_of(high)[:, 1].min() < frame.positions_of(low)[:, 1].max() + 1.0, "they have met"
@@ -116,7 +116,7 @@ def test_pins_go_where_they_should():
     turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.6, 0.5), angle=0.5, duration=0.1)
     ends = body.where(lambda X: X[:, 0] >= 1)
     scene.pin(ends, motion=turn)
-    *_, frame = supple.simulate(scene, BLENDED, frames=10)
+    *_, frame = supple.simulate(scene, solver=BLENDED, frames=10)
     np.testing.assert_allclose(frame.positions[ends.vertices], turn(ends.points, 0.1), atol=1e-12)
     assert np.abs(frame.positions - body.points).max() > 0.2
 
@@ -124,8 +124,8 @@ def test_pins_go_where_they_should():
 def test_a_motion_goes_on_from_a_state():
     scene = falling(gap=0.02)
     scene.add_obstacle(supple.Plane())
-    whole = list(supple.simulate(scene, BLENDED, frames=6))
-    rest = list(supple.simulate(scene, BLENDED, frames=6, initial=whole[2].state, first_frame=4))
+    whole = list(supple.simulate(scene, solver=BLENDED, frames=6))
+    rest = list(supple.simulate(scene, solver=BLENDED, frames=6, initial=whole[2].state, first_frame=4))
     for one, other in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
         np.testing.assert_array_equal(one.velocities, other.velocities)
@@ -213,10 +213,10 @@ def stiff(floor):
 def test_the_default_arrives_by_newton_steps_where_newton_does(floor, precision):
     tolerance = {"float64": 1e-10, "float32": 1e-3}[precision]
     begin = supple.Hybrid(max_predicted_sweeps=0 if precision == "float32" else 250)
-    (frame,) = supple.simulate(stiff(floor), begin, frames=1, tolerance=tolerance, precision=precision)
+    (frame,) = supple.simulate(stiff(floor), solver=begin, frames=1, tolerance=tolerance, precision=precision)
     assert frame.report.ok
     assert any("Newton step" in note for note in frame.report.notes)
-    (exact,) = supple.simulate(stiff(floor), "newton", frames=1, tolerance=1e-10)
+    (exact,) = supple.simulate(stiff(floor), solver="newton", frames=1, tolerance=1e-10)
     moved = np.abs(exact.positions - supple.scene.build_model(stiff(floor)).rest).max()
     np.testing.assert_allclose(frame.positions, exact.positions, atol=max(1e-9, 0.1 * tolerance) * moved)
 
@@ -225,14 +225,14 @@ def test_what_knows_vertices_only_is_refused(tmp_path):
     """Rules of second order, comparisons, gradients and the live page."""
     for rule in ("bdf2", "trapezoidal"):
         with pytest.raises(ValueError, match=f"a grid carries move by backward Euler, not by {rule}"):
-            list(supple.simulate(falling(integrator=rule), BLENDED, frames=1))
+            list(supple.simulate(falling(integrator=rule), solver=BLENDED, frames=1))
     with pytest.raises(ValueError, match="compare solves one step of the vertices"):
         supple.compare(falling(), ["newton"])
-    (frame,) = supple.simulate(falling(), BLENDED, frames=1)
+    (frame,) = supple.simulate(falling(), solver=BLENDED, frames=1)
     with pytest.raises(supple.gradients.NoGradientError, match="a grid carries"):
         supple.gradient(frame, frame.positions)
     with pytest.raises(supple.gradients.NoGradientError, match="a grid carries"):
-        supple.gradients.motion_gradient(falling(), lambda k, x: x, BLENDED, frames=1)
+        supple.gradients.motion_gradient(falling(), lambda k, x: x, solver=BLENDED, frames=1)
     path = tmp_path / "fall.toml"
     path.write_text(FILE)
     with pytest.raises(supple.SceneError, match="the live page moves vertices and no grid"):
@@ -247,7 +247,7 @@ def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
         return scene
 
     scene = of(8)
-    next(supple.simulate(scene, BLENDED, frames=1))
+    next(supple.simulate(scene, solver=BLENDED, frames=1))
     (told,) = caplog.messages
     assert "'solid0' has edges of 0.569 m, and the cells of the grid are" in told
     assert supple.inspect(scene)["open_on_grid"] == [told.removesuffix(".")]
@@ -256,5 +256,5 @@ def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
         assert not supple.inspect(alike)["open_on_grid"], (
             "nobody else is there, or cells are as wide as edges"
         )
-        next(supple.simulate(alike, BLENDED, frames=1))
+        next(supple.simulate(alike, solver=BLENDED, frames=1))
     assert not caplog.messages

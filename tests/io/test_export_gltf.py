@@ -96,9 +96,9 @@ def test_gltf_of_one_frame_is_not_animated(tmp_path):
     assert all("targets" not in mesh["primitives"][0] for mesh in file.tree["meshes"])
 
 
-@pytest.mark.parametrize("limit", ["MOST_TARGETS", "MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_TARGETS", "MAX_BYTES"])
 def test_gltf_of_very_many_frames_has_some_of_them(tmp_path, monkeypatch, caplog, limit):
-    few = {"MOST_TARGETS": 4, "MOST_BYTES": 4 * 24 * 300}[limit]
+    few = {"MAX_TARGETS": 4, "MAX_BYTES": 4 * 24 * 300}[limit]
     monkeypatch.setattr(f"supple.io.formats.glb.{limit}", few)
     shapes = (positions(index) for index in range(1, 101))
     file = GLTF(save_frames(SCENE, shapes, "glb", tmp_path, initial=positions(0))["glb"])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from supple.io import replace_file as module
-from supple.io.replace_file import is_abandoned, put_back, replacing, replacing_folder, unfinished
+from supple.io.replace_file import is_abandoned, replacing, replacing_folder, restore_replaced, unfinished
 
 
 def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
@@ -99,9 +99,9 @@ with replacing.replacing_folder(Path(sys.argv[1])) as folder:
     ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
     assert ended.returncode == -signal.SIGKILL
     assert not path.exists()
-    put_back(other)
+    restore_replaced(other)
     assert not other.exists(), "of another name"
-    put_back(path)
+    restore_replaced(path)
     assert os.listdir(path) == ["old"]
     with replacing_folder(path) as folder:
         folder.mkdir()

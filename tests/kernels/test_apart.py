@@ -20,7 +20,7 @@ def neo_hookean(factor, called):
 
 def after_three_sweeps(kind):
     scene = twisted(kind(young=1e3, poisson=0.3), cells=2)
-    return supple.equilibrium(scene, supple.PBNG(), tolerance=1e-12, max_iterations=3).positions
+    return supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-12, max_iterations=3).positions
 
 
 @pytest.mark.filterwarnings("ignore")

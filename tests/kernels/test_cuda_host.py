@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("fake_device")
 def pulled(mirror, array):
     """What the card has of an array, without changing the array."""
     before = array.copy()
-    mirror.pull(array)
+    mirror.download(array)
     there = array.copy()
     array[...] = before
     return there
@@ -43,15 +43,15 @@ class Pair(NamedTuple):
 def test_arrays_are_copied_once_and_moved_when_that_is_said(fake_device):  # noqa: F811
     mirror, array = new_mirror(), np.arange(12.0).reshape(3, 4)
     assert array not in mirror
-    mirror.push(array)  # of what is not there nothing moves
-    mirror.pull(array)
+    mirror.upload(array)  # of what is not there nothing moves
+    mirror.download(array)
     assert fake_device.moved == 0
-    mirror.upload((array, Pair(array, 3)))
+    mirror.upload_all((array, Pair(array, 3)))
     assert array in mirror
     assert fake_device.moved == array.nbytes
     array[...] = -1
     np.testing.assert_array_equal(pulled(mirror, array), np.arange(12.0).reshape(3, 4))
-    mirror.push(array)
+    mirror.upload(array)
     np.testing.assert_array_equal(pulled(mirror, array), -1)
 
 
@@ -60,14 +60,14 @@ def test_arrays_that_are_cleared_do_not_move(fake_device):  # noqa: F811
     mirror.clear(array)
     assert fake_device.moved == 0
     np.testing.assert_array_equal(pulled(mirror, array), 0)
-    mirror.push(array)
+    mirror.upload(array)
     mirror.clear(array)
     np.testing.assert_array_equal(pulled(mirror, array), 0)
 
 
 def test_strided_arrays_arrive_whole():
     mirror, array = new_mirror(), np.arange(24.0).reshape(4, 6)[:, ::2]
-    mirror.upload((array,))
+    mirror.upload_all((array,))
     copy = mirror.duplicate(np.ascontiguousarray(array), 0, 4)
     assert copy.shape == (4, 3)
     assert mirror._entry(array)[0].nbytes == array.size * 8
@@ -75,7 +75,7 @@ def test_strided_arrays_arrive_whole():
 
 def test_rows_are_assigned_and_duplicated_on_the_card(fake_device):  # noqa: F811
     mirror, target, source = new_mirror(), np.zeros((6, 4)), np.arange(24.0).reshape(6, 4)
-    mirror.upload((target, source))
+    mirror.upload_all((target, source))
     moved = fake_device.moved
     mirror.assign(target, source, 2, 5)
     copy = mirror.duplicate(source, 1, 3)
@@ -94,7 +94,7 @@ def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
     from supple.kernels.cuda import free_memory, release_memory
 
     mirror, array, empty = new_mirror(), np.ones(1000), np.empty((0, 4))
-    mirror.upload((array, empty))
+    mirror.upload_all((array, empty))
     before = free_memory()
     assert len(fake_device.allocations) == 1  # nothing is allocated for nothing
     mirror.forget_launches()
@@ -207,8 +207,8 @@ def test_few_items_are_spread_over_the_card(widest, fake_device):  # noqa: F811
 
 
 def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, monkeypatch):  # noqa: F811
+    import supple.kernels.cuda.launcher as launching
     from supple.kernels.cuda import Arrivals
-    from supple.kernels.cuda import launch as launching
 
     def launch_as_a_new_process():
         launching._launchers.clear()
@@ -222,7 +222,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, mon
     launch_as_a_new_process()  # the stand-in's own kernel, which is not what is kept here
     fake_device.compiled.clear()
     monkeypatch.setattr(launching, "can_keep", lambda: True)
-    for module in ("supple.kernels.compile.disk_cache", "supple.kernels.cuda.launch"):
+    for module in ("supple.kernels.compile.disk_cache", "supple.kernels.cuda.launcher"):
         monkeypatch.setattr(f"{module}.cache_directory", lambda: tmp_path)
     assert launch_as_a_new_process() == (1, 0)
     (file,) = tmp_path.glob("on_records.*.nbc")
@@ -268,7 +268,7 @@ def test_a_card_that_stops_answering_is_a_sentence(fake_device):  # noqa: F811
     sentence = (
         r"the CUDA device stopped answering \(CUDA_ERROR_LAUNCH_FAILED\); nothing of this solve was kept"
     )
-    for act in (synchronise, lambda: mirror.pull(u), lambda: displace(mirror, Arrivals(), u, drift)):
+    for act in (synchronise, lambda: mirror.download(u), lambda: displace(mirror, Arrivals(), u, drift)):
         with pytest.raises(DeviceError, match=sentence):
             act()
     fake_device.failing = None
@@ -286,11 +286,11 @@ def test_the_card_has_a_name():
 def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
     """Every lane of every item of every copy, whatever the size of the grid."""
     from supple.kernels.cuda import work_items as grid
-    from supple.kernels.parallel.thread_team import enter, proceed
+    from supple.kernels.parallel.thread_team import first_item, next_item
 
     first, columns = 2, 2
     active = np.array([2 * k + 1 for k in range(copies)], np.int32)
-    team = grid.Grid(10, None, 0) if copies == 1 else grid.Copies(10, None, 0, active)
+    team = grid.Grid(10, None, 0) if copies == 1 else grid.BatchGrid(10, None, 0, active)
     done: Counter = Counter()
     for warp, lane, row in product(range(columns), range(WARP), range(rows)):
         monkeypatch.setattr(grid, "_warp", lambda warp=warp: warp)
@@ -298,11 +298,11 @@ def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
         monkeypatch.setattr(grid, "_lane", lambda lane=lane: lane)
         monkeypatch.setattr(grid.cuda, "blockIdx", SimpleNamespace(x=0, y=row))
         monkeypatch.setattr(grid.cuda, "gridDim", SimpleNamespace(x=0, y=rows))
-        place = enter(team, 0, first, first + items)
+        place = first_item(team, 0, first, first + items)
         while place.number < first + items:
             assert place.offset == 10 * place.copy
             done[int(place.number), int(place.lane), int(place.copy)] += 1
-            place = proceed(team, 0, place, first, first + items)
+            place = next_item(team, 0, place, first, first + items)
     wanted = {0} if copies == 1 else {int(copy) for copy in active}
     assert set(done) == set(product(range(first, first + items), range(WARP), wanted))
     assert set(done.values()) <= {1}

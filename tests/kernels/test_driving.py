@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from supple.kernels import do, each_item, kernel, leads, number, run, strides, threads_for
+from supple.kernels import do, is_leader, item_number, kernel, lane_stride, parallel_for, run, threads_for
 from supple.kernels.lanewise import run_lanewise
 from supple.kernels.parallel.thread_team import CHUNK
-from supple.kernels.parallel.tiles import TILE, each_row
+from supple.kernels.parallel.tiles import TILE, parallel_for_rows
 from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]
@@ -28,9 +28,9 @@ class Count(NamedTuple):
 
 @do.of(Count)
 def _count(work, place):
-    first, _ = strides(place)
-    if first == 0 and leads(place):
-        item = number(place)
+    first, _ = lane_stride(place)
+    if first == 0 and is_leader(place):
+        item = item_number(place)
         for other in work.before:
             if work.done[other] == 0:
                 work.early[item] += 1
@@ -50,18 +50,18 @@ def _mark(work, row):
 
 @kernel
 def count_items(team, first, last, work):
-    each_item(team, 0, first, last, work)
+    parallel_for(team, 0, first, last, work)
 
 
 @kernel
 def count_twice(team, first, last, work, then):
-    each_item(team, 0, 0, first, work)
-    each_item(team, 1, first, last, then)
+    parallel_for(team, 0, 0, first, work)
+    parallel_for(team, 1, first, last, then)
 
 
 @kernel
 def mark_rows(team, first, last, work):
-    each_row(team, 0, first, last, work)
+    parallel_for_rows(team, 0, first, last, work)
 
 
 class Order(NamedTuple):
@@ -74,9 +74,9 @@ class Order(NamedTuple):
 
 @do.of(Order)
 def _order(work, place):
-    first, _ = strides(place)
+    first, _ = lane_stride(place)
     if first == 0:
-        batch = number(place)
+        batch = item_number(place)
         for other in range(len(work.color)):
             if work.color[other] == work.color[batch] - 1:
                 work.seen[batch] += work.done[other]

@@ -8,11 +8,11 @@ import pytest
 from numba import njit
 
 from supple.kernels import (
+    claim_chunk,
     counters_for,
     default_threads,
     finish_chunk,
     run,
-    take_chunk,
     wait_for_phase,
 )
 from supple.kernels.parallel import thread_pool as threads
@@ -25,14 +25,14 @@ PHASES, CHUNKS = 40, 57
 def count_chunks(done, early, counters):
     """done[phase, chunk] += 1, and early counts the chunks that begin before the last phase is complete."""
     for phase in range(len(done)):
-        chunk = take_chunk(counters, phase, done.shape[1])
+        chunk = claim_chunk(counters, phase, done.shape[1])
         while chunk >= 0:
             if phase > 0:
                 for other in range(done.shape[1]):
                     early[phase] += done[phase - 1, other] == 0
             done[phase, chunk] += 1
             finish_chunk(counters, phase)
-            chunk = take_chunk(counters, phase, done.shape[1])
+            chunk = claim_chunk(counters, phase, done.shape[1])
         wait_for_phase(counters, phase, done.shape[1])
 
 
@@ -48,11 +48,11 @@ def test_every_chunk_is_done_exactly_once_and_in_its_phase(threads):
 
 @njit(nogil=True)
 def take_all(done, counters):
-    chunk = take_chunk(counters, 0, len(done))
+    chunk = claim_chunk(counters, 0, len(done))
     while chunk >= 0:
         done[chunk] += 1
         finish_chunk(counters, 0)
-        chunk = take_chunk(counters, 0, len(done))
+        chunk = claim_chunk(counters, 0, len(done))
 
 
 def test_no_chunk_is_lost_or_taken_twice_in_a_rush():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from supple.kernels import inverse_cube_root, lanes_of, load, physics, store
+from supple.kernels import device_function, inverse_cube_root, lanes_of, load, store
 
 
-@physics
+@device_function
 def functions(x):
     """As kernels have them, which let sums be reordered."""
     return math.exp(x), math.log(x), inverse_cube_root(x)

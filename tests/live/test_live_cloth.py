@@ -48,7 +48,7 @@ def test_fabrics_move_in_the_precision_that_they_need(flag):
 
 
 def test_wind_blows_as_in_simulate(flag):
-    *_, last = supple.simulate(flag.file, "pbng", dt=0.01, frames=3, max_iterations=20, tolerance=None)
+    *_, last = supple.simulate(flag.file, solver="pbng", dt=0.01, frames=3, max_iterations=20, tolerance=None)
     flag.change(replace(flag.settings, solvers=(supple.PBNG(),), sweeps=20))
     flag.prepare()
     for _ in range(3):

@@ -67,7 +67,7 @@ def test_a_rigid_body_falls_and_comes_to_rest_as_in_a_run(tmp_path):
     for _ in range(10):
         live.update()
     model = first.model_of(live.model)
-    *_, last = supple.simulate(live.file.scene, supple.PBNG(), tolerance=1e-6, precision="float64")
+    *_, last = supple.simulate(live.file.scene, solver=supple.PBNG(), tolerance=1e-6, precision="float64")
     frames = [kind.obstacles.poses(live.time)[:, 9:] for kind in (model, last.model)]
     assert frames[0][0, 1] < 0.9
     np.testing.assert_allclose(*frames, atol=2e-3)

@@ -168,7 +168,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     job = Job(saved, solver, StopCriteria(max_iterations=3), 1, supple.Backend(), False)
     (run,) = job.solve(None, None)
     start = {"initial": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
-    (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)
+    (frame,) = supple.simulate(saved.scene, solver=solver, frames=1, max_iterations=3, **start)
     np.testing.assert_array_equal(run.positions, frame.positions)
 
 

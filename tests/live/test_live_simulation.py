@@ -27,7 +27,7 @@ def test_it_settles_where_the_equilibrium_is(tmp_path):
 def test_a_dynamic_update_is_a_frame_of_simulate(tmp_path):
     solver = supple.PBNG()
     live = simulation(tmp_path, SWING, precision="float64", solvers=(solver,), sweeps=7)
-    frames = supple.simulate(live.file.scene, solver, frames=5, max_iterations=7)
+    frames = supple.simulate(live.file.scene, solver=solver, frames=5, max_iterations=7)
     for frame in frames:
         live.update()
         np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)
@@ -40,7 +40,7 @@ VARIES = "[[vary]]\nparameter = 'young'\nramp = { times = [0, 0.1], fractions = 
 def test_parameters_vary_as_in_simulate(tmp_path):
     solver = supple.PBNG()
     live = simulation(tmp_path, SWING + VARIES, precision="float64", solvers=(solver,), sweeps=7)
-    for frame in supple.simulate(live.file.scene, solver, frames=5, max_iterations=7):
+    for frame in supple.simulate(live.file.scene, solver=solver, frames=5, max_iterations=7):
         live.update()
         np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)
 
@@ -66,7 +66,7 @@ def test_what_a_scene_says_of_time_is_lived(tmp_path):
     """An update is one of the substeps."""
     solver = supple.PBNG()
     live = simulation(tmp_path, TOSSED, precision="float64", solvers=(solver,), sweeps=7)
-    for frame in supple.simulate(live.file.scene, solver, frames=3, max_iterations=7):
+    for frame in supple.simulate(live.file.scene, solver=solver, frames=3, max_iterations=7):
         for _ in range(2):
             live.update()
         np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from numba import njit
 
-from supple.kernels import lanes_of, load, physics, store
+from supple.kernels import device_function, lanes_of, load, store
 from supple.materials import (
     MATERIALS,
     hessian_bound,
@@ -37,7 +37,7 @@ def by_python(material, F, D):
     return rows
 
 
-@physics
+@device_function
 def _nine(x, row):
     return (
         x[row, 0],
@@ -64,7 +64,7 @@ def _on_scalars(material, F, D, out):
             out[row, 1 + i], out[row, 10 + i], out[row, 19 + i] = P[i], dP[i], A[i]
 
 
-@physics
+@device_function
 def _nine_packs(x, row):
     return (
         load(x, row, 0),

@@ -70,7 +70,7 @@ def test_its_derivatives():
 @pytest.mark.parametrize("kind", ["uniform", "by element"])
 def test_newton_and_pbng_find_the_same(kind):
     material = varied() if kind == "by element" else Fibers.example(activation=0.3, fiber=(1, 1, 0))
-    newton = supple.equilibrium(scene_of(material), supple.Newton(), tolerance=1e-9)
+    newton = supple.equilibrium(scene_of(material), solver=supple.Newton(), tolerance=1e-9)
     pbng = supple.equilibrium(scene_of(material), tolerance=1e-8)
     assert newton.report.ok
     assert pbng.report.ok
@@ -110,7 +110,7 @@ def test_turning_the_body_with_its_fibers_turns_the_result():
         scene = supple.Scene(gravity=(0, 0, 0))
         body = scene.add_solid(m, Fibers.on(m, **given))
         scene.pin(body.where(MESH.points[:, 0] == 0))
-        x.append(supple.equilibrium(scene, supple.Newton(), tolerance=1e-10).positions)
+        x.append(supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-10).positions)
     assert np.abs(x[0] - MESH.points).max() > 0.05
     np.testing.assert_allclose(x[1], x[0] @ R.T, atol=1e-7)
 
@@ -200,9 +200,9 @@ def test_variations():
     others = [varied(seed) for seed in (3, 4)]
     variations = [supple.Variation(materials={body: m}) for m in others] + [supple.Variation()]
     for solver in ("pbng", "newton"):
-        found = list(supple.equilibria(scene, variations, solver, tolerance=1e-8))
+        found = list(supple.equilibria(scene, variations, solver=solver, tolerance=1e-8))
         for result, material in zip(found, [*others, varied()], strict=True):
-            expected = supple.equilibrium(scene_of(material), supple.Newton(), tolerance=1e-9)
+            expected = supple.equilibrium(scene_of(material), solver=supple.Newton(), tolerance=1e-9)
             np.testing.assert_allclose(result.positions, expected.positions, atol=1e-5)
     wrong = supple.Variation(materials={body: Fibers.example(fiber=random_directions(count=7))})
     with pytest.raises(supple.SceneError, match="has shape"):
@@ -221,7 +221,9 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
     problem.begin_step(np.inf)
     arrays = [rows.material.fiber for rows in problem.layout.terms]
     expected = {
-        activation: supple.equilibrium(scene_of(material(activation)), supple.Newton(), tolerance=1e-10)
+        activation: supple.equilibrium(
+            scene_of(material(activation)), solver=supple.Newton(), tolerance=1e-10
+        )
         for activation in (0.2, 0.4)
     }
 
@@ -247,7 +249,7 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
 @pytest.mark.parametrize("solver", ["xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
 def test_methods_that_need_more_of_a_material_say_so(solver):
     with pytest.raises(ValueError, match=rf"^{solver} .* Fibers .* pbng"):
-        supple.equilibrium(scene_of(varied()), solver, max_iterations=1)
+        supple.equilibrium(scene_of(varied()), solver=solver, max_iterations=1)
 
 
 def test_a_membrane_whose_fibers_are_across_is_refused():

@@ -28,7 +28,7 @@ def cube(kind, *held, cells=1):
 @pytest.mark.parametrize("name", ["stvk", "gent"])
 def test_what_swells_freely_has_no_stress(name, precision):
     scene, body = cube(supple.materials.prestrained(material(name), swelling=0.2))
-    result = supple.equilibrium(scene, "pbng", tolerance=1e-6, precision=precision)
+    result = supple.equilibrium(scene, solver="pbng", tolerance=1e-6, precision=precision)
     np.testing.assert_allclose(
         result.positions, 1.2 * body.points, atol=1e-6 if precision == "float64" else 2e-4
     )
@@ -46,7 +46,7 @@ def test_every_solver_finds_the_rest_shape(solver):
     scene.pin(corner)
     scene.pin(along, axes="yz")
     scene.pin(up, axes="z")
-    result = supple.equilibrium(scene, solver, tolerance=1e-6, max_iterations=5000)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=5000)
     found = result.positions - result.positions[0]
     expected = body.points @ shape.T
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-2)
@@ -62,7 +62,7 @@ def test_a_clamped_bar_that_swells_is_pressed(precision):
     """ν = 0: P = θ² P₀(1/θ) with P₀(λ) = E λ (λ² - 1)/2."""
     swelling, young = 0.1, 1e3
     scene, _ = cube(supple.materials.prestrained(supple.StVK(young=young, poisson=0.0), swelling=swelling), 0)
-    found = supple.equilibrium(scene, "pbng", tolerance=1e-6, precision=precision).evaluate()
+    found = supple.equilibrium(scene, solver="pbng", tolerance=1e-6, precision=precision).evaluate()
     theta = 1 + swelling
     expected = theta**2 * young * 0.5 / theta * (theta**-2 - 1)
     assert found.reactions["end0"].force[0] == pytest.approx(
@@ -76,7 +76,7 @@ def test_small_swelling_is_thermal_stress():
     scene, _ = cube(
         supple.materials.prestrained(supple.StVK(young=1e3, poisson=0.3), swelling=1e-5), 0, 1, 2, cells=2
     )
-    found = supple.equilibrium(scene, "newton", tolerance=1e-6).evaluate()
+    found = supple.equilibrium(scene, solver="newton", tolerance=1e-6).evaluate()
     np.testing.assert_allclose(found.pressure, 1e3 * 1e-5 / (1 - 0.6), rtol=1e-3)
 
 
@@ -85,7 +85,7 @@ def test_swelling_may_vary_in_time_and_from_element_to_element():
     kind = supple.materials.prestrained(material("stvk"), swelling=np.full(body.n_tets, 0.2))
     scene, body = cube(kind)
     scene.vary(body, "swelling", supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
-    sizes = [frame.positions.max() for frame in supple.simulate(scene, "pbng", tolerance=1e-6)]
+    sizes = [frame.positions.max() for frame in supple.simulate(scene, solver="pbng", tolerance=1e-6)]
     np.testing.assert_allclose(sizes, [1.1, 1.2, 1.2], atol=1e-5)
 
 

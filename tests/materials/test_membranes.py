@@ -34,7 +34,7 @@ def sheets(count=8, seed=0):
     return rotations(count, seed + 1) @ F
 
 
-def in_plane(count=5):
+def project_to_plane(count=5):
     angle = np.linspace(0.1, 3, count)
     return np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
 
@@ -76,7 +76,7 @@ def test_bounds_are_positive_definite_and_above_the_exact_block(name):
         exact, above = tangent(kind, F), bound(kind, F)
         np.testing.assert_allclose(above, above.T, atol=1e-9 * np.abs(above).max())
         assert np.linalg.eigvalsh(above)[0] > -1e-9 * np.abs(above).max()
-        for g in in_plane():
+        for g in project_to_plane():
             margin = np.linalg.eigvalsh(block(above, g, g) - block(exact, g, g))[0]
             assert margin > -1e-9 * np.abs(exact).max()
 

@@ -69,7 +69,7 @@ def spindle(solver, size, **limits):
     body = scene.add_solid(mesh, kind, density=100)
     scene.vary(body, "activation", supple.loads.Ramp(times=(0, 0.1), fractions=(0, 1)))
     scene.pin(body.where(lambda X: np.abs(X[:, 0]) > 0.35 * size))
-    *_, last = supple.simulate(scene, solver, **limits)
+    *_, last = supple.simulate(scene, solver=solver, **limits)
     return last
 
 

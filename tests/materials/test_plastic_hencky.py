@@ -90,15 +90,15 @@ def test_plastic_strains_are_a_field_of_files(kind, tmp_path):
         young=1e3, poisson=0.3, yield_strain=0.01, creep=50.0
     )  # fmt: skip
     scene = cantilever(plastic, cells=2, gravity=40)
-    frames = list(supple.simulate(scene, "newton", dt=0.1, frames=4, tolerance=1e-3))
+    frames = list(supple.simulate(scene, solver="newton", dt=0.1, frames=4, tolerance=1e-3))
     first, last = (frame.evaluate().plastic_strain for frame in (frames[0], frames[-1]))
     assert first.any() == (kind == "plastic_hencky"), "PBCM's rule is explicit: it flows after a step"
     assert last.max() > 1e-3
     assert np.isnan(
-        supple.equilibrium(cantilever(material("stvk"), cells=1), "newton").evaluate().plastic_strain
+        supple.equilibrium(cantilever(material("stvk"), cells=1), solver="newton").evaluate().plastic_strain
     ).all()
     again = supple.simulate(
-        scene, "newton", dt=0.1, frames=4, first_frame=4, initial=frames[2].state, tolerance=1e-3
+        scene, solver="newton", dt=0.1, frames=4, first_frame=4, initial=frames[2].state, tolerance=1e-3
     )
     np.testing.assert_array_equal(next(iter(again)).evaluate().plastic_strain, last)
 
@@ -111,7 +111,7 @@ def test_pbd_flows_as_the_paper_has_it():
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     end = bar.where(lambda X: X[:, 0] >= 4)
     scene.pin(end, supple.Rotate(axis=(1, 0, 0), center=(4, 0.5, 0.5), angle=1.0, duration=0.1))
-    *_, last = supple.simulate(scene, supple.PBD(iterations=20))
+    *_, last = supple.simulate(scene, solver=supple.PBD(iterations=20))
     assert np.isfinite(last.positions).all()
     assert np.linalg.norm(last.state.history["plastic_strain"], axis=1).max() > 0.02
 
@@ -187,7 +187,7 @@ def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
         kind = supple.materials.PlasticHencky(young=E, poisson=NU, yield_stress=Y)
         body = scene.add_solid(supple.block(2), kind)
         scene.pin(body.where(lambda X: (np.abs(X - 0.5) > 0.4).any(axis=1)), motion=path)
-        return list(supple.simulate(scene, "newton", tolerance=1e-9))[-1].evaluate().cauchy[0]
+        return list(supple.simulate(scene, solver="newton", tolerance=1e-9))[-1].evaluate().cauchy[0]
 
     exact, *found = (turning(n) for n in (512, 8, 16, 32))
     errors = [np.abs(one - exact).max() / Y for one in found]

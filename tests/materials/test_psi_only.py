@@ -80,7 +80,7 @@ def test_pbng_finds_what_it_finds_with_formulas():
     results = {}
     for kind in (material("neo_hookean"), NeoHookean(young=YOUNG, poisson=POISSON)):
         scene = twisted(kind, cells=3)
-        sweeps = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+        sweeps = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
         results[type(kind)] = sweeps
     one, other = results.values()
     np.testing.assert_allclose(one.positions, other.positions, atol=1e-5)
@@ -107,8 +107,8 @@ def test_solvers_take_a_material_of_which_only_psi_is_written(solver):
     """Against PBNG: those that reach the rest are there, the others have come closer to it."""
     scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
     rest = supple.scene.build_model(scene).rest
-    expected = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).positions
-    found = supple.equilibrium(scene, solver, tolerance=1e-7, max_iterations=300).positions
+    expected = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-8).positions
+    found = supple.equilibrium(scene, solver=solver, tolerance=1e-7, max_iterations=300).positions
     error, way = np.abs(found - expected).max(), np.abs(rest - expected).max()
     assert way > 0.01
     assert error < {"hybrid": 1e-4, "newton": 1e-4, "pbd": 1.0}.get(solver, 0.6) * way
@@ -117,7 +117,8 @@ def test_solvers_take_a_material_of_which_only_psi_is_written(solver):
 def test_a_solve_in_float32_agrees():
     scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
     fine, coarse = (
-        supple.equilibrium(scene, supple.PBNG(), tolerance=1e-4, precision=p) for p in ("float64", "float32")
+        supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-4, precision=p)
+        for p in ("float64", "float32")
     )
     np.testing.assert_allclose(fine.positions, coarse.positions, atol=1e-3)
 

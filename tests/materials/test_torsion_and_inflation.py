@@ -119,7 +119,7 @@ def wall_moved(resolution):
         scene.pin(body.where(np.abs(body.points[:, axis]) < 1e-9), axes="xyz"[axis])
     wall = body.where(lambda X: np.linalg.norm(X, axis=1) < 0.55)
     scene.add_cavity(wall, pressure=100.0)
-    u = supple.equilibrium(scene, "newton", tolerance=1e-7).positions - body.points
+    u = supple.equilibrium(scene, solver="newton", tolerance=1e-7).positions - body.points
     length = np.linalg.norm(wall.points, axis=1)
     a, found = length.mean(), np.einsum("ni,ni->n", u[wall.indices], wall.points) / length
     return found.mean(), 100 * a / 1e5 * (0.4 * a**3 + 1.3 / 2) / (1 - a**3)

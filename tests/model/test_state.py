@@ -51,9 +51,9 @@ def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solve
         "tolerance": 1e-12,
         "precision": precision,
     }
-    whole = list(supple.simulate(scene, solver, **options))
+    whole = list(supple.simulate(scene, solver=solver, **options))
     middle = pickle.loads(pickle.dumps(whole[1].state))
-    parts = list(supple.simulate(scene, solver, initial=middle, first_frame=3, **options))
+    parts = list(supple.simulate(scene, solver=solver, initial=middle, first_frame=3, **options))
     assert [frame.index for frame in parts] == [3, 4, 5]
     assert middle.displacements.dtype == precision
     assert all(same(found, expected) for found, expected in zip(parts, whole[2:], strict=True))
@@ -65,16 +65,18 @@ def test_substeps_that_nobody_looks_at_go_on_bitwise_too(precision):
     scene = cantilever(material("stable_neo_hookean"), cells=2)
     options = {"dt": 0.02, "frames": 4, "substeps": 5, "quasistatic": False, "precision": precision}
     solver = XPBD(iterations=3)
-    whole = list(supple.simulate(scene, solver, **options))
-    parts = list(supple.simulate(scene, solver, initial=whole[0].state, first_frame=2, **options))
+    whole = list(supple.simulate(scene, solver=solver, **options))
+    parts = list(supple.simulate(scene, solver=solver, initial=whole[0].state, first_frame=2, **options))
     assert all(same(found, expected) for found, expected in zip(parts, whole[1:], strict=True))
 
 
 def test_weak_constraints_go_on_bitwise_too():
     scene = tied_blocks(material("corotated"), material("corotated"))
     options = {"dt": 0.02, "frames": 3, "quasistatic": False, "max_iterations": 15}
-    whole = list(supple.simulate(scene, PBNGS["anderson"], **options))
-    (last,) = supple.simulate(scene, PBNGS["anderson"], initial=whole[1].state, first_frame=3, **options)
+    whole = list(supple.simulate(scene, solver=PBNGS["anderson"], **options))
+    (last,) = supple.simulate(
+        scene, solver=PBNGS["anderson"], initial=whole[1].state, first_frame=3, **options
+    )
     assert same(last, whole[2])
 
 
@@ -112,7 +114,7 @@ def test_what_is_no_state_of_the_scene_is_refused(state, sentence):
 
 def test_a_state_has_its_own_velocities():
     scene, still = cantilever(material("corotated")), np.zeros((64, 3))
-    with pytest.raises(ValueError, match="give either a state as start, or velocities"):
+    with pytest.raises(ValueError, match="give either a state as initial, or velocities"):
         supple.simulate(scene, initial=State(still, still), velocities=still, tolerance=1e-4)
 
 

@@ -6,7 +6,7 @@ from problems import NOT_MATCHING, hung, tied_blocks
 from problems import material as of
 from scipy.sparse import csr_array, eye_array
 
-from supple.ordering import Equations, batch_links, carrying, equations
+from supple.ordering import TieEquations, batch_tied_groups, eliminate_ties, tie_equations
 from supple.scene import build_model
 
 EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
@@ -24,8 +24,8 @@ def groups_of(links, n):
 @pytest.mark.parametrize("name", ["hung", "tendon", "layers"])
 def test_what_carries_changes_no_constraint(name):
     model = build_model(NOT_MATCHING[name]())
-    links = batch_links(model.terms, model.free, np.dtype("float64"))
-    C = equations(model.terms, model.free).coefficients
+    links = batch_tied_groups(model.terms, model.free, np.dtype("float64"))
+    C = tie_equations(model.terms, model.free).coefficients
     leaders = 0
     for members, weights in groups_of(links, model.vertices):
         step = np.zeros(model.vertices)
@@ -41,8 +41,8 @@ def test_what_carries_changes_no_constraint(name):
 def test_every_motion_that_constraints_allow_is_one_of_leaders(name):
     """x_a = Σ w_b x_b spans the null space of the constraints, whatever they share."""
     model = build_model(NOT_MATCHING[name]())
-    ties = equations(model.terms, model.free)
-    weights, follows = carrying(ties)
+    ties = tie_equations(model.terms, model.free)
+    weights, follows = eliminate_ties(ties)
     assert not follows[weights.indices].any()
     C = ties.coefficients.toarray()[:, model.free]
     W = (eye_array(model.vertices) + weights).toarray()[np.ix_(model.free, model.free & ~follows)]
@@ -57,7 +57,7 @@ def test_random_constraints_that_share_vertices():
         for row in C:
             row[random.choice(14, 4, replace=False)] = [1, *-random.dirichlet(np.ones(3))]
         C[-1] = C[0] - C[1]
-        weights, follows = carrying(Equations(csr_array(C), random.uniform(1, 2, 8)))
+        weights, follows = eliminate_ties(TieEquations(csr_array(C), random.uniform(1, 2, 8)))
         W = (eye_array(14) + weights).toarray()[:, ~follows]
         np.testing.assert_allclose(C @ W, 0, atol=1e-9)
         assert follows.sum() == np.linalg.matrix_rank(C)
@@ -65,18 +65,18 @@ def test_random_constraints_that_share_vertices():
 
 def test_where_a_tie_is_pinned_or_matching():
     model = build_model(tied_blocks(of("corotated"), of("corotated")))
-    weights, _ = carrying(equations(model.terms, model.free))
+    weights, _ = eliminate_ties(tie_equations(model.terms, model.free))
     assert set(weights.data.tolist()) == {1.0}
     held = model.free.copy()
     held[model.terms[-1].vertices[:, 1]] = False
-    weights, follows = carrying(equations(model.terms, held))
+    weights, follows = eliminate_ties(tie_equations(model.terms, held))
     assert weights.nnz == 0
     assert follows.sum() == len(model.terms[-1].vertices)
 
 
 def test_groups_of_a_color_share_no_stencil():
     model = build_model(hung())
-    links = batch_links(model.terms, model.free, np.dtype("float64"))
+    links = batch_tied_groups(model.terms, model.free, np.dtype("float64"))
     for color in range(links.colors):
         part = slice(links.color_start[color], links.color_start[color + 1])
         table = links.members[part].transpose(0, 2, 1).reshape(-1, links.members.shape[1])

@@ -8,8 +8,8 @@ from problems import cantilever, material, tied_blocks
 
 from supple.kernels import HOST
 from supple.kernels.lanewise import run_lanewise
-from supple.ordering import ChangingBatches, batch_vertices, color_vertices, row_arrays
-from supple.ordering.dynamic_batches import lasting_colors, recolor
+from supple.ordering import DynamicBatches, batch_vertices, color_vertices, row_arrays
+from supple.ordering.dynamic_batches import recolor, static_colors
 from supple.scene import build_model
 from supple.terms import Springs
 
@@ -68,7 +68,7 @@ def one_after_the_other(before, known, new):
 
 def lasting(model):
     known = [term.vertices for term in model.terms]
-    return lasting_colors(color_vertices(known, np.flatnonzero(model.free), model.vertices), known)
+    return static_colors(color_vertices(known, np.flatnonzero(model.free), model.vertices), known)
 
 
 @EVERY
@@ -97,7 +97,7 @@ def test_colors_stay_valid_while_stencils_come_and_go(name, data):
 def test_a_vertex_keeps_its_color_or_takes_the_least_that_is_free():
     """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes color 2, the other stays."""
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
-    before = lasting_colors(color_vertices([path], np.arange(5), 5), [path])
+    before = static_colors(color_vertices([path], np.arange(5), 5), [path])
     np.testing.assert_array_equal(colors_with(before, [np.array([[0, 1]])]), before.color)
     color = colors_with(before, [np.array([[0, 4]])])
     assert sorted(color[[0, 4]].tolist()) == [0, 2]
@@ -106,7 +106,7 @@ def test_a_vertex_keeps_its_color_or_takes_the_least_that_is_free():
 
 def test_what_does_not_move_needs_no_color():
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
-    before = lasting_colors(color_vertices([path], np.arange(3), 5), [path])
+    before = static_colors(color_vertices([path], np.arange(3), 5), [path])
     new = [np.array([[0, 4], [2, 4]])]
     np.testing.assert_array_equal(colors_with(before, new), [0, 1, 0, -1, -1])
 
@@ -114,7 +114,7 @@ def test_what_does_not_move_needs_no_color():
 def test_any_number_of_colors():
     """All of 150 vertices share a stencil with each other, and need 150 colors."""
     pairs = np.array([(a, b) for a in range(150) for b in range(a)], np.int32)
-    before = lasting_colors(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
+    before = static_colors(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
     color = colors_with(before, [pairs])
     np.testing.assert_array_equal(np.sort(color), np.arange(150))
     np.testing.assert_array_equal(color, one_after_the_other(before, [], [pairs]))
@@ -145,12 +145,12 @@ def test_vertices_take_their_visits_along(name, at_once, runner):
     model, lanes, dtype = MODELS[name], 32 if at_once else 8, np.dtype("float64")
     n, random = model.vertices, np.random.default_rng(0)
     terms = (*model.terms, springs(model, [], capacity=40))
-    layout = ChangingBatches(terms, model.free, dtype, lanes, at_once)
+    layout = DynamicBatches(terms, model.free, dtype, lanes, at_once)
     begun = [[a.copy() for a in row_arrays(rows)] for rows in layout.batches.terms[:-1]]
     for count in (12, 40, 1, 0):
         pairs = random.permutation(n)[: 2 * min(count, n // 2)].reshape(-1, 2)
         terms = (*model.terms, springs(model, pairs, capacity=40))
-        layout.take(terms).carry_out(runner)
+        layout.set_terms(terms).apply(runner)
         fresh = batch_vertices(terms, model.free, dtype, lanes, at_once)
         own, width = layout.batches.own, layout.batches.width
         ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
@@ -168,11 +168,11 @@ def test_vertices_take_their_visits_along(name, at_once, runner):
 def test_colors_list_every_batch_that_has_vertices_once():
     model = MODELS["cantilever"]
     n, random = model.vertices, np.random.default_rng(1)
-    layout = ChangingBatches(
+    layout = DynamicBatches(
         (*model.terms, springs(model, [], capacity=20)), model.free, np.dtype("float32"), 16
     )
     pairs = random.permutation(n)[:40].reshape(-1, 2)
-    layout.take((*model.terms, springs(model, pairs, capacity=20)))
+    layout.set_terms((*model.terms, springs(model, pairs, capacity=20)))
     count, start, order = layout.colors
     listed = order[: start[count]]
     used = np.flatnonzero((layout.own < n).any(axis=(1, 2)))
@@ -188,11 +188,11 @@ def test_colors_list_every_batch_that_has_vertices_once():
 def test_what_does_not_fit_changes_nothing():
     """So that the caller can make more room."""
     model = MODELS["cantilever"]
-    layout = ChangingBatches(
+    layout = DynamicBatches(
         (*model.terms, springs(model, [], capacity=1)), model.free, np.dtype("float64"), 8
     )
     own, order = layout.own.copy(), layout.colors.order.copy()
     clique = np.array([(a, b) for a in range(60) for b in range(a)])
-    assert layout.take((*model.terms, springs(model, clique, capacity=1))) is None
+    assert layout.set_terms((*model.terms, springs(model, clique, capacity=1))) is None
     np.testing.assert_array_equal(layout.own, own)
     np.testing.assert_array_equal(layout.colors.order, order)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from supple.kernels import HOST
-from supple.ordering import ChangingElements, batch_elements, row_arrays
-from supple.ordering.batch_moves import Fill, fill_rows, tables_of
-from supple.terms import Barriers, Pull, RubbingContacts, Springs, Visits
-from supple.terms.contact.barrier_friction import Rubs
+from supple.ordering import DynamicElements, batch_elements, row_arrays
+from supple.ordering.batch_moves import Fill, fill_rows, stencil_tables
+from supple.terms import Barriers, Incidence, NodalForces, PenaltyContacts, Springs
+from supple.terms.contact.barrier_friction import FrictionData
 from supple.terms.contact.friction import NUMBERS
 
 N = 50
@@ -24,7 +24,7 @@ def springs(random, count):
 
 
 def pull(random, count):
-    return Pull(stencils(random, count, 1), random.normal(size=(count, 3)), 40)
+    return NodalForces(stencils(random, count, 1), random.normal(size=(count, 3)), 40)
 
 
 def rubbing(random, count):
@@ -32,7 +32,7 @@ def rubbing(random, count):
     vertices = stencils(random, count, 6)
     vertices[::3, 5] = vertices[::3, 0]
     numbers = random.normal(size=(count, NUMBERS))
-    return RubbingContacts(vertices, random.normal(size=(count, 6)), numbers, 40)
+    return PenaltyContacts(vertices, random.normal(size=(count, 6)), numbers, 40)
 
 
 def barriers(random, count, rubs=None):
@@ -43,7 +43,7 @@ def barriers(random, count, rubs=None):
 
 def rubbing_barriers(random, count):
     began, slip = random.normal(size=(count, 4, 3)), random.normal(size=(count, 3))
-    return barriers(random, count, Rubs(began, slip, random.random(count), random.random(count)))
+    return barriers(random, count, FrictionData(began, slip, random.random(count), random.random(count)))
 
 
 KINDS = {f.__name__: f for f in (springs, pull, rubbing, barriers, rubbing_barriers)}
@@ -61,13 +61,13 @@ def test_visits_anywhere_are_those_of_the_terms_rows(kind, precision):
     chosen = random.permutation(20 * corners)[:60]
     place = random.permutation(rows * lanes)[: len(chosen)]
     (row, lane), own = np.divmod(place, lanes), random.integers(0, N, (rows, lanes)).astype(np.int32)
-    visits = Visits(chosen // corners, chosen % corners, row, lane, own, np.dtype(precision))
+    visits = Incidence(chosen // corners, chosen % corners, row, lane, own, np.dtype(precision))
     expected = row_arrays(term.rows(visits, np.zeros(1, np.int64)))
     slot = np.zeros((rows, lanes), np.int8)
     slot[row, lane] = visits.slot
     start, batches = np.arange(0, rows + 1, 1), np.arange(rows, dtype=np.int32)
     arrays = tuple(np.full_like(array, 7) for array in expected)
-    tables = tables_of(term, np.dtype(precision))
+    tables = stencil_tables(term, np.dtype(precision))
     work = Fill(arrays, tables, start, own[:, None], visits.elements, slot, batches)
     HOST.run(fill_rows, 1, work)
     for array, values in zip(arrays, expected, strict=True):
@@ -78,10 +78,10 @@ def test_visits_anywhere_are_those_of_the_terms_rows(kind, precision):
 def test_elements_are_those_that_there_are(kind):
     """Whatever there was before."""
     random, how = np.random.default_rng(2), (np.dtype("float32"), N, 16)
-    changing = ChangingElements(KINDS[kind](random, 5), *how)
+    changing = DynamicElements(KINDS[kind](random, 5), *how)
     for count in (37, 40, 11, 0, 20):
         term = KINDS[kind](random, count)
-        changing.take(term, HOST)
+        changing.set_term(term, HOST)
         expected, found = batch_elements(term, *how), changing.elements
         np.testing.assert_array_equal(found.own, expected.own)
         np.testing.assert_array_equal(found.element, expected.element)

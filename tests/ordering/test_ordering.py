@@ -8,7 +8,7 @@ from problems import PRECISIONS, cantilever, material, tied_blocks
 
 import supple
 from supple.kernels import lanes_of
-from supple.ordering import batch_elements, batch_links, batch_vertices, color_vertices, incidence
+from supple.ordering import batch_elements, batch_tied_groups, batch_vertices, color_vertices, incidence
 from supple.ordering.batches import best_width
 from supple.scene import build_model
 
@@ -178,7 +178,7 @@ def test_elements_appear_once_in_order(name):
 
 def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_color():
     model = MODELS["tied"]
-    links = batch_links(model.terms, model.free, np.dtype("float64"))
+    links = batch_tied_groups(model.terms, model.free, np.dtype("float64"))
     groups = {
         c: links.members[links.color_start[c] : links.color_start[c + 1]].transpose(0, 2, 1).reshape(-1, 2)
         for c in range(links.colors)
@@ -194,4 +194,4 @@ def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_color():
 
 def test_a_model_without_ties_has_no_links():
     model = MODELS["cantilever"]
-    assert batch_links(model.terms, model.free, np.dtype("float64")) is None
+    assert batch_tied_groups(model.terms, model.free, np.dtype("float64")) is None

@@ -9,7 +9,7 @@ import pytest
 
 import supple
 from supple.api.solver_syntax import parse_solver
-from supple.solve.options import method_of
+from supple.solve.options import resolve_solver
 from supple.solvers import SOLVERS
 
 PAGE = Path(supple.__file__).parents[2] / "docs" / "papers" / "options.md"
@@ -58,7 +58,7 @@ where = {{ side = "x-" }}
 def test_typed_written_and_made_in_python_they_are_the_same(typed, table, python, purpose, tmp_path):
     made = eval(python, vars(supple.solvers) | vars(supple))
     assert parse_solver(typed) == made
-    assert method_of(None, scene_file(tmp_path, table)) == made
+    assert resolve_solver(None, scene_file(tmp_path, table)) == made
     assert len(purpose) > 20
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import supple
-from supple_papers.account import Account, Claim, judge_again
 from supple_papers.fabrics import NAMES
 from supple_papers.gpbd_impact import rebound
+from supple_papers.measurements import Claim, Measurements, judge_again
 from supple_papers.page import write_page
 from supple_papers.registry import experiment
 
@@ -69,9 +69,9 @@ CASES = [
 
 @pytest.mark.parametrize(("key", "parts", "word"), CASES)
 def test_a_verdict_follows_from_figures(tmp_path, key, parts, word):
-    account = Account(tmp_path, key, measures=False)
-    account.values["parts"] = dict(parts)
-    assert experiment(key)(account).startswith(word)
+    measurements = Measurements(tmp_path, key, measures=False)
+    measurements.values["parts"] = dict(parts)
+    assert experiment(key)(measurements).startswith(word)
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.json")), ids=lambda path: path.stem)
@@ -81,10 +81,10 @@ def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, path):
     known = json.loads(path.read_text(encoding="utf-8"))
     key = path.stem.removesuffix("-cuda")
     device = "cuda" if path.stem.endswith("-cuda") else "cpu"
-    account = Account(tmp_path, key, known["full"], device=device, measures=False)
-    account.values |= {"parts": known["parts"], "pictures": known.get("pictures", [])}
-    assert experiment(key)(account) == known["verdict"]
-    assert account.values["claims"] == known["claims"]
+    measurements = Measurements(tmp_path, key, known["full"], device=device, measures=False)
+    measurements.values |= {"parts": known["parts"], "pictures": known.get("pictures", [])}
+    assert experiment(key)(measurements) == known["verdict"]
+    assert measurements.values["claims"] == known["claims"]
     assert all(claim["holds"] or claim["why"].endswith(".") for claim in known["claims"])
 
 
@@ -92,12 +92,12 @@ def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, path):
     ("held", "word"), [((True, True), "agrees"), ((True, False), "partly"), ((False, False), "differs")]
 )
 def test_claims_make_the_verdict(tmp_path, held, word):
-    account = Account(tmp_path, "pbng-fig3")
-    said = account.judge(
+    measurements = Measurements(tmp_path, "pbng-fig3")
+    said = measurements.judge(
         "so it is.", *(Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(held))
     )
     assert said.startswith(word)
-    account.close(said, 0.0)
+    measurements.close(said, 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
     for k, holds in enumerate(held):
         assert f"- {'holds' if holds else 'does not hold'}: number {k}\n" in page
@@ -106,9 +106,9 @@ def test_claims_make_the_verdict(tmp_path, held, word):
 
 def test_what_a_gpu_says_is_counted_and_has_its_reasons(tmp_path):
     for device, held in (("cpu", (True, True)), ("cuda", (True, False))):
-        account = Account(tmp_path, "gpbd-table5", device=device)
+        measurements = Measurements(tmp_path, "gpbd-table5", device=device)
         claims = [Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(held)]
-        account.close(account.judge("so it is.", *claims), 0.0)
+        measurements.close(measurements.judge("so it is.", *claims), 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
     assert "- [GPBD Table 5](#gpbd-table-5) on the GPU, number 1: why not.\n" in page
     assert "[GPBD Table 5](#gpbd-table-5), number" not in page
@@ -127,11 +127,11 @@ def test_all_that_does_not_hold_is_in_the_shipped_list():
 
 
 def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):
-    account = Account(tmp_path, "pbng-fig3")
-    account.part("pbng", lambda: {"200": 1e-9})
-    account.close("differs: said when criteria were others.", 0.0)
+    measurements = Measurements(tmp_path, "pbng-fig3")
+    measurements.part("pbng", lambda: {"200": 1e-9})
+    measurements.close("differs: said when criteria were others.", 0.0)
     assert not judge_again(tmp_path, "pbng-fig3")
-    account.part("xpbd", lambda: {"200": 0.4})
+    measurements.part("xpbd", lambda: {"200": 0.4})
     assert judge_again(tmp_path, "pbng-fig3")
     known = json.loads((tmp_path / "pbng-fig3.json").read_text(encoding="utf-8"))
     assert known["verdict"].startswith("agrees")

@@ -8,7 +8,7 @@ import pytest
 
 import supple
 import supple_papers
-from supple_papers.account import Account, Claim, brief, plain, run_row
+from supple_papers.measurements import Claim, Measurements, brief, plain, run_row
 from supple_papers.page import WORDS, standing, write_page
 from supple_papers.registry import experiment, find_rows, rows, shows, titles
 
@@ -55,8 +55,8 @@ def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
         return {"value": 1 / 3, "lost": float("nan")}
 
     def go():
-        account = Account(tmp_path, "pbng-fig3")
-        return [account.part(name, lambda name=name: part(name)) for name in ("first", "second")]
+        measurements = Measurements(tmp_path, "pbng-fig3")
+        return [measurements.part(name, lambda name=name: part(name)) for name in ("first", "second")]
 
     with pytest.raises(KeyboardInterrupt):
         go()
@@ -65,17 +65,17 @@ def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
 
 
 def test_other_sizes_and_unreadable_records_begin_anew(tmp_path):
-    Account(tmp_path, "pbng-fig3").part("a", lambda: 1)
-    assert Account(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
-    assert Account(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
+    Measurements(tmp_path, "pbng-fig3").part("a", lambda: 1)
+    assert Measurements(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
+    assert Measurements(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
     (tmp_path / "pbng-fig3.json").write_text("{")
-    assert Account(tmp_path, "pbng-fig3").part("a", lambda: 3) == 3
+    assert Measurements(tmp_path, "pbng-fig3").part("a", lambda: 3) == 3
 
 
 def test_the_page_has_every_row_and_counts_them(tmp_path):
-    account = Account(tmp_path, "pbng-fig3")
-    account.part("pbng", lambda: {"200": 1e-9})
-    account.close("agrees: as far as two numbers can.", 0.0)
+    measurements = Measurements(tmp_path, "pbng-fig3")
+    measurements.part("pbng", lambda: {"200": 1e-9})
+    measurements.close("agrees: as far as two numbers can.", 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
     for row in rows().values():
         assert f"### {row.paper.upper()} {row.label}\n" in text
@@ -89,12 +89,14 @@ def test_the_page_has_every_row_and_counts_them(tmp_path):
 
 
 def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
-    account = Account(tmp_path, "pbcm-fig7")
-    account.part("words", lambda: "as they are")
-    account.part("a", lambda: {"x": 1, "y": None})
-    account.part("b", lambda: {"x": 2, "y": [1.0] * 9})
-    account.part("c", lambda: 0.25)
-    account.close(account.judge("so it is.", Claim("less than 0.4 mm off", False, "for a reason.")), 0.0)
+    measurements = Measurements(tmp_path, "pbcm-fig7")
+    measurements.part("words", lambda: "as they are")
+    measurements.part("a", lambda: {"x": 1, "y": None})
+    measurements.part("b", lambda: {"x": 2, "y": [1.0] * 9})
+    measurements.part("c", lambda: 0.25)
+    measurements.close(
+        measurements.judge("so it is.", Claim("less than 0.4 mm off", False, "for a reason.")), 0.0
+    )
     text = write_page(tmp_path).read_text(encoding="utf-8")
     assert "- [PBCM Fig. 7](#pbcm-fig-7), less than 0.4 mm off: for a reason." in text
     assert "| |x|y|\n|---|---|---|\n| a | 1 | not finite |\n| b | 2 | 9 values |" in text
@@ -107,18 +109,18 @@ def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
 
 def test_what_a_gpu_measured_stands_beside(tmp_path):
     for device, ms in (("cpu", 3.0), ("cuda", 0.5)):
-        account = Account(tmp_path, "bnh-table2", device=device)
-        account.part("ms", lambda ms=ms: ms)
-        account.close(f"agrees: {ms:g} ms.", 0.0)
+        measurements = Measurements(tmp_path, "bnh-table2", device=device)
+        measurements.part("ms", lambda ms=ms: ms)
+        measurements.close(f"agrees: {ms:g} ms.", 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
     assert "**Verdict:** agrees: 3 ms." in text
     assert "**Verdict on the GPU:** agrees: 0.5 ms." in text
 
 
 def test_curves_and_pictures_are_kept_with_their_records(tmp_path):
-    account = Account(tmp_path, "pbng-fig3")
-    account.curves({"a": ([1, 2], [1.0, None]), "b": ([1, 2], [0.0, 2.0])}, "two curves", "x", "y")
-    account.close("agrees: so far.", 0.0)
+    measurements = Measurements(tmp_path, "pbng-fig3")
+    measurements.curves({"a": ([1, 2], [1.0, None]), "b": ([1, 2], [0.0, 2.0])}, "two curves", "x", "y")
+    measurements.close("agrees: so far.", 0.0)
     assert (tmp_path / "pbng-fig3-1.png").stat().st_size > 1000
     assert "![two curves](pbng-fig3-1.png)" in write_page(tmp_path).read_text(encoding="utf-8")
 
@@ -129,12 +131,12 @@ def test_the_shipped_page_is_what_the_shipped_records_say():
         pytest.skip("no sources here")
     said = (folder / "README.md").read_text(encoding="utf-8")
     for path in folder.glob("*.json"):
-        account = json.loads(path.read_text(encoding="utf-8"))
+        measurements = json.loads(path.read_text(encoding="utf-8"))
         key = path.stem.removesuffix("-cuda")
         assert key in rows()
-        assert standing(rows()[key], account) in WORDS
-        assert account["verdict"] in said
-        assert all((folder / name).is_file() for name, _ in account.get("pictures", []))
+        assert standing(rows()[key], measurements) in WORDS
+        assert measurements["verdict"] in said
+        assert all((folder / name).is_file() for name, _ in measurements.get("pictures", []))
 
 
 def test_numbers_are_brief():
@@ -146,10 +148,10 @@ def test_numbers_are_brief():
 
 def test_an_experiment_measures_and_is_not_measured_again(tmp_path):
     """The cheapest of them, end to end."""
-    account = Account(tmp_path, "pbcm-fig2")
-    verdict = run_row(account)
+    measurements = Measurements(tmp_path, "pbcm-fig2")
+    verdict = run_row(measurements)
     assert verdict.startswith("agrees")
-    again = Account(tmp_path, "pbcm-fig2")
+    again = Measurements(tmp_path, "pbcm-fig2")
     assert again.done
     assert run_row(again) == verdict
 

@@ -100,7 +100,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
     options = {
         "dt": 0.2, "frames": 5, "quasistatic": quasistatic, "max_iterations": 5, "precision": precision,
     }  # fmt: skip
-    whole = list(supple.simulate(scene, name, **options))
+    whole = list(supple.simulate(scene, solver=name, **options))
     strains = [frame.state.history["plastic_strain"] for frame in whole]
     assert not strains[0].any()
     assert np.abs(strains[2] - strains[1]).max() > 1e-3
@@ -108,7 +108,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
     saved = SavedFrame(frame.positions, frame.velocities, frame.index, frame.time, frame.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     for start in (pickle.loads(pickle.dumps(frame.state)), read_frame(tmp_path, 2).state):
-        parts = list(supple.simulate(scene, name, initial=start, first_frame=3, **options))
+        parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
         for found, expected in zip(parts, whole[2:], strict=True):
             assert same(found, expected)
             of_both = (each.state.history["plastic_strain"] for each in (found, expected))

@@ -20,7 +20,7 @@ SMALL = (320, 240)
 def swing():
     scene = cantilever(material("corotated"), cells=2)
     scene.quasistatic, scene.dt = False, 0.02
-    return scene, list(supple.simulate(scene, supple.Newton(), frames=3, max_iterations=2))
+    return scene, list(supple.simulate(scene, solver=supple.Newton(), frames=3, max_iterations=2))
 
 
 SCENE = """
@@ -88,12 +88,12 @@ def test_pictures_of_the_residual_know_inertia_and_loads(swing):
     scene = cantilever(material("corotated"), cells=2)
     scene.quasistatic, scene.dt, scene.substeps = False, 0.02, 2
     scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.loads.Ramp((0, 0.1), (0, 1)))
-    (frame,) = supple.simulate(scene, supple.Newton(), frames=1, tolerance=1e-12)
+    (frame,) = supple.simulate(scene, solver=supple.Newton(), frames=1, tolerance=1e-12)
     r = FIELDS["residual"].values(frame.model, frame.positions, frame.step)
     assert np.nanmax(r) < 1e-9
     assert np.nanmax(FIELDS["residual"].values(frame.model, frame.positions, None)) > 1e-2
     scene.quasistatic = True
-    result = supple.equilibrium(scene, supple.Newton(), tolerance=1e-12)
+    result = supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-12)
     r = FIELDS["residual"].values(result.model, result.positions, result.step)
     assert np.nanmax(r) < 1e-9
 
@@ -122,7 +122,9 @@ def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
     run = supple.load_run(folder)
     assert len(run.frames) == 3
     scene = supple.load_scene(folder / "scene.toml").scene
-    for saved, frame in zip(run.frames, supple.simulate(scene, supple.Newton(), tolerance=1e-4), strict=True):
+    for saved, frame in zip(
+        run.frames, supple.simulate(scene, solver=supple.Newton(), tolerance=1e-4), strict=True
+    ):
         np.testing.assert_allclose(saved.positions, frame.positions, atol=1e-12)
         assert (saved.index, saved.report.outcome) == (frame.index, frame.report.outcome)
         assert saved.report.iterations == frame.report.iterations

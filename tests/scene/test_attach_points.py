@@ -33,7 +33,9 @@ def test_points_of_two_bodies_meet(solver):
     np.testing.assert_allclose(weights.sum(axis=1), 0, atol=1e-12)
     assert np.all((weights > 0).sum(axis=1) >= 2)
     assert np.all((weights < 0).sum(axis=1) >= 2)
-    found = supple.equilibrium(scene, solver, tolerance=1e-3, max_iterations=3000, position_tolerance=None)
+    found = supple.equilibrium(
+        scene, solver=solver, tolerance=1e-3, max_iterations=3000, position_tolerance=None
+    )
     held, holding = ends(found).swapaxes(0, 1)
     np.testing.assert_allclose(held, holding, atol=1e-4)
     assert abs(held[:, 1].mean() - 1.05) < 0.1
@@ -42,12 +44,12 @@ def test_points_of_two_bodies_meet(solver):
 def test_the_offset_is_kept_and_fixed_points_hold():
     scene, upper, lower = blocks(gap=0.05)
     scene.attach(lower, upper, stiffness=1e6, at=POINTS, keep_offset=True)
-    held, holding = ends(supple.equilibrium(scene, "newton", tolerance=1e-6)).swapaxes(0, 1)
+    held, holding = ends(supple.equilibrium(scene, solver="newton", tolerance=1e-6)).swapaxes(0, 1)
     np.testing.assert_allclose(holding - held, np.tile([0, 0.05, 0], (4, 1)), atol=1e-4)
     alone = supple.Scene(gravity=(0, -1, 0))
     body = alone.add_solid(supple.block(2), material("corotated"), density=10)
     alone.attach(body, None, stiffness=1e7, at=POINTS)
-    held, place = ends(supple.equilibrium(alone, "newton", tolerance=1e-6)).swapaxes(0, 1)
+    held, place = ends(supple.equilibrium(alone, solver="newton", tolerance=1e-6)).swapaxes(0, 1)
     np.testing.assert_allclose(place, POINTS, atol=1e-12)
     np.testing.assert_allclose(held, POINTS, atol=1e-4)
 

@@ -40,12 +40,12 @@ def volume_of(scene, positions):
 @pytest.mark.parametrize("ambient", [1e5, 0.0])
 def test_gas_keeps_p_times_v_and_pushes_as_that_pressure_does(solver, ambient):
     scene = chamber(pressure=6e4, sealed=True, ambient=ambient)
-    result = supple.equilibrium(scene, solver, tolerance=1e-6, max_iterations=4000)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=4000)
     assert result.report.ok
     V, p = volume_of(scene, result.positions), float(result.model.terms[-1].pressure[0])
     assert V > 1.02 / 27
     assert (p + ambient) * V == pytest.approx((6e4 + ambient) / 27, rel=1e-5)
-    told = supple.equilibrium(chamber(pressure=p), solver, tolerance=1e-6, max_iterations=4000)
+    told = supple.equilibrium(chamber(pressure=p), solver=solver, tolerance=1e-6, max_iterations=4000)
     np.testing.assert_allclose(told.positions, result.positions, atol=1e-5)
 
 
@@ -62,7 +62,9 @@ def test_pressure_of_a_chamber_is_a_force_on_its_walls():
 def test_frames_have_the_pressure_of_their_time():
     scene = chamber(pressure=1e3, ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.dt, scene.frames = 0.5, 2
-    pressures = [f.model.terms[-1].pressure[0] for f in supple.simulate(scene, "newton", tolerance=1e-6)]
+    pressures = [
+        f.model.terms[-1].pressure[0] for f in supple.simulate(scene, solver="newton", tolerance=1e-6)
+    ]
     assert pressures == [500.0, 1000.0]
 
 
@@ -113,7 +115,7 @@ def pressed(cells=1, **options):
 @pytest.mark.parametrize("solver", ["newton", "pbng", "xpbd"])
 def test_cables_under_tension_press_a_cube_together(solver):
     """4 T = E λ (1 - λ²)/2, which has its largest stable λ above 1/√3; each corner carries its own cable."""
-    result = supple.equilibrium(pressed(tension=20.0), solver, tolerance=1e-6, max_iterations=20000)
+    result = supple.equilibrium(pressed(tension=20.0), solver=solver, tolerance=1e-6, max_iterations=20000)
     stretch = max(z.real for z in np.roots([500, 0, -500, 80]) if abs(z.imag) < 1e-9)
     end = result.positions[:, 0] > 0.5
     np.testing.assert_allclose(result.positions[end, 0].mean(), stretch, rtol=0.02)
@@ -124,15 +126,15 @@ def test_cables_under_tension_press_a_cube_together(solver):
 @pytest.mark.parametrize("solver", ["newton", "pbd"])
 def test_cables_of_a_length_hold_it(solver):
     scene = pressed(length=0.9, stiffness=1e7)
-    result = supple.equilibrium(scene, solver, tolerance=1e-7, max_iterations=3000)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-7, max_iterations=3000)
     np.testing.assert_allclose(result.positions[result.positions[:, 0] > 0.5, 0], 0.9, atol=1e-3)
-    slack = supple.equilibrium(pressed(length=1.5, stiffness=1e7), solver, max_iterations=100)
+    slack = supple.equilibrium(pressed(length=1.5, stiffness=1e7), solver=solver, max_iterations=100)
     np.testing.assert_allclose(slack.positions, scene.bodies[0].points, atol=1e-9)
 
 
 def test_a_ramp_pulls_a_cable():
     scene = pressed(length=0.8, stiffness=1e7, ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
-    lengths = [f.positions[:, 0].max() for f in supple.simulate(scene, "newton", tolerance=1e-7)]
+    lengths = [f.positions[:, 0].max() for f in supple.simulate(scene, solver="newton", tolerance=1e-7)]
     np.testing.assert_allclose(lengths, [0.9, 0.8], atol=1e-3)
 
 
@@ -194,7 +196,7 @@ def test_bad_cables_are_told(points, options, sentence):
 
 def test_pbd_has_no_tension():
     with pytest.raises(ValueError, match="pbd has no forces"):
-        supple.equilibrium(pressed(tension=1.0), "pbd", max_iterations=2)
+        supple.equilibrium(pressed(tension=1.0), solver="pbd", max_iterations=2)
 
 
 def test_scene_files_have_them(tmp_path):

@@ -28,7 +28,7 @@ def test_a_hanging_strip_is_stretched_by_half_its_weight():
     scene, cloth = strip(
         membrane=supple.materials.PlaneStressStVK(young=1e6, poisson=0.0), density=0.2, thickness=1e-3
     )
-    result = supple.equilibrium(scene, "newton", tolerance=1e-8)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-8)
     drop = -result.positions_of(cloth)[:, 1].min()
     assert drop == pytest.approx(0.2 * 9.81 / (2 * 1e6 * 1e-3), rel=5e-3)
     found = result.evaluate()
@@ -86,7 +86,7 @@ def test_stretched_cloth_goes_back_to_its_rest_shape():
     scene.pin(cloth, axes="z")
     scene.pin(cloth.where([0]))
     scene.pin(cloth.where([1]), axes="x")
-    result = supple.equilibrium(scene, "newton", tolerance=1e-9)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-9)
     np.testing.assert_allclose(result.positions, 0.7 * mesh.points, atol=1e-6)
 
 
@@ -165,9 +165,9 @@ def test_open_surfaces_hold_no_pressure():
 
 def test_a_pressure_may_grow():
     scene, _ = balloon(300.0, resolution=2, ramp=supple.loads.Ramp((0, 1), (0, 1)))
-    half, whole = supple.simulate(scene, "newton", dt=0.5, frames=2, tolerance=1e-8)
+    half, whole = supple.simulate(scene, solver="newton", dt=0.5, frames=2, tolerance=1e-8)
     there, _ = balloon(150.0, resolution=2)
-    expected = supple.equilibrium(there, "newton", tolerance=1e-8)
+    expected = supple.equilibrium(there, solver="newton", tolerance=1e-8)
     np.testing.assert_allclose(half.positions, expected.positions, atol=1e-6)
     assert np.ptp(whole.positions) > np.ptp(half.positions)
 
@@ -190,7 +190,7 @@ def test_a_falling_sheet_reaches_its_terminal_velocity():
     one = supple.TriMesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])  # a sheet would fold as it falls
     cloth = scene.add_cloth(one, MEMBRANE, density=0.2)
     scene.add_wind((0, 0, 0), drag=1.0, lift=0.0)
-    *_, frame = supple.simulate(scene, "pbng", frames=40, tolerance=1e-8)
+    *_, frame = supple.simulate(scene, solver="pbng", frames=40, tolerance=1e-8)
     expected = np.sqrt(2 * 0.2 * 9.81 / 1.2)
     np.testing.assert_allclose(frame.velocities[:, 1], -expected, rtol=1e-2)
     assert cloth.masses.sum() == pytest.approx(0.1)
@@ -210,7 +210,7 @@ def test_pieces_are_sewn_together_by_distance():
     (seam,) = scene.attachments
     assert seam.vertices.shape == (3, 2)
     assert set(seam.vertices[:, 1]) == set(upper.where(lambda X: X[:, 1] <= 0).vertices)
-    result = supple.equilibrium(scene, "newton", tolerance=1e-8)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-8)
     np.testing.assert_allclose(result.evaluate().reactions["top"].force, (0, 0.2 * 0.2 * 9.81, 0), atol=1e-6)
     with pytest.raises(supple.SceneError, match=r"None of the 15 vertices of 'cloth1' is within 0\.001 m"):
         scene.attach(lower, upper, stiffness=1e4, within=1e-3)
@@ -225,7 +225,7 @@ def test_cloth_hangs_from_a_solid():
     cloth = scene.add_cloth(supple.sheet((2, 4), (0.2, 0.5)), MEMBRANE, name="curtain")
     scene.attach(cloth.where(lambda X: X[:, 1] >= 0.5), block, stiffness=1e3)
     scene.pin(block.where(lambda X: X[:, 1] >= 0.7), name="ceiling")
-    result = supple.equilibrium(scene, "newton", tolerance=1e-8)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-8)
     found = result.evaluate()
     weight = 9.81 * (1000 * 0.008 + 0.2 * 0.1)
     np.testing.assert_allclose(found.reactions["ceiling"].force, (0, weight, 0), atol=1e-5)
@@ -274,7 +274,8 @@ def test_patterns_work_in_element_wise_methods(solver):
     copy = other.add_cloth(mesh, MEMBRANE, rest=mesh.rotated((1, 1, 0), 0.5).points)
     other.pin(copy.where(lambda X: X[:, 1] >= 1))
     frames = [
-        list(supple.simulate(s, solver, dt=0.02, frames=3, max_iterations=5))[-1] for s in (scene, other)
+        list(supple.simulate(s, solver=solver, dt=0.02, frames=3, max_iterations=5))[-1]
+        for s in (scene, other)
     ]
     np.testing.assert_allclose(frames[1].positions, frames[0].positions, atol=1e-9)
 

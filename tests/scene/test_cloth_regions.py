@@ -40,7 +40,7 @@ def stretch(material, part):
 def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
     flat = None if rest is None else supple.sheet((8, 1), (LENGTH, 0.25), plane="xz")
     scene, cloth = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)], flat)
-    result = supple.equilibrium(scene, solver, tolerance=1e-9, max_iterations=20_000)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-9, max_iterations=20_000)
     end = result.positions[cloth.points[:, 0] >= LENGTH, 0].mean()
     assert end == pytest.approx(stretch(SOFT, 0.5) + stretch(STIFF, 0.5), rel=1e-6)
     middle = result.positions[np.isclose(cloth.points[:, 0], LENGTH / 2), 0].mean()
@@ -50,9 +50,9 @@ def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
 def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
     whole, _ = strip(STIFF)
     scene, cloth = strip(SOFT, [supple.scene.Region("all", np.ones(16, bool), STIFF)])
-    same = supple.equilibrium(scene, "newton", tolerance=1e-10).positions
+    same = supple.equilibrium(scene, solver="newton", tolerance=1e-10).positions
     np.testing.assert_allclose(
-        same, supple.equilibrium(whole, "newton", tolerance=1e-10).positions, atol=1e-9
+        same, supple.equilibrium(whole, solver="newton", tolerance=1e-10).positions, atol=1e-9
     )
     assert [part.name for part in cloth.parts] == ["cloth0/all"]
     by_cell = supple.materials.PlaneStressStVK(
@@ -60,7 +60,7 @@ def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
     )
     two, _ = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)])
     each, _ = strip(by_cell)
-    found = [supple.equilibrium(s, "newton", tolerance=1e-10).positions for s in (two, each)]
+    found = [supple.equilibrium(s, solver="newton", tolerance=1e-10).positions for s in (two, each)]
     np.testing.assert_allclose(*found, atol=1e-9)
 
 
@@ -81,7 +81,7 @@ def test_masses_forces_and_evaluations_know_regions():
 
 def test_regions_move_and_are_drawn(tmp_path):
     scene, _ = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)])
-    *_, frame = supple.simulate(scene, "pbng", quasistatic=False, frames=3, dt=0.01)
+    *_, frame = supple.simulate(scene, solver="pbng", quasistatic=False, frames=3, dt=0.01)
     assert frame.report.ok
     supple.io.save_frames(scene, [frame], "obj", tmp_path / "out")
 

@@ -32,7 +32,7 @@ def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precisi
         pytest.skip("newton computes in float64")
     scene, body = column([supple.scene.Region("top", upper, STIFF, density=30)])
     limits = {"tolerance": 1e-6 if precision == "float64" else 1e-4, "max_iterations": 4000}
-    result = supple.equilibrium(scene, solver, precision=precision, **limits)
+    result = supple.equilibrium(scene, solver=solver, precision=precision, **limits)
     low = next(z.real for z in np.roots([500, 0, -500, -50]) if abs(z.imag) < 1e-9 and z.real > 1)
     high = 1 + 50 / 4e3
     y, Y = result.positions[:, 1], body.points[:, 1]
@@ -43,7 +43,7 @@ def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precisi
 
 def test_cells_of_both_materials_have_their_stress():
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
-    found = supple.equilibrium(scene, "newton", tolerance=1e-8).evaluate()
+    found = supple.equilibrium(scene, solver="newton", tolerance=1e-8).evaluate()
     assert np.isfinite(found.piola).all()
     np.testing.assert_allclose(found.piola[:, 1, 1], 50, rtol=1e-5)
     centers = body.points[body.mesh.tets].mean(axis=1)
@@ -81,7 +81,9 @@ def test_a_parameter_of_a_region_may_vary_and_be_varied():
     early, late = (supple.scene.build_model(scene).materials_at(t)[1].young for t in (0, 1))
     np.testing.assert_allclose([early, late], [1e3, 4e3])
     variation = supple.Variation(materials={body.region("top"): supple.Corotated(young=8e3, poisson=0.0)})
-    plain, stiffer = supple.equilibria(scene, [supple.Variation(), variation], "newton", tolerance=1e-6)
+    plain, stiffer = supple.equilibria(
+        scene, [supple.Variation(), variation], solver="newton", tolerance=1e-6
+    )
     assert stiffer.positions[:, 1].max() < plain.positions[:, 1].max()
 
 
@@ -100,11 +102,11 @@ def test_variations_of_bodies_with_regions_may_have_parameters_by_element():
         )
 
     each = [other(2e3, 8e3), other(young, young), other(young, young[top])]
-    one, *others = supple.equilibria(scene, each, "newton", tolerance=1e-8)
+    one, *others = supple.equilibria(scene, each, solver="newton", tolerance=1e-8)
     for result in others:
         np.testing.assert_allclose(result.positions, one.positions, atol=1e-7)
     with pytest.raises(SceneError, match=r"one for each of its 20 tetrahedra or of the 40"):
-        list(supple.equilibria(scene, [other(2e3, np.full(7, 8e3))], "newton"))
+        list(supple.equilibria(scene, [other(2e3, np.full(7, 8e3))], solver="newton"))
 
 
 BAD = {

@@ -56,7 +56,7 @@ def test_a_scene_has_the_springs_of_a_stepper():
     bare.springs = [springs for springs in bare.springs if springs.points is not None]
     sim = supple.Stepper(bare, solver="pbng", springs=4, max_iterations=5)
     sim.set_springs(pairs.vertices, pairs.stiffness, pairs.rest_length)
-    for frame in supple.simulate(scene, "pbng", max_iterations=5):
+    for frame in supple.simulate(scene, solver="pbng", max_iterations=5):
         np.testing.assert_allclose(frame.positions, sim.step().positions, rtol=0, atol=1e-5)
 
 
@@ -65,12 +65,12 @@ def test_every_solver_treats_springs_or_says_who_does(name):
     scene = hanging(quasistatic=False)
     if name == "fpxpbd":
         with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, hybrid, newton"):
-            next(iter(supple.simulate(scene, name, max_iterations=1)))
+            next(iter(supple.simulate(scene, solver=name, max_iterations=1)))
         return
-    last = [*supple.simulate(scene, name, max_iterations=30)][-1].positions
+    last = [*supple.simulate(scene, solver=name, max_iterations=30)][-1].positions
     bare = hanging(quasistatic=False)
     bare.springs = []
-    fallen = [*supple.simulate(bare, name, max_iterations=30)][-1].positions
+    fallen = [*supple.simulate(bare, solver=name, max_iterations=30)][-1].positions
     assert (last - fallen)[:, 1].mean() > 1e-4
 
 

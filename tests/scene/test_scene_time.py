@@ -43,12 +43,12 @@ def test_loads_of_equal_ramps_act_together_beside_constant_ones():
 def test_an_equilibrium_has_what_acts_in_the_end_and_frames_what_acts_then():
     scene, body = held(gravity=(0, 0, 0), dt=0.5, frames=2)
     scene.add_force(body, (0, -20.0, 0), ramp=supple.loads.Ramp((0, 1), (0, 1)))
-    half, whole = supple.simulate(scene, supple.Newton(), tolerance=1e-10)
-    end = supple.equilibrium(scene, supple.Newton(), tolerance=1e-10)
+    half, whole = supple.simulate(scene, solver=supple.Newton(), tolerance=1e-10)
+    end = supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-10)
     np.testing.assert_allclose(whole.positions, end.positions, atol=1e-9)
     constant, body = held(gravity=(0, 0, 0))
     constant.add_force(body, (0, -10.0, 0))
-    found = supple.equilibrium(constant, supple.Newton(), tolerance=1e-10)
+    found = supple.equilibrium(constant, solver=supple.Newton(), tolerance=1e-10)
     np.testing.assert_allclose(half.positions, found.positions, atol=1e-9)
     assert np.abs(half.positions - whole.positions).max() > 1e-3
 

@@ -71,19 +71,19 @@ def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
     if precision not in SOLVERS[name].precisions:
         return
     scene, limits = swinging(), {"max_iterations": 4, "precision": precision}
-    whole = [*supple.simulate(scene, name, **limits)]
-    parts = [*supple.simulate(scene, name, initial=whole[2].state, first_frame=4, **limits)]
+    whole = [*supple.simulate(scene, solver=name, **limits)]
+    parts = [*supple.simulate(scene, solver=name, initial=whole[2].state, first_frame=4, **limits)]
     for frame, expected in zip(parts, whole[3:], strict=True):
         np.testing.assert_array_equal(frame.positions, expected.positions)
         np.testing.assert_array_equal(frame.velocities, expected.velocities)
-    *_, still = supple.simulate(swinging(None), name, **limits)
+    *_, still = supple.simulate(swinging(None), solver=name, **limits)
     assert name == "pbd" or np.abs(whole[-1].positions - still.positions).max() > 1e-4
 
 
 def test_a_stepper_goes_the_same_way():
     scene = swinging()
     sim = supple.Stepper(scene, solver="pbng", max_iterations=4)
-    for frame in supple.simulate(scene, "pbng", max_iterations=4):
+    for frame in supple.simulate(scene, solver="pbng", max_iterations=4):
         np.testing.assert_array_equal(sim.step().positions, frame.positions)
     sim.reset()
     copies = supple.Stepper(scene, solver="pbng", max_iterations=4, batch_size=2)
@@ -121,8 +121,8 @@ def test_a_function_of_time_and_values_by_element():
 
 def test_scenes_go_to_other_processes():
     scene = pickle.loads(pickle.dumps(swinging()))
-    for a, b in zip(supple.simulate(scene, "pbng", max_iterations=3), supple.simulate(swinging(), "pbng",
-                    max_iterations=3), strict=True):  # fmt: skip
+    motions = [supple.simulate(s, solver="pbng", max_iterations=3) for s in (scene, swinging())]
+    for a, b in zip(*motions, strict=True):
         np.testing.assert_array_equal(a.positions, b.positions)
 
 

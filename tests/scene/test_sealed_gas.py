@@ -54,7 +54,7 @@ def law(result, gamma=1.0):
 def test_a_slack_cushion_keeps_its_gas(solver, thickness, amount):
     """The sheets of a slack one hold next to no pressure: the gas gets as large as the ambient lets it."""
     scene = sealed(cushion(8, thickness), amount)
-    result = supple.equilibrium(scene, solver, max_iterations=2000)
+    result = supple.equilibrium(scene, solver=solver, max_iterations=2000)
     assert result.report.ok
     assert law(result) == pytest.approx(1, rel=1e-9)
     V = volume_within(result.positions, gas_of(result).vertices)
@@ -132,7 +132,9 @@ def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
     stretch = brentq(lambda s: rubber(s) + ambient - amount * ambient / s**3, 1, 3)
     assert stretch > 1.5
     kind = supple.materials.PlaneStressNeoHookean(young=young, poisson=0.4999)
-    result = supple.equilibrium(sealed(supple.meshes.sphere(radius, 6), amount, kind, h, ambient), solver)
+    result = supple.equilibrium(
+        sealed(supple.meshes.sphere(radius, 6), amount, kind, h, ambient), solver=solver
+    )
     assert result.report.ok
     assert result.report.error_estimate.stable
     gas = gas_of(result)
@@ -156,7 +158,7 @@ def test_the_distance_knows_the_stiffness_of_the_gas():
     def solve(**options):
         scene = sealed(cushion(6, 0.3), 2.0)
         scene.pin(scene.bodies[0].where(lambda X: X[:, 0] < 1e-9))
-        return supple.equilibrium(scene, "pbng", **options)
+        return supple.equilibrium(scene, solver="pbng", **options)
 
     tight = solve(tolerance=1e-10)
     near = solve(max_iterations=25)
@@ -169,7 +171,7 @@ def test_the_distance_knows_the_stiffness_of_the_gas():
 def test_frames_of_a_motion_obey_the_law(solver):
     scene = sealed(cushion(6, 0.2), 2.0)
     scene.quasistatic, scene.dt, scene.frames = False, 0.01, 4
-    frames = list(supple.simulate(scene, solver))
+    frames = list(supple.simulate(scene, solver=solver))
     for frame in frames:
         assert frame.report.ok
         assert law(frame) == pytest.approx(1, rel=1e-9)
@@ -194,7 +196,7 @@ def test_a_ramp_lets_gas_in():
     ramp = supple.loads.Ramp(times=(0, 1), fractions=(0, 1))
     scene = sealed(cushion(6, 0.5), 3.0, ramp=ramp)
     scene.dt, scene.frames = 0.5, 2
-    half, full = supple.simulate(scene, "newton")
+    half, full = supple.simulate(scene, solver="newton")
     assert gas_of(half).absolute == pytest.approx(2 * AMBIENT)
     assert gas_of(full).absolute == pytest.approx(3 * AMBIENT)
     for frame in (half, full):
@@ -225,7 +227,7 @@ def test_gas_holds_a_drum_whose_walls_hang_together_by_it_alone(solver):
     scene.pin(cloth.where(lambda X: np.abs(X[:, 1]) < 1e-9))
     upper = cloth.where(lambda X: X[:, 1] > 1e-9)
     scene.add_force(upper, (0.0, -500.0, 0.0))
-    result = supple.equilibrium(scene, solver, max_iterations=2000)
+    result = supple.equilibrium(scene, solver=solver, max_iterations=2000)
     assert result.report.ok
     assert law(result) == pytest.approx(1, rel=1e-9)
     rim = np.abs(cloth.points[:, 1]) < 1e-9

@@ -56,13 +56,13 @@ def test_the_load_stiffness_is_the_derivative_of_the_forces():
 @pytest.mark.parametrize("solver", ["newton", "hybrid", "pbng"])
 def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver):
     scene, body = plate(-150.0)
-    result = supple.equilibrium(scene, solver, tolerance=1e-6, max_iterations=20_000)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=20_000)
     assert result.report.ok
     wanted, term = scene.turning[0].forces(result.positions), result.model.terms[-1]
     np.testing.assert_allclose(term.force, wanted, atol=1e-4 * np.abs(wanted).max())
     tip = result.positions[body.where(face(0, 2)).indices]
     assert tip[:, 1].min() < -0.5
-    dead = supple.equilibrium(plate(-150.0, following=False)[0], "newton", tolerance=1e-6)
+    dead = supple.equilibrium(plate(-150.0, following=False)[0], solver="newton", tolerance=1e-6)
     assert np.abs(dead.positions - result.positions).max() > 0.02
     found = result.evaluate()
     free = result.model.free
@@ -78,7 +78,7 @@ def test_on_a_closed_surface_it_is_a_pressure():
         for axis in range(3):
             scene.pin(body.where(face(axis, 0)), axes="xyz"[axis])
         add(scene, body)
-        return supple.equilibrium(scene, "newton", tolerance=1e-8).positions
+        return supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions
 
     turning = block(lambda scene, body: scene.add_traction(body, 2e4, following=True))
     energy = block(lambda scene, body: scene.add_pressure(body, 2e4))
@@ -89,7 +89,8 @@ def test_frames_of_a_motion_have_the_part_of_their_time():
     scene, _ = plate((0, -1.0, 0), ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.quasistatic, scene.dt, scene.frames = False, 0.5, 2
     totals = [
-        f.model.terms[-1].force.sum(axis=0)[1] for f in supple.simulate(scene, "newton", tolerance=1e-5)
+        f.model.terms[-1].force.sum(axis=0)[1]
+        for f in supple.simulate(scene, solver="newton", tolerance=1e-5)
     ]
     np.testing.assert_allclose(totals, [-0.5, -1.0], rtol=1e-2)
 
@@ -109,7 +110,7 @@ def test_mistakes_are_told():
     scene.add_pressure(body.where(lambda X: X[:, 1] >= 0.2), 5.0)
     with pytest.raises(SceneError, match="following=True"):
         build_model(scene)
-    result = supple.equilibrium(plate(-1.0)[0], "newton", tolerance=1e-6)
+    result = supple.equilibrium(plate(-1.0)[0], solver="newton", tolerance=1e-6)
     with pytest.raises(supple.gradients.NoGradientError, match="turn with their surface"):
         supple.gradient(result, result.positions)
 
@@ -140,10 +141,10 @@ def test_every_solver_takes_them_or_says_who_does(name):
     scene, _ = plate(-1.0, cells=(2, 1, 1), kind=supple.Corotated(young=1e5, poisson=0.3))
     able = {"hybrid", "pbng", "newton", "mpbng"}
     if name in able:
-        supple.equilibrium(scene, name, max_iterations=2)
+        supple.equilibrium(scene, solver=name, max_iterations=2)
         return
     with pytest.raises(ValueError, match=f"{name} cannot treat following tractions: .*pbng, .*can$"):
-        supple.equilibrium(scene, name, max_iterations=2)
+        supple.equilibrium(scene, solver=name, max_iterations=2)
 
 
 def test_a_comparison_goes_on_with_those_who_can():

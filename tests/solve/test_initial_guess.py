@@ -33,7 +33,7 @@ def stiff_block(**options):
 
 
 def fallen(scene, body, solver, **options):
-    *_, last = supple.simulate(scene, solver, **options)
+    *_, last = supple.simulate(scene, solver=solver, **options)
     return last.positions_of(body) - body.mesh.points
 
 
@@ -72,11 +72,11 @@ def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
     )
     if neighbor == "far":
         scene.pin(other.where(lambda X: X[:, 1] <= 0))
-    frames = list(supple.simulate(scene, PBNG(iterations=4)))
+    frames = list(supple.simulate(scene, solver=PBNG(iterations=4)))
     moved = frames[-1].positions_of(body) - body.mesh.points
     fall = -9.81 * FALL["backward_euler"] * STEP**2
     np.testing.assert_allclose(moved, np.tile([0, fall, 0], (len(moved), 1)), atol=1e-9 * abs(fall))
-    resumed = supple.simulate(scene, PBNG(iterations=4), initial=frames[1].state, first_frame=3)
+    resumed = supple.simulate(scene, solver=PBNG(iterations=4), initial=frames[1].state, first_frame=3)
     for whole, rest in zip(frames[2:], resumed, strict=True):
         np.testing.assert_array_equal(whole.positions, rest.positions)
 
@@ -105,7 +105,7 @@ def test_bodies_at_rest_on_a_plane_start_where_they_are():
     scene.add_solid(supple.block((2, 2, 2), (0.1, 0.1, 0.1)), supple.Corotated(young=1e5, poisson=0.3))
     scene.add_obstacle(supple.Plane(normal=(0, 1, 0)))
     frames = {
-        guess: list(supple.simulate(scene, PBNG(), tolerance=1e-5, initial_guess=guess))
+        guess: list(supple.simulate(scene, solver=PBNG(), tolerance=1e-5, initial_guess=guess))
         for guess in ("adaptive", "coast")
     }
     for adaptive, coast in zip(*frames.values(), strict=True):

@@ -40,7 +40,7 @@ def swing(integrator, steps, time=1.0, solver="newton", **options):
     """Position and velocity of the moving vertex after a time."""
     scene, start = oscillator(dt=time / steps, frames=steps, integrator=integrator)
     options = {"tolerance": 1e-12} | options
-    *_, last = supple.simulate(scene, solver, initial=start, **options)
+    *_, last = supple.simulate(scene, solver=solver, initial=start, **options)
     return last.positions[1, 0] - 1, last.velocities[1, 0]
 
 
@@ -88,9 +88,9 @@ def bar(integrator, substeps=1, **options):
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_motions_that_go_on_are_bitwise_those_that_never_stopped(integrator, precision):
     scene = bar(integrator, substeps=2)
-    through = list(supple.simulate(scene, "pbng", max_iterations=10, precision=precision))
+    through = list(supple.simulate(scene, solver="pbng", max_iterations=10, precision=precision))
     again = supple.simulate(
-        scene, "pbng", initial=through[2].state, first_frame=4, max_iterations=10, precision=precision
+        scene, solver="pbng", initial=through[2].state, first_frame=4, max_iterations=10, precision=precision
     )
     for frame, expected in zip(again, through[3:], strict=True):
         assert np.array_equal(frame.positions, expected.positions)
@@ -100,7 +100,7 @@ def test_motions_that_go_on_are_bitwise_those_that_never_stopped(integrator, pre
 @pytest.mark.parametrize("integrator", RULES)
 def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
     scene = bar(integrator)
-    frames = list(supple.simulate(scene, "pbng", max_iterations=10))
+    frames = list(supple.simulate(scene, solver="pbng", max_iterations=10))
     stepper = supple.Stepper(scene, solver="pbng", max_iterations=10)
     found = [stepper.step() for _ in range(3)]
     snapshot = stepper.state
@@ -117,7 +117,7 @@ def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
 @pytest.mark.parametrize("integrator", RULES)
 def test_the_last_step_says_what_balances(integrator):
     """The net force with the inertia of the rule is what the solve left."""
-    *_, last = supple.simulate(bar(integrator), "newton", tolerance=1e-9)
+    *_, last = supple.simulate(bar(integrator), solver="newton", tolerance=1e-9)
     step = last.step
     assert step.dt == pytest.approx(0.02 * RULES[integrator].inertia)
     problem = Problem(last.model, "float64")
@@ -130,7 +130,7 @@ def test_free_fall_is_exact_in_rules_of_second_order():
     for integrator in RULES:
         scene = supple.Scene(quasistatic=False, dt=0.1, frames=5, integrator=integrator)
         scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))
-        *_, last = supple.simulate(scene, "pbng", tolerance=1e-10)
+        *_, last = supple.simulate(scene, solver="pbng", tolerance=1e-10)
         assert last.velocities[:, 1] == pytest.approx(-9.81 * 0.5)
         assert (last.positions - last.model.rest)[:, 1] == pytest.approx(-9.81 * 0.125)
 
@@ -145,7 +145,7 @@ def test_rounding_where_bodies_are_does_not_become_velocity(integrator):
     scene.add_solid(
         supple.block(1), supple.materials.LinearElastic(young=1.0, poisson=0.3), velocity=(0.5, 0.25, 0.1)
     )
-    *_, last = supple.simulate(scene, supple.PBNG(iterations=1), precision="float32")
+    *_, last = supple.simulate(scene, solver=supple.PBNG(iterations=1), precision="float32")
     assert last.velocities == pytest.approx(np.broadcast_to([0.5, 0.25, 0.1], (8, 3)), abs=1e-6)
 
 
@@ -157,27 +157,27 @@ def test_pinned_vertices_have_the_velocity_at_which_they_are_led():
         )
         end = body.where(lambda X: X[:, 0] <= 1e-9)
         scene.pin(end, motion=supple.Translate((0.1, 0, 0), duration=1.0))
-        *_, last = supple.simulate(scene, "pbng", max_iterations=5)
+        *_, last = supple.simulate(scene, solver="pbng", max_iterations=5)
         assert last.velocities[end.vertices, 0] == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("integrator", RULES)
 def test_what_has_no_smooth_forces_is_refused(integrator):
     with pytest.raises(ValueError, match="pbd makes constraints vanish"):
-        list(supple.simulate(bar(integrator), "pbd", max_iterations=2))
+        list(supple.simulate(bar(integrator), solver="pbd", max_iterations=2))
     with pytest.raises(ValueError, match="xpbd makes constraints vanish"):
-        list(supple.simulate(bar(integrator), supple.XPBD(compliant=False), max_iterations=2))
+        list(supple.simulate(bar(integrator), solver=supple.XPBD(compliant=False), max_iterations=2))
     scene = bar(integrator)
     scene.add_obstacle(supple.Plane(point=(0, -1, 0)))
     with pytest.raises(ValueError, match="of contact are not"):
-        list(supple.simulate(scene, "pbng", max_iterations=2))
+        list(supple.simulate(scene, solver="pbng", max_iterations=2))
     scene = bar(integrator)
     scene.add_traction(scene.bodies[0].where(face(1, 1)), 1.0, following=True)
     with pytest.raises(ValueError, match="does not know tractions that follow their surface"):
-        list(supple.simulate(scene, "pbng", max_iterations=2))
+        list(supple.simulate(scene, solver="pbng", max_iterations=2))
     viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear_viscosity=10.0))
     with pytest.raises(ValueError, match="not for materials that flow"):
-        list(supple.simulate(viscous, "pbng", max_iterations=2))
+        list(supple.simulate(viscous, solver="pbng", max_iterations=2))
 
 
 @pytest.mark.parametrize("integrator", RULES)
@@ -204,7 +204,7 @@ where = {{ side = "x-" }}
         trial.positions
         for trial in supple.compare(scene, ["newton", "pbng"], max_iterations=60, tolerance=1e-8).trials
     ]
-    (first, *_) = supple.simulate(scene, "newton", tolerance=1e-8)
+    (first, *_) = supple.simulate(scene, solver="newton", tolerance=1e-8)
     assert ends[0] == pytest.approx(first.positions, abs=1e-9)
     assert ends[1] == pytest.approx(first.positions, abs=1e-5)
     (trial,) = supple.compare(scene, ["pbd"], max_iterations=2).trials
@@ -229,7 +229,7 @@ def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
 
     def after(state, integrator, **options):
         *_, last = supple.simulate(
-            scene, "newton", initial=state, integrator=integrator, tolerance=1e-12, **options
+            scene, solver="newton", initial=state, integrator=integrator, tolerance=1e-12, **options
         )
         return last
 
@@ -240,7 +240,7 @@ def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
     shorter = (after(each, "bdf2", dt=0.01).positions for each in (state, forgetful))
     np.testing.assert_array_equal(*shorter)
     assert not after(state, "backward_euler").state.history
-    assert not supple.equilibrium(scene, "newton", initial=state).state.history
+    assert not supple.equilibrium(scene, solver="newton", initial=state).state.history
 
 
 @pytest.mark.parametrize("integrator", RULES)
@@ -282,7 +282,7 @@ def soft_block(integrator, dt, frames=8):
 )
 def test_a_body_that_is_lost_stays_lost(integrator, dt, solver):
     """Steps 100 to 10,000 periods long: where a body has flown away, nothing that follows is ok."""
-    frames = list(supple.simulate(soft_block(integrator, dt), solver))
+    frames = list(supple.simulate(soft_block(integrator, dt), solver=solver))
     moved = [np.abs(frame.positions - frame.model.rest).max() for frame in frames]
     first = next((k for k, frame in enumerate(frames) if not frame.report.ok), len(frames))
     assert not any(frame.report.ok for frame in frames[first:])
@@ -325,14 +325,16 @@ def test_free_fall_is_exact_from_the_first_step_on(integrator, dt):
 @pytest.mark.parametrize("integrator", RULES)
 def test_a_state_keeps_in_mind_that_its_step_was_not_solved(integrator, tmp_path):
     scene = bar(integrator)
-    lost = next(supple.simulate(scene, "pbng", max_iterations=1, tolerance=1e-6))
+    lost = next(supple.simulate(scene, solver="pbng", max_iterations=1, tolerance=1e-6))
     assert not lost.report.ok
     saved = SavedFrame(lost.positions, lost.velocities, 1, lost.time, lost.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     state = read_frame(tmp_path, 1).state
 
     def outcomes(start, **options):
-        frames = supple.simulate(scene, "newton", initial=start, tolerance=1e-6, first_frame=4, **options)
+        frames = supple.simulate(
+            scene, solver="newton", initial=start, tolerance=1e-6, first_frame=4, **options
+        )
         return {frame.report.outcome for frame in frames}
 
     assert outcomes(state) == {supple.Outcome.UNSOLVED_BEFORE}

@@ -81,8 +81,8 @@ def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
 
 def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     scene = loaded(tmp_path).scene
-    far = supple.equilibrium(scene, "pbng", max_iterations=1, tolerance=None).report
-    near = supple.equilibrium(scene, "pbng", max_iterations=200, tolerance=None).report
+    far = supple.equilibrium(scene, solver="pbng", max_iterations=1, tolerance=None).report
+    near = supple.equilibrium(scene, solver="pbng", max_iterations=200, tolerance=None).report
     assert far.relative_residual > FAR_RELATIVE_RESIDUAL > near.relative_residual
     assert (far.outcome, far.ok, near.outcome, near.ok) == (
         Outcome.FIXED_ITERATIONS,
@@ -97,7 +97,9 @@ def test_a_time_limit_is_for_all_steps_together(tmp_path):
     scene = loaded(tmp_path).scene
     options = {"solver": "pbng", "tolerance": 1e-15, "position_tolerance": None, "max_iterations": 10**9}
     supple.equilibrium(scene, load_steps=2, **options | {"max_iterations": 1})  # compiles
-    report = supple.equilibrium(scene, supple.XPBD(), load_steps=3, time_limit=0.3, tolerance=None).report
+    report = supple.equilibrium(
+        scene, solver=supple.XPBD(), load_steps=3, time_limit=0.3, tolerance=None
+    ).report
     assert 0.1 < report.seconds < 0.45
 
 
@@ -141,7 +143,7 @@ def test_a_motion_far_from_balance_says_that_it_lags(tmp_path):
     scene = loaded(tmp_path, quasistatic="false").scene
     scene.dt = 1.0
     one, guessed, many = (
-        next(supple.simulate(scene, supple.PBNG(iterations=n), initial_guess=guess)).report
+        next(supple.simulate(scene, solver=supple.PBNG(iterations=n), initial_guess=guess)).report
         for n, guess in ((1, "coast"), (1, "inertial"), (200, "coast"))
     )
     assert one.far

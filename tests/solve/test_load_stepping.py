@@ -70,7 +70,7 @@ def test_starts_of_infinite_energy_still_fail():
     """No part of the loads would help who does not right what is inverted."""
     scene = cantilever(material("log_neo_hookean"), gravity=1.0)
     start = np.concatenate([body.points for body in scene.bodies]) * [1, -1, 1]
-    result = supple.equilibrium(scene, "pbng", initial=start)
+    result = supple.equilibrium(scene, solver="pbng", initial=start)
     assert result.report.outcome is Outcome.FAILED
     assert not result.stages
 

@@ -36,5 +36,5 @@ def piola(name, F):
 
 
 def balanced(scene, **options):
-    result = supple.equilibrium(scene, "newton", tolerance=1e-11, **options)
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-11, **options)
     return result, result.evaluate()

@@ -49,7 +49,7 @@ def drift_at(problem, linear):
 )
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
 def test_free_balloons_arrive_and_stay(solver, tolerance):
-    result = supple.equilibrium(balloon(), solver, tolerance=tolerance)
+    result = supple.equilibrium(balloon(), solver=solver, tolerance=tolerance)
     assert result.report.ok
     assert result.report.error_estimate.stable
     assert np.abs(result.positions.mean(axis=0)).max() < 1e-2, "nothing moves it away"
@@ -138,7 +138,7 @@ def test_what_drifts_is_no_distance():
     (body,) = scene.bodies
     for end, pull in ((0.0, -10.0), (3.0, 10.0)):
         scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (pull, 0, 0))
-    report = supple.equilibrium(scene, "newton", tolerance=1e-8).report
+    report = supple.equilibrium(scene, solver="newton", tolerance=1e-8).report
     assert report.error_estimate.stable
     assert report.error_estimate.position_error < 1e-6
 

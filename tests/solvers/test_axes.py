@@ -69,7 +69,7 @@ def common(whole, part):
 @pytest.mark.parametrize("name", ["corotated", "stable_neo_hookean"])
 def test_a_part_with_planes_of_symmetry_is_that_part_of_the_whole(planes, name):
     whole, part = (
-        supple.equilibrium(pulled(material(name), p), Newton(), tolerance=1e-11) for p in ((), planes)
+        supple.equilibrium(pulled(material(name), p), solver=Newton(), tolerance=1e-11) for p in ((), planes)
     )
     assert whole.report.ok
     assert part.report.ok
@@ -79,7 +79,9 @@ def test_a_part_with_planes_of_symmetry_is_that_part_of_the_whole(planes, name):
 
 @pytest.fixture(scope="module")
 def eighth():
-    return supple.equilibrium(pulled(material("corotated"), (0, 1, 2)), Newton(), tolerance=1e-11).positions
+    return supple.equilibrium(
+        pulled(material("corotated"), (0, 1, 2)), solver=Newton(), tolerance=1e-11
+    ).positions
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_solvers_find_the_equilibrium(solver, precision, eighth):
         return
     scene = pulled(material("corotated"), (0, 1, 2))
     tolerance, error = (1e-9, 1e-7) if precision == "float64" else (2e-5, 1e-4)
-    result = supple.equilibrium(scene, solver, tolerance=tolerance, precision=precision)
+    result = supple.equilibrium(scene, solver=solver, tolerance=tolerance, precision=precision)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, eighth, atol=error)
     for axis in range(3):  # exactly, since the directions are axes
@@ -110,7 +112,7 @@ def test_elementwise_steps_of_a_part_are_those_of_the_whole(name, precision):
     first = []
     for planes in ((), (0, 2)):
         (frame,) = supple.simulate(
-            pulled(kind, planes, True), method, max_iterations=300, precision=precision
+            pulled(kind, planes, True), solver=method, max_iterations=300, precision=precision
         )
         first.append(frame)
     whole, part = first
@@ -179,7 +181,7 @@ def test_a_turned_scene_turns_the_solution(solver):
     Q, gravity, kind = rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), kind_for(solver)
     sweeps = 3 if solver.name == "newton" else 20
     frames = [
-        next(supple.simulate(turned(R, gravity, kind, False), solver, frames=1, max_iterations=sweeps))
+        next(supple.simulate(turned(R, gravity, kind, False), solver=solver, frames=1, max_iterations=sweeps))
         for R in (np.eye(3), Q)
     ]
     assert np.abs(frames[0].positions - frames[0].model.rest).max() > 1e-4
@@ -194,7 +196,7 @@ def test_a_body_slides_down_an_incline(solver):
     body = scene.add_solid(supple.block(2), kind_for(solver), density=10)
     scene.pin(body.where(face(1, 0)), normal=OBLIQUE)
     limit = {"tolerance": 1e-10} if solver.name in ("newton", "pbng") else {"max_iterations": 30}
-    *_, last = supple.simulate(scene, solver, **limit)
+    *_, last = supple.simulate(scene, solver=solver, **limit)
     velocity = last.model.mass @ last.velocities / last.model.mass.sum()
     across = np.eye(3) - np.outer(OBLIQUE, OBLIQUE)
     np.testing.assert_allclose(across @ velocity, across @ gravity * steps * scene.dt, atol=1e-8)
@@ -228,7 +230,7 @@ def test_held_coordinates_do_not_drift_in_float32(solver):
 def test_recording_changes_nothing(solver):
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     plain, recorded = (
-        supple.equilibrium(scene, solver, tolerance=None, max_iterations=25, record_history=history)
+        supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=25, record_history=history)
         for history in (False, True)
     )
     np.testing.assert_array_equal(plain.positions, recorded.positions)
@@ -241,8 +243,8 @@ def test_linked_vertices_stay_on_their_planes(links):
     for body in scene.bodies:
         scene.pin(body.where(face(0, 0)), axes="x")
         scene.pin(body.where(face(2, 0)), normal=(0, 0, 1))
-    reference = supple.equilibrium(scene, Newton(), tolerance=1e-11)
-    result = supple.equilibrium(scene, supple.PBNG(tied_groups=links), tolerance=1e-9)
+    reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-11)
+    result = supple.equilibrium(scene, solver=supple.PBNG(tied_groups=links), tolerance=1e-9)
     assert result.report.ok
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-8)
     assert np.all(result.positions[result.model.rest[:, 0] == 0, 0] == 0)
@@ -254,7 +256,7 @@ def test_weak_constraints_move_vertices_on_their_planes_only(method):
     body = scene.add_solid(supple.block(2), kind_for(method), density=10)
     scene.pin(body.where(face(1, 0)), normal=OBLIQUE)
     scene.attach(body.where(face(1, 0)), (0.2, 0.3, 0.4), stiffness=1e3)
-    (frame,) = supple.simulate(scene, method, max_iterations=20)
+    (frame,) = supple.simulate(scene, solver=method, max_iterations=20)
     moved = (frame.positions - body.points)[face(1, 0)(body.points)]
     assert np.abs(moved).max() > 1e-4
     assert np.abs(moved @ OBLIQUE).max() < 1e-15

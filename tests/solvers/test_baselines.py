@@ -96,7 +96,7 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
 def test_vertex_block_descent_converges():
     scene = twisted(material("corotated"), cells=3)
     found = [
-        supple.equilibrium(scene, solver, tolerance=1e-7, position_tolerance=None)
+        supple.equilibrium(scene, solver=solver, tolerance=1e-7, position_tolerance=None)
         for solver in (PBNG(acceleration=None, hessian="exact"), Newton())
     ]
     assert found[0].report.ok
@@ -110,7 +110,7 @@ def test_vertex_block_descent_converges():
 def test_linear_solvers_of_the_papers_find_newtons_answer(name):
     scene = twisted(material("corotated"), cells=2)
     found = [
-        supple.equilibrium(scene, Newton(hessian="projected", linear_solver=solver), tolerance=1e-9)
+        supple.equilibrium(scene, solver=Newton(hessian="projected", linear_solver=solver), tolerance=1e-9)
         for solver in (name, "direct")
     ]
     np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-7)
@@ -145,7 +145,7 @@ def test_iterations_of_a_solver_that_has_none_are_refused():
 def test_qr_of_a_large_system_is_refused():
     scene = twisted(material("corotated"), cells=13)
     with pytest.raises(ValueError, match="'direct' finds the same solution of larger systems"):
-        supple.equilibrium(scene, Newton(linear_solver="qr"), tolerance=1e-3)
+        supple.equilibrium(scene, solver=Newton(linear_solver="qr"), tolerance=1e-3)
 
 
 def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():

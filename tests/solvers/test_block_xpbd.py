@@ -30,13 +30,13 @@ def test_ten_coupled_substeps_reach_the_energy_of_a_hundred_decoupled_ones():
     """BNH Fig. 5: from the frame of highest energy of a beam simulated in 30 substeps per 0.01 s."""
     energy = family.elastic_energy(supple.scene.build_model(beam(0.01)))
     start = max(
-        supple.simulate(beam(0.01), XPBD(iterations=1), frames=20, substeps=30),
+        supple.simulate(beam(0.01), solver=XPBD(iterations=1), frames=20, substeps=30),
         key=lambda frame: energy(frame.positions),
     )
 
     def energies(solver, substeps):
         state = {"initial": start.positions, "velocities": start.velocities}
-        found = supple.simulate(beam(0.01 / 30), solver, frames=substeps, **state)
+        found = supple.simulate(beam(0.01 / 30), solver=solver, frames=substeps, **state)
         return [energy(frame.positions) for frame in found]
 
     coupled, decoupled = energies(BlockXPBD(iterations=1), 10), energies(XPBD(iterations=1), 100)
@@ -52,6 +52,6 @@ def test_a_scrambled_beam_unfolds_with_thirty_substeps():
     x = np.where(model.free[:, None], random.permutation(model.rest), model.rest)
     assert np.mean(family.jacobians(model, x) < 0) > 0.4
     energy = family.elastic_energy(model)
-    *_, last = supple.simulate(scene, BlockXPBD(iterations=1), frames=60, substeps=30, initial=x)
+    *_, last = supple.simulate(scene, solver=BlockXPBD(iterations=1), frames=60, substeps=30, initial=x)
     assert last.report.inverted == 0
     assert energy(last.positions) < 1e-4 * energy(x)

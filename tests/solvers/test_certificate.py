@@ -51,7 +51,7 @@ def soft_beside_stiff():
 def missing(scene, result, **options):
     """The largest distance of a vertex from where it belongs [m], and the energy that is left [J]."""
     truth = supple.equilibrium(
-        scene, Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-11), **options
+        scene, solver=Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-11), **options
     )
     off = np.linalg.norm(result.positions - truth.positions, axis=1).max()
     return off, result.report.energy - truth.report.energy
@@ -73,7 +73,9 @@ CASES = {
 def test_distances_are_true_within_a_factor_of_two(name):
     """Some sweeps before the end, where forces say little."""
     scene = CASES[name]()
-    before = supple.equilibrium(scene, PBNG(), stop=StopCriteria(tolerance=1e-3, position_tolerance=0.9))
+    before = supple.equilibrium(
+        scene, solver=PBNG(), stop=StopCriteria(tolerance=1e-3, position_tolerance=0.9)
+    )
     off, energy = missing(scene, before)
     error_estimate = before.report.error_estimate
     assert error_estimate.stable
@@ -85,11 +87,11 @@ def test_distances_are_true_within_a_factor_of_two(name):
 def test_refined_cantilevers_converge_by_residual_and_are_far_off():
     """5 % and more of the displacement is missing at 1e-4; the default goes on until it is there."""
     scene = bar((40, 4, 4))
-    by_forces = supple.equilibrium(scene, PBNG(), stop=StopCriteria(tolerance=1e-4))
+    by_forces = supple.equilibrium(scene, solver=PBNG(), stop=StopCriteria(tolerance=1e-4))
     off, _ = missing(scene, by_forces)
     assert by_forces.report.outcome is Outcome.CONVERGED
     assert off > 0.02 * np.abs(by_forces.positions - by_forces.model.rest).max()
-    for result in (supple.equilibrium(scene, Hybrid()), supple.equilibrium(scene, PBNG())):
+    for result in (supple.equilibrium(scene, solver=Hybrid()), supple.equilibrium(scene, solver=PBNG())):
         off, _ = missing(scene, result)
         assert result.report.outcome is Outcome.CONVERGED
         assert off < 2e-4 * 2.0
@@ -98,12 +100,12 @@ def test_refined_cantilevers_converge_by_residual_and_are_far_off():
 
 def test_a_warm_start_with_gravity_added():
     """The relative residual is below 1e-4 from the start, and yet all of the new displacement is missing."""
-    begin = supple.equilibrium(wrung(), Hybrid(), tolerance=1e-8).positions
+    begin = supple.equilibrium(wrung(), solver=Hybrid(), tolerance=1e-8).positions
     scene = wrung(gravity=0.02)
     idle = supple.equilibrium(scene, stop=StopCriteria(tolerance=1e-4), initial=begin)
     assert idle.report.iterations == 0
     off, _ = missing(scene, idle, initial=begin)
-    result = supple.equilibrium(scene, Hybrid(), initial=begin, position_tolerance=1e-5)
+    result = supple.equilibrium(scene, solver=Hybrid(), initial=begin, position_tolerance=1e-5)
     assert result.report.iterations > 0
     assert missing(scene, result, initial=begin)[0] < 0.1 * off
 
@@ -112,7 +114,7 @@ def test_a_soft_body_beside_a_stretched_stiff_one():
     """Each is judged by its own forces."""
     scene = soft_beside_stiff()
     for solver in (PBNG(), Hybrid()):
-        result = supple.equilibrium(scene, solver)
+        result = supple.equilibrium(scene, solver=solver)
         assert result.report.outcome is Outcome.CONVERGED
         assert missing(scene, result)[0] < 2e-4 * 2.0
     names = [body.body for body in result.report.error_estimate.bodies]
@@ -131,7 +133,7 @@ def test_bodies_that_rest_beside_one_that_is_far_away():
     start = model.rest.copy()
     start[far.vertices] += [1000, 0, 0]
     result = supple.equilibrium(
-        model, PBNG(), initial=start, precision="float32", stop=StopCriteria(tolerance=1e-3)
+        model, solver=PBNG(), initial=start, precision="float32", stop=StopCriteria(tolerance=1e-3)
     )
     stretched = result.positions[near.vertices] - near.points
     middle = np.abs(near.points[:, 0] - 0.5) < 1e-9
@@ -182,10 +184,10 @@ def test_who_asks_for_no_distance_gets_none():
 
 def test_limits_come_first():
     """A solve that may not go on ends there, and says how far off it is."""
-    report = supple.equilibrium(bar(), PBNG(), max_iterations=30).report
+    report = supple.equilibrium(bar(), solver=PBNG(), max_iterations=30).report
     assert report.outcome is Outcome.MAX_ITERATIONS
     assert report.error_estimate.position_error > 1e-4
-    timed = supple.equilibrium(bar(), PBNG(), time_limit=1e-3).report
+    timed = supple.equilibrium(bar(), solver=PBNG(), time_limit=1e-3).report
     assert timed.outcome is Outcome.TIME_LIMIT
     assert timed.error_estimate is None
     assert any("time limit ended before" in note for note in timed.notes)

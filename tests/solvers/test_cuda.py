@@ -104,7 +104,7 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
 def test_newton_steps_agree_with_the_cpu(solver, block):
     """The same states, certified alike, and the same bits when it is done again."""
     found = [
-        supple.equilibrium(block("neo_hookean"), solver, tolerance=1e-9, device=device)
+        supple.equilibrium(block("neo_hookean"), solver=solver, tolerance=1e-9, device=device)
         for device in ("cpu", "cuda", "cuda")
     ]
     assert all(result.report.ok for result in found)
@@ -118,7 +118,10 @@ def test_newton_steps_agree_with_the_cpu(solver, block):
 def test_newton_steps_of_materials_agree_with_the_cpu(material):
     found = [
         supple.equilibrium(
-            falling_block(material), supple.Hybrid(max_predicted_sweeps=0), tolerance=1e-8, device=device
+            falling_block(material),
+            solver=supple.Hybrid(max_predicted_sweeps=0),
+            tolerance=1e-8,
+            device=device,
         )
         for device in ("cpu", "cuda")
     ]
@@ -130,7 +133,9 @@ def test_newton_steps_of_materials_agree_with_the_cpu(material):
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
 def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
     found = [
-        supple.equilibrium(make(), supple.Hybrid(max_predicted_sweeps=0), tolerance=1e-8, device=device)
+        supple.equilibrium(
+            make(), solver=supple.Hybrid(max_predicted_sweeps=0), tolerance=1e-8, device=device
+        )
         for device in ("cpu", "cuda")
     ]
     assert all(result.report.ok for result in found)
@@ -157,7 +162,7 @@ def test_slender_bodies_arrive_on_a_card(precision):
 def test_materials_agree_with_the_cpu(material):
     scene = falling_block(material)
     frames = {
-        device: list(supple.simulate(scene, supple.PBNG(iterations=20), device=device))[-1]
+        device: list(supple.simulate(scene, solver=supple.PBNG(iterations=20), device=device))[-1]
         for device in ("cpu", "cuda")
     }
     assert np.abs(frames["cpu"].positions - frames["cuda"].positions).max() < 1e-12
@@ -245,7 +250,7 @@ def test_positions_reach_torch_on_the_device(precision):
     pytest.importorskip("torch")
     frames = list(
         supple.simulate(
-            falling_block("corotated"), supple.PBNG(iterations=5), device="cuda", precision=precision
+            falling_block("corotated"), solver=supple.PBNG(iterations=5), device="cuda", precision=precision
         )
     )
     for frame in frames:
@@ -265,8 +270,10 @@ def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
     forces = random.normal(size=(3, *rest.shape))
     pins = rest[supple.scene.build_model(scene).pinned] + 0.01 * random.normal(size=(3, 1, 3))
     options = {"substeps": 2, "precision": precision, "max_iterations": 8}
-    together = supple.Stepper(scene, 0.01, supple.PBNG("anderson"), batch_size=3, device="cuda", **options)
-    alone = [supple.Stepper(scene, 0.01, supple.PBNG("anderson"), **options) for _ in range(3)]
+    together = supple.Stepper(
+        scene, 0.01, solver=supple.PBNG("anderson"), batch_size=3, device="cuda", **options
+    )
+    alone = [supple.Stepper(scene, 0.01, solver=supple.PBNG("anderson"), **options) for _ in range(3)]
     near = 1e-9 if precision == "float64" else 1e-4
     for _ in range(3):
         frames = together.step(forces, pins)
@@ -287,7 +294,7 @@ def test_springs_come_and_go_on_a_card(solver, block):
     """More of them than there is room for at first."""
     options = {"max_iterations": 8, "springs": 10}
     sims = [
-        supple.Stepper(block("neo_hookean"), 0.01, solver, device=device, **options)
+        supple.Stepper(block("neo_hookean"), 0.01, solver=solver, device=device, **options)
         for device in ("cpu", "cuda")
     ]
     for count in (6, 40, 0, 25):

@@ -51,7 +51,7 @@ def test_limits_hold_for_each_of_a_batch(acceleration):
             supple.equilibria(
                 pair[0],
                 variations(*pair),
-                supple.PBNG(acceleration),
+                solver=supple.PBNG(acceleration),
                 tolerance=1e-12,
                 max_iterations=25,
                 device=device,
@@ -74,23 +74,23 @@ def test_one_that_fails_leaves_the_others_alone():
     inverted = body.points * [1, 1, -1]
     inverted[scene.pins[0].on.indices] = scene.pins[0].on.points
     chosen = [supple.Variation(), supple.Variation(initial=inverted), supple.Variation(gravity=(0, -5, 0))]
-    found = list(supple.equilibria(scene, chosen, supple.PBNG(), device="cuda"))
+    found = list(supple.equilibria(scene, chosen, solver=supple.PBNG(), device="cuda"))
     outcomes = [result.report.outcome for result in found]
     assert outcomes == [Outcome.CONVERGED, Outcome.FAILED, Outcome.CONVERGED]
     np.testing.assert_allclose(found[1].positions, inverted, atol=1e-12)
-    alone = supple.equilibrium(scene, supple.PBNG())
+    alone = supple.equilibrium(scene, solver=supple.PBNG())
     np.testing.assert_allclose(found[0].positions, alone.positions, atol=1e-12)
 
 
 def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
     pair = hanging_pair()
     together = list(
-        supple.equilibria(pair[0], variations(*pair), "pbng", position_tolerance=None, device="cuda")
+        supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
     )
     assert any("together with 4 others" in note for note in together[0].report.notes)
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     split = list(
-        supple.equilibria(pair[0], variations(*pair), "pbng", position_tolerance=None, device="cuda")
+        supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
     )
     for a, b in zip(together, split, strict=True):
         assert any("together with 0 others" in note for note in b.report.notes)
@@ -108,7 +108,7 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
     scene.pins[0] = type(scene.pins[0])(scene.pins[0].on, motion)
     scene.quasistatic, scene.dt = False, 0.02
     there, here = (
-        list(supple.simulate(scene, solver, frames=3, substeps=3, device=device, **limits))
+        list(supple.simulate(scene, solver=solver, frames=3, substeps=3, device=device, **limits))
         for device in ("cuda", "cpu")
     )
     for a, b in zip(there, here, strict=True):
@@ -129,7 +129,7 @@ def test_steps_that_nobody_looks_at_share_launches(solver, fake_device):  # noqa
     scene.quasistatic, scene.dt = False, 0.02
     limits = {"tolerance": None, "max_iterations": 2}
     there, here = (
-        list(supple.simulate(scene, solver, frames=2, substeps=12, device=device, **limits))
+        list(supple.simulate(scene, solver=solver, frames=2, substeps=12, device=device, **limits))
         for device in ("cuda", "cpu")
     )
     kernels = [name for name in fake_device.launched if name == "iterations"]
@@ -152,7 +152,7 @@ def test_rejected_moves_of_unseen_steps_are_counted_once():
         inverted[scene.pins[0].on.indices] = scene.pins[0].on.points
         limits = {"tolerance": None, "max_iterations": 2}
         frames = supple.simulate(
-            scene, supple.PBNG(), frames=2, substeps=4, initial=inverted, device=device, **limits
+            scene, solver=supple.PBNG(), frames=2, substeps=4, initial=inverted, device=device, **limits
         )
         reports[device] = [frame.report.rejected for frame in frames]
     assert reports["cpu"] == reports["cuda"]
@@ -176,7 +176,7 @@ def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
         problem.states.set_velocities(np.full((model.vertices, 3), 2.0))
         problem.states.coast(0.1, 0.0, model.prescribed(0.7))
         for array in (problem.u, problem.states.last, problem.states.velocity, problem.states.anchor):
-            problem.device.pull(array)
+            problem.device.download(array)
     here, there = problems
     assert here.states.last[model.pinned, 2].max() == pytest.approx(0.6)
     for name in ("u", "last", "velocity", "anchor"):
@@ -193,7 +193,7 @@ def swinging() -> supple.Scene:
 @pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
 def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
     there, here = (
-        list(supple.simulate(swinging(), solver, frames=3, device=device, max_iterations=6))
+        list(supple.simulate(swinging(), solver=solver, frames=3, device=device, max_iterations=6))
         for device in ("cuda", "cpu")
     )
     for a, b in zip(there, here, strict=True):
@@ -212,8 +212,8 @@ def test_copies_step_together_as_single_steppers_do(solver, limits, fake_device)
     rest, random = scene.bodies[0].points, np.random.default_rng(0)
     forces = random.normal(size=(2, 3, *rest.shape))
     pins = scene.pins[0].on.points + 0.02 * random.normal(size=(2, 3, 1, 3))
-    together = supple.Stepper(scene, 0.02, solver, batch_size=3, device="cuda", **limits)
-    alone = [supple.Stepper(scene, 0.02, solver, **limits) for _ in range(3)]
+    together = supple.Stepper(scene, 0.02, solver=solver, batch_size=3, device="cuda", **limits)
+    alone = [supple.Stepper(scene, 0.02, solver=solver, **limits) for _ in range(3)]
     for k in range(2):
         frames = together.step(forces[k], pins[k])
         for copy, sim in enumerate(alone):
@@ -235,7 +235,7 @@ def test_copies_on_a_device_share_launches(fake_device):  # noqa: F811
     counts = []
     for copies in (1, 4):
         sim = supple.Stepper(
-            swinging(), 0.02, supple.PBNG(), batch_size=copies, device="cuda", max_iterations=3
+            swinging(), 0.02, solver=supple.PBNG(), batch_size=copies, device="cuda", max_iterations=3
         )
         sim.advance()
         fake_device.launched.clear()
@@ -247,7 +247,7 @@ def test_copies_on_a_device_share_launches(fake_device):  # noqa: F811
 @pytest.mark.parametrize("copies", [None, 2])
 @pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
 def test_steppers_on_a_device_go_back_to_snapshots(solver, copies):
-    sim = supple.Stepper(swinging(), 0.02, solver, batch_size=copies, device="cuda", max_iterations=4)
+    sim = supple.Stepper(swinging(), 0.02, solver=solver, batch_size=copies, device="cuda", max_iterations=4)
     first = sim.step().positions
     snapshot = sim.state
     after = sim.step().velocities
@@ -260,7 +260,7 @@ def test_steppers_on_a_device_go_back_to_snapshots(solver, copies):
 
 def test_one_copy_that_fails_on_a_device_leaves_the_others_alone():
     how = {"precision": "float32", "tolerance": None, "max_iterations": 2, "substeps": 3}
-    sim = supple.Stepper(swinging(), 0.02, supple.PBNG(), batch_size=2, device="cuda", **how)
+    sim = supple.Stepper(swinging(), 0.02, solver=supple.PBNG(), batch_size=2, device="cuda", **how)
     calm = sim.step().positions
     fast = np.zeros_like(calm)
     fast[1, -1] = 1e30
@@ -286,8 +286,10 @@ def test_copies_with_attachments_step_as_single_ones_do():
     scene = hanging_pair()[0]
     scene.quasistatic = False
     forces = np.random.default_rng(1).normal(size=(2, scene.bodies[-1].vertices.stop, 3))
-    together = supple.Stepper(scene, 0.02, supple.PBNG(), batch_size=2, device="cuda", max_iterations=4)
-    alone = [supple.Stepper(scene, 0.02, supple.PBNG(), max_iterations=4) for _ in range(2)]
+    together = supple.Stepper(
+        scene, 0.02, solver=supple.PBNG(), batch_size=2, device="cuda", max_iterations=4
+    )
+    alone = [supple.Stepper(scene, 0.02, solver=supple.PBNG(), max_iterations=4) for _ in range(2)]
     for given in (None, forces, -forces):
         frames = together.step(given)
         for copy, sim in enumerate(alone):
@@ -303,7 +305,7 @@ def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
     found = []
     for device in ("cpu", "cuda"):
         options = {"device": device, "max_iterations": 10, "batch_size": copies, "springs": 4}
-        sim = supple.Stepper(scene, 0.02, solver, quasistatic=False, **options)
+        sim = supple.Stepper(scene, 0.02, solver=solver, quasistatic=False, **options)
         for count in (3, 12, 0, 5):
             pairs = np.random.default_rng(count).permutation(27)[: 2 * count].reshape(-1, 2)
             sim.set_springs(pairs, 40.0, 0.3)
@@ -330,9 +332,9 @@ def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  
     assert fake_device.moved == moved, "the host has said so itself"
     for _ in range(20):  # arrays that are gone may leave their place to others
         records = problem.zeros((3, 4))
-        device.pull(records)
+        device.download(records)
         device.run(on_records, 1, (3,), (Displace(records, np.full((3, 4), 2.0, u.dtype), 0),))
-        device.pull(records)
+        device.download(records)
         assert (records[:, :3] == 2).all()
         del records
 

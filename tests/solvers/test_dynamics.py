@@ -27,7 +27,7 @@ def test_free_fall(solver):
     """x_k = x_0 + Δt² g k (k + 1)/2 and v_k = k Δt g, with no strain."""
     scene = flying()
     rest = scene.bodies[0].points
-    for frame in supple.simulate(scene, solver, dt=DT, frames=5, tolerance=1e-9):
+    for frame in supple.simulate(scene, solver=solver, dt=DT, frames=5, tolerance=1e-9):
         k = frame.index
         assert frame.report.ok
         assert frame.time == pytest.approx(k * DT)
@@ -42,7 +42,7 @@ def test_momentum_is_kept(name):
     rest = scene.bodies[0].points
     v = np.random.default_rng(0).normal(size=rest.shape) * 0.5 + [1, 2, 3]
     mass = scene.bodies[0].mesh.masses(10)
-    for frame in supple.simulate(scene, Newton(), dt=DT, frames=3, tolerance=1e-9, velocities=v):
+    for frame in supple.simulate(scene, solver=Newton(), dt=DT, frames=3, tolerance=1e-9, velocities=v):
         assert frame.report.ok
         np.testing.assert_allclose(mass @ frame.velocities, mass @ v, rtol=1e-7)
         assert np.abs(frame.velocities - v).max() > 0.01
@@ -55,7 +55,7 @@ def test_backward_euler_never_gains_energy():
     start = 1.2 * problem.model.rest
     problem.positions = start
     energy = [problem.energy()]
-    for frame in supple.simulate(scene, Newton(), dt=DT, frames=15, tolerance=1e-9, initial=start):
+    for frame in supple.simulate(scene, solver=Newton(), dt=DT, frames=15, tolerance=1e-9, initial=start):
         problem.positions = frame.positions
         energy.append(problem.energy() + 0.5 * problem.model.mass @ np.sum(frame.velocities**2, axis=1))
     assert np.all(np.diff(energy) < 0)
@@ -66,8 +66,8 @@ def test_backward_euler_never_gains_energy():
 def test_pbng_agrees_with_newton_in_dynamics(solver):
     scene = cantilever(material("corotated"), gravity=20)
     pairs = zip(
-        supple.simulate(scene, solver, dt=DT, frames=6, quasistatic=False, tolerance=1e-8),
-        supple.simulate(scene, Newton(), dt=DT, frames=6, quasistatic=False, tolerance=1e-10),
+        supple.simulate(scene, solver=solver, dt=DT, frames=6, quasistatic=False, tolerance=1e-8),
+        supple.simulate(scene, solver=Newton(), dt=DT, frames=6, quasistatic=False, tolerance=1e-10),
         strict=True,
     )
     for found, reference in pairs:
@@ -80,19 +80,19 @@ def test_pbng_agrees_with_newton_in_dynamics(solver):
 def test_dynamics_settle_in_the_static_equilibrium():
     """With long time steps backward Euler is damped so much that it arrives at once."""
     scene = cantilever(material("corotated"))
-    *_, last = supple.simulate(scene, Newton(), dt=1.0, frames=20, quasistatic=False, tolerance=1e-9)
-    static = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    *_, last = supple.simulate(scene, solver=Newton(), dt=1.0, frames=20, quasistatic=False, tolerance=1e-9)
+    static = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     np.testing.assert_allclose(last.positions, static.positions, atol=1e-4)
 
 
 def test_substeps_are_shorter_steps():
     coarse = list(
-        supple.simulate(cantilever(material("corotated")), PBNG(), dt=DT, frames=2, substeps=3,
+        supple.simulate(cantilever(material("corotated")), solver=PBNG(), dt=DT, frames=2, substeps=3,
                         quasistatic=False, tolerance=1e-8)
     )  # fmt: skip
     fine = list(
-        supple.simulate(cantilever(material("corotated")), PBNG(), dt=DT / 3, frames=6, quasistatic=False,
-                        tolerance=1e-8)
+        supple.simulate(cantilever(material("corotated")), solver=PBNG(), dt=DT / 3, frames=6,
+                        quasistatic=False, tolerance=1e-8)
     )  # fmt: skip
     for k, frame in enumerate(coarse):
         np.testing.assert_allclose(frame.positions, fine[3 * k + 2].positions, atol=1e-12)
@@ -102,11 +102,16 @@ def test_substeps_are_shorter_steps():
 def test_going_on_from_a_frame_is_the_same_as_never_having_stopped():
     scene = cantilever(material("corotated"))
     options = {"dt": DT, "frames": 4, "quasistatic": False, "max_iterations": 15}
-    whole = list(supple.simulate(scene, PBNG(), **options))
+    whole = list(supple.simulate(scene, solver=PBNG(), **options))
     middle = whole[1]
     rest = list(
         supple.simulate(
-            scene, PBNG(), initial=middle.positions, velocities=middle.velocities, first_frame=3, **options
+            scene,
+            solver=PBNG(),
+            initial=middle.positions,
+            velocities=middle.velocities,
+            first_frame=3,
+            **options,
         )
     )
     assert [frame.index for frame in rest] == [3, 4]
@@ -118,12 +123,12 @@ def test_quasistatic_frames_follow_the_motion():
     body = scene.add_solid(supple.block(2), material("corotated"))
     scene.pin(body.where(face(0, 0)))
     scene.pin(body.where(face(0, 1)), motion=supple.Translate((0.2, 0, 0)))
-    frames = list(supple.simulate(scene, Newton(), tolerance=1e-9))
+    frames = list(supple.simulate(scene, solver=Newton(), tolerance=1e-9))
     assert [frame.time for frame in frames] == [0.5, 1.0]
     for frame, pull in zip(frames, (0.1, 0.2), strict=True):
         assert frame.report.outcome is Outcome.CONVERGED
         np.testing.assert_allclose(frame.positions[frame.model.rest[:, 0] >= 1, 0], 1 + pull)
-    static = supple.equilibrium(scene, Newton(), tolerance=1e-9)
+    static = supple.equilibrium(scene, solver=Newton(), tolerance=1e-9)
     np.testing.assert_allclose(frames[-1].positions, static.positions, atol=1e-8)
 
 
@@ -133,7 +138,7 @@ def test_frames_are_warm_started():
     body = scene.add_solid(supple.block(2), material("corotated"))
     scene.pin(body.where(face(0, 0)))
     scene.pin(body.where(face(0, 1)), motion=supple.Translate((0.2, 0, 0)))
-    first, second = supple.simulate(scene, Newton(), tolerance=1e-8)
+    first, second = supple.simulate(scene, solver=Newton(), tolerance=1e-8)
     assert first.report.iterations > 0
     assert second.report.iterations == 0
 
@@ -142,7 +147,7 @@ def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_defa
     """What the call says holds, in both directions."""
     scene = supple.Scene(gravity=GRAVITY)
     scene.add_solid(supple.block(1), material("corotated"))
-    (frame,) = supple.simulate(scene, PBNG(), dt=DT, frames=1, quasistatic=False, tolerance=1e-8)
+    (frame,) = supple.simulate(scene, solver=PBNG(), dt=DT, frames=1, quasistatic=False, tolerance=1e-8)
     np.testing.assert_allclose(
         frame.positions - frame.model.rest, np.tile(DT**2 * GRAVITY, (8, 1)), atol=1e-10
     )
@@ -163,12 +168,16 @@ def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_defa
 def test_wrong_calls_are_refused_at_once(options, message):
     """Before the first frame is asked for."""
     with pytest.raises(ValueError, match=message):
-        supple.simulate(flying(), PBNG(), **{"dt": DT, "frames": 1, "tolerance": 1e-4, **options})
+        supple.simulate(flying(), solver=PBNG(), **{"dt": DT, "frames": 1, "tolerance": 1e-4, **options})
 
 
 def test_wrong_velocities_are_refused():
     with pytest.raises(ValueError, match="one row of three numbers per vertex"):
-        next(supple.simulate(flying(), PBNG(), dt=DT, frames=1, tolerance=1e-4, velocities=np.zeros((2, 3))))
+        next(
+            supple.simulate(
+                flying(), solver=PBNG(), dt=DT, frames=1, tolerance=1e-4, velocities=np.zeros((2, 3))
+            )
+        )
 
 
 def test_substeps_that_fail_unseen_leave_the_last_good_frame():
@@ -179,7 +188,7 @@ def test_substeps_that_fail_unseen_leave_the_last_good_frame():
     fast = np.zeros_like(start)
     fast[-1] = 1e30
     options = {"frames": 2, "substeps": 3, "velocities": fast, "precision": "float32"}
-    frames = list(supple.simulate(scene, PBNG(iterations=2), **options))
+    frames = list(supple.simulate(scene, solver=PBNG(iterations=2), **options))
     for frame in frames:
         assert np.isfinite(frame.positions).all()
         assert np.isfinite(frame.velocities).all()
@@ -194,7 +203,7 @@ def test_every_solver_is_damped_as_the_scene_says(solver):
     scene = flying(gravity=(0, 0, 0))
     scene.damping, scene.substeps = 0.1, 2
     object.__setattr__(scene.bodies[0], "velocity", (1.0, 2.0, 3.0))
-    *_, last = supple.simulate(scene, solver, dt=DT, frames=3)
+    *_, last = supple.simulate(scene, solver=solver, dt=DT, frames=3)
     np.testing.assert_allclose(last.velocities.mean(axis=0), 0.9**6 * np.array([1, 2, 3]), rtol=1e-6)
 
 
@@ -202,8 +211,8 @@ def test_damping_of_a_solver_comes_on_top():
     scene = flying(gravity=(0, 0, 0))
     v = np.ones_like(scene.bodies[0].points)
     options = {"dt": DT, "frames": 1, "velocities": v}
-    (both,) = supple.simulate(scene, supple.PBD(damping=0.5, iterations=1), damping=0.5, **options)
-    (own,) = supple.simulate(scene, supple.PBD(damping=0.5, iterations=1), **options)
+    (both,) = supple.simulate(scene, solver=supple.PBD(damping=0.5, iterations=1), damping=0.5, **options)
+    (own,) = supple.simulate(scene, solver=supple.PBD(damping=0.5, iterations=1), **options)
     np.testing.assert_allclose(both.velocities, 0.25, rtol=1e-9)
     np.testing.assert_allclose(own.velocities, 0.5, rtol=1e-9)
 
@@ -211,7 +220,7 @@ def test_damping_of_a_solver_comes_on_top():
 @pytest.mark.parametrize("options", [{"damping": 1.0}, {"damping": -0.1}, {"damping": np.nan}])
 def test_impossible_damping_is_refused(options):
     with pytest.raises(ValueError, match="damping must lie between 0 and 1"):
-        supple.simulate(flying(), PBNG(iterations=1), **options)
+        supple.simulate(flying(), solver=PBNG(iterations=1), **options)
 
 
 def test_substeps_and_damping_of_a_call_replace_those_of_the_scene():
@@ -220,8 +229,8 @@ def test_substeps_and_damping_of_a_call_replace_those_of_the_scene():
     plain = flying()
     given = {"dt": DT, "frames": 2, "max_iterations": 5}
     for scene_says, call_says in (({}, {"substeps": 3, "damping": 0.2}), ({"substeps": 1, "damping": 0}, {})):
-        a = list(supple.simulate(scene, PBNG(), **given, **scene_says))
-        b = list(supple.simulate(plain, PBNG(), **given, **call_says))
+        a = list(supple.simulate(scene, solver=PBNG(), **given, **scene_says))
+        b = list(supple.simulate(plain, solver=PBNG(), **given, **call_says))
         assert np.array_equal(a[-1].positions, b[-1].positions)
 
 
@@ -233,7 +242,7 @@ def test_loads_act_as_their_ramps_say(solver):
     scene.add_force(scene.bodies[0], (3.0, 0, 0), ramp=ramp)
     scene.substeps = 2
     mass, momentum = scene.bodies[0].mesh.masses(10), 0.0
-    for frame in supple.simulate(scene, solver, dt=DT, frames=4, max_iterations=40):
+    for frame in supple.simulate(scene, solver=solver, dt=DT, frames=4, max_iterations=40):
         times = [frame.time - DT / 2, frame.time]
         momentum += sum(DT / 2 * 3.0 * ramp(t) for t in times)
         assert (mass @ frame.velocities)[0] == pytest.approx(momentum, rel=1e-5)
@@ -246,7 +255,9 @@ def test_going_on_from_a_state_keeps_the_velocities_it_has():
     object.__setattr__(scene.bodies[0], "velocity", (1.0, 0.0, 0.0))
     scene.damping = 0.5
     options = {"dt": DT, "max_iterations": 3}
-    whole = list(supple.simulate(scene, PBNG(), frames=3, **options))
-    (last,) = supple.simulate(scene, PBNG(), frames=3, initial=whole[1].state, first_frame=3, **options)
+    whole = list(supple.simulate(scene, solver=PBNG(), frames=3, **options))
+    (last,) = supple.simulate(
+        scene, solver=PBNG(), frames=3, initial=whole[1].state, first_frame=3, **options
+    )
     assert np.array_equal(last.positions, whole[2].positions)
     assert last.velocities.mean(axis=0)[0] == pytest.approx(0.125)

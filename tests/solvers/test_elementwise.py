@@ -52,7 +52,7 @@ def test_weak_constraints_close_a_gap(name):
     """Blocks 0.1 m apart, bound by springs far stiffer than themselves."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name), stiffness=1e6, gap=0.1)
-    *_, last = supple.simulate(scene, solver, frames=20, max_iterations=20)
+    *_, last = supple.simulate(scene, solver=solver, frames=20, max_iterations=20)
     before, after = family.gaps(last.model, last.model.rest), family.gaps(last.model, last.positions)
     assert before.min() == pytest.approx(0.1)
     assert after.max() < 1e-3
@@ -67,8 +67,8 @@ def test_tied_blocks_move_as_newton_says(name, error):
     """Ten steps of backward Euler with attachments. PBD is left out: it knows no stiffness."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
-    *_, found = supple.simulate(scene, solver, frames=10, max_iterations=40)
-    *_, truth = supple.simulate(scene, Newton(), frames=10, tolerance=1e-9)
+    *_, found = supple.simulate(scene, solver=solver, frames=10, max_iterations=40)
+    *_, truth = supple.simulate(scene, solver=Newton(), frames=10, tolerance=1e-9)
     moved = np.linalg.norm(truth.positions - truth.model.rest)
     assert np.linalg.norm(found.positions - truth.positions) < error * moved
 
@@ -139,7 +139,7 @@ def hanging(cells=5):
 
 def hang(solver, iterations=1000):
     found = supple.equilibrium(
-        hanging(), solver, tolerance=None, max_iterations=iterations, record_history=True
+        hanging(), solver=solver, tolerance=None, max_iterations=iterations, record_history=True
     )
     return found, np.array(found.report.history.relative_residual)
 
@@ -161,7 +161,7 @@ def test_xpbd_stalls_on_stiff_attachments_where_pbng_converges(sweeps):
 
 
 def test_xpbd_in_pseudo_time_is_never_called_converged():
-    found = supple.equilibrium(hanging(2), XPBD(), tolerance=1e-4, max_iterations=3000)
+    found = supple.equilibrium(hanging(2), solver=XPBD(), tolerance=1e-4, max_iterations=3000)
     assert found.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
     assert not found.report.ok
 
@@ -171,9 +171,9 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
     """It ends where PBNG does, however few sweeps a step has, and the report says how it got there."""
     mesh, kind = supple.block((3, 2, 2)), supple.Corotated(young=YOUNG, poisson=POISSON)
     scene = family.clamped(mesh, kind, gravity=-1.0, quasistatic=True)
-    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-9)
+    truth = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-9)
     solver = FPXPBD(pseudo_dt=0.1, sweeps_per_step=sweeps)
-    found = supple.equilibrium(scene, solver, tolerance=1e-4, max_iterations=500)
+    found = supple.equilibrium(scene, solver=solver, tolerance=1e-4, max_iterations=500)
     assert found.report.ok
     assert np.abs(truth.positions - truth.model.rest).max() > 1e-2
     np.testing.assert_allclose(found.positions, truth.positions, atol=1e-4)
@@ -183,15 +183,17 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
 def test_fpxpbd_does_not_drift_in_single_precision():
     """Rounding of each visit must not add up over thousands of steps of pseudo-time."""
     scene = cantilever(material("fpxpbd"))
-    truth = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    truth = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     sag = np.abs(truth.positions - truth.model.rest).max()
-    found = supple.equilibrium(scene, FPXPBD(), tolerance=None, max_iterations=2000, precision="float32")
+    found = supple.equilibrium(
+        scene, solver=FPXPBD(), tolerance=None, max_iterations=2000, precision="float32"
+    )
     assert np.abs(found.positions - truth.positions).max() < 1e-5 * sag
 
 
 def test_fpxpbd_balances_stiff_attachments_in_pseudo_time():
     """Its stresses outlast a step, so it does not stall where XPBD does."""
-    found = supple.equilibrium(hanging(), FPXPBD(pseudo_dt=0.03), tolerance=1e-4, max_iterations=1000)
+    found = supple.equilibrium(hanging(), solver=FPXPBD(pseudo_dt=0.03), tolerance=1e-4, max_iterations=1000)
     assert found.report.ok
 
 

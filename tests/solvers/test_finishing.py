@@ -6,11 +6,11 @@ from fake_device import fake_device  # noqa: F401
 
 import supple
 from supple import Outcome, StopCriteria
-from supple.api.batch import problem_under
+from supple.api.batch import make_problem_under
 from supple.config.backend import Backend
 from supple.scene import build_model
 from supple.scene.variations import conditions
-from supple.solve.loop import solve_copies
+from supple.solve.loop import solve_batch
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.batched_newton import NewtonTogether
 from supple.solvers.newton_methods.block_diagonal import room_for
@@ -134,7 +134,7 @@ def problem_of(scene, chosen, precision="float64"):
     """Copies of a scene's state under variations, on the device."""
     model = build_model(scene, quasistatic=True)
     every = [conditions(scene, model, variation) for variation in chosen]
-    return problem_under(model, every, Backend("cuda", precision))
+    return make_problem_under(model, every, Backend("cuda", precision))
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
@@ -144,7 +144,7 @@ def test_certificates_of_copies_are_those_of_each(varied, precision):
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS[varied](body), precision)
     assert room_for(problem) == 3
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=30))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     together = certify_copies(problem, problem.measures.balances())
     for copy, found in together.items():
         alone = certify(problem, copy)
@@ -164,7 +164,7 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
     """Stiff copies have little of the energy, and nearly incompressible ones are slow to solve."""
     scene, body = slender()
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=30))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     for copy, found in certify_copies(problem, problem.measures.balances()).items():
         alone = certify(problem, copy)
         assert found.stable is alone.stable is True
@@ -194,7 +194,7 @@ def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
 
 def test_stiff_copies_that_are_not_stable_are_seen_beside_soft_ones():
     problem = problem_of(*columns(0.1, -0.1, youngs=(1e3, 1e9)))
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=60))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
     found = certify_copies(problem, problem.measures.balances())
     assert [found[copy].stable for copy in range(2)] == [True, False]
 
@@ -203,7 +203,7 @@ def test_certificates_change_no_forces():
     """Those of copies are scaled for one linear solve, in memory of its own."""
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS["loads"](body))
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=30))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     certify_copies(problem, problem.measures.balances())
     states = problem.shared("gathered 3", pytest.fail).states
     net = problem.states.vectors(problem.states.net)
@@ -216,7 +216,7 @@ def test_few_copies_have_a_smaller_problem(count, monkeypatch):
     monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.FEW", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=30))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     balances = dict(list(problem.measures.balances().items())[:count])
     found = certify_copies(problem, balances)
     assert list(found) == list(balances)
@@ -275,7 +275,7 @@ def test_parameters_by_element_are_put_in_place_on_a_device():
         return problem_of(scene, [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0)])
 
     problem, other = bent(1.0), bent(2.0)
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=5))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=5))
     problem.set_parameters(0, other.model.terms[0].material)
     other.states.positions = problem.states.positions
     for one in (problem, other):
@@ -338,7 +338,7 @@ def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
 
     monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
-    solve_copies(problem, supple.PBNG(), StopCriteria(max_iterations=60))
+    solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
     found = certify_copies(problem, problem.measures.balances())
     assert sorted(alone) == [1, 3]
     assert [found[copy].stable for copy in range(5)] == [True, False, True, False, True]
@@ -358,7 +358,7 @@ def test_who_watches_the_first_copy_watches_on():
     scene, _ = slender()
     problem, seen = problem_of(scene, [supple.Variation(), supple.Variation(gravity=(0, -4.0, 0))]), []
     stop = StopCriteria(tolerance=1e-4, position_tolerance=1e-4)
-    first, _ = solve_copies(
+    first, _ = solve_batch(
         problem, Hybrid(), stop, record_history=True, watch=lambda *figures: seen.append(figures)
     )
     assert "then alone" in first.notes

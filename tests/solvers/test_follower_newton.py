@@ -129,7 +129,7 @@ def test_it_is_the_equilibrium_of_an_independent_load_stepping(solver):
     scene, bar = cantilever(30.0, (8, 1, 1), kind=kind)
     x = Independent(scene, bar, 30.0 * YOUNG / 12 / 10**3).equilibrium()
     assert np.abs(x - bar.points).max() > 5
-    result = supple.equilibrium(scene, solver, tolerance=1e-8)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
     assert result.report.outcome is supple.Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, x, atol=1e-4)
 
@@ -147,7 +147,7 @@ def test_error_estimates_are_the_true_distance(q):
         ("newton", {"tolerance": 1e-2, "distance": 0.9}),
     ]
     for solver, options in cases:
-        result = supple.equilibrium(scene, solver, **options)
+        result = supple.equilibrium(scene, solver=solver, **options)
         assert result.report.outcome is supple.Outcome.CONVERGED
         true = np.linalg.norm(result.positions - tight.positions, axis=1).max()
         assert 0.5 < result.report.error_estimate.worst.position_error_m / true < 2
@@ -156,7 +156,7 @@ def test_error_estimates_are_the_true_distance(q):
 def test_sweeps_that_are_far_from_the_equilibrium_say_so():
     scene, _ = cantilever(12.0)
     tight = supple.equilibrium(scene, tolerance=1e-8)
-    report = (swept := supple.equilibrium(scene, "pbng", tolerance=1e-3, max_iterations=500)).report
+    report = (swept := supple.equilibrium(scene, solver="pbng", tolerance=1e-3, max_iterations=500)).report
     true = np.linalg.norm(swept.positions - tight.positions, axis=1).max()
     assert true > 1
     assert report.outcome is not supple.Outcome.CONVERGED
@@ -233,7 +233,7 @@ def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
     for axis in range(3):
         scene.pin(block.where(face(axis, 0)), axes="xyz"[axis])
     scene.add_traction(block, 3 * YOUNG, following=True)
-    report = supple.equilibrium(scene, solver).report
+    report = supple.equilibrium(scene, solver=solver).report
     assert report.outcome is not supple.Outcome.CONVERGED
     assert report.iterations < 10_000
 
@@ -243,7 +243,7 @@ def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
 def test_large_pressure_from_outside(pressure, solver):
     """Also where sweeps under held forces invert elements."""
     scene, _ = pressed(pressure)
-    result = supple.equilibrium(scene, solver, tolerance=1e-6)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-6)
     assert result.report.outcome is supple.Outcome.CONVERGED
     np.testing.assert_allclose(np.ptp(result.positions, axis=0), stretch_under(pressure), rtol=1e-4)
 
@@ -267,7 +267,7 @@ def stretch_under(pressure):
 def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(held):
     scene, _ = pressed(2e4, held, cells=2)
     for solver in ("hybrid", "newton"):
-        result = supple.equilibrium(scene, solver, tolerance=1e-6)
+        result = supple.equilibrium(scene, solver=solver, tolerance=1e-6)
         assert result.report.outcome is supple.Outcome.CONVERGED
         np.testing.assert_allclose(np.ptp(result.positions, axis=0), stretch_under(2e4), rtol=1e-4)
 
@@ -277,7 +277,7 @@ def test_motions_are_the_same_with_and_without_the_load_stiffness():
     for solver in ("hybrid", "newton", "pbng"):
         scene, _ = cantilever(20.0, (12, 1, 1))
         scene.quasistatic, scene.dt, scene.frames = False, 0.05, 8
-        frames = list(supple.simulate(scene, solver, tolerance=1e-7, max_iterations=5000))
+        frames = list(supple.simulate(scene, solver=solver, tolerance=1e-7, max_iterations=5000))
         assert all(frame.report.ok for frame in frames)
         found.append(frames[-1].positions)
     assert np.abs(found[0] - build_model(scene).rest).max() > 1

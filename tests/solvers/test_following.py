@@ -10,8 +10,8 @@ import supple
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solve.loop import StopCriteria, make_problem, solve
-from supple.solve.step_schedule import Pace
-from supple.solve.time_loop import Stepping
+from supple.solve.step_schedule import StepSchedule
+from supple.solve.time_loop import TimeLoop
 from supple.solvers import SOLVERS
 from supple.terms import Springs
 
@@ -63,7 +63,7 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
         "max_iterations": 3000,
         "precision": precision,
     }
-    result = supple.equilibrium(followed(model, follower), name, **options)
+    result = supple.equilibrium(followed(model, follower), solver=name, **options)
     assert result.report.ok, result.report
     there = follower.springs(result.positions, model.rest)
     assert 0 < len(there.vertices) < model.vertices - 1
@@ -98,13 +98,13 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
 @pytest.mark.parametrize("every", [None, 3])
 def test_motions_look_in_every_step(name, every):
     """Whether somebody looks at the residual or not, the motion is the same."""
-    model, pace = sagging(), Pace(0.04, 2, 0.0, False)
+    model, schedule = sagging(), StepSchedule(0.04, 2, 0.0, False)
     found = []
     for watched in (False, True):
         follower = Ropes(every if name in WITHIN_A_STEP else None, slack=1.001)
         problem = make_problem(followed(model, follower), False, supple.Backend())
         watch = (lambda *_: None) if watched else None
-        stepping = Stepping(problem, SOLVERS[name](), StopCriteria(max_iterations=6), pace, watch=watch)
+        stepping = TimeLoop(problem, SOLVERS[name](), StopCriteria(max_iterations=6), schedule, watch=watch)
         for _ in range(4):
             stepping.advance()
         found.append(problem.positions)

@@ -171,7 +171,7 @@ def test_jacobi_sweeps_keep_tied_blocks_together():
     scene = family.tied(supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON), stiffness=1e5)
     model = supple.scene.build_model(scene)
     solver = GPBD(sweep="jacobi", iterations=20)
-    *_, last = supple.simulate(scene, solver, frames=10, precision="float32")
+    *_, last = supple.simulate(scene, solver=solver, frames=10, precision="float32")
     assert family.gaps(model, last.positions).max() < 0.01
     assert family.jacobians(model, last.positions).min() > 0.5
 
@@ -214,7 +214,7 @@ def test_cubes_are_stable_with_the_papers_iterations(motion, poisson, sweeps, ne
     scene = cube(supple.materials.LogNeoHookean, motion, poisson, cells=6)
     model = supple.scene.build_model(scene)
     elastic, energies = family.elastic_energy(model), []
-    for frame in supple.simulate(scene, GPBD(newton_steps=newton, iterations=sweeps), frames=steps):
+    for frame in supple.simulate(scene, solver=GPBD(newton_steps=newton, iterations=sweeps), frames=steps):
         if frame.index >= 300 and frame.index % 20 == 0:
             kinetic = 0.5 * float(np.sum(model.mass[:, None] * frame.velocities**2))
             energies.append(elastic(frame.positions) + kinetic)
@@ -238,7 +238,7 @@ def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poiss
     x = start(model)
     assert np.mean(family.jacobians(model, x) <= 0) > 0.4
     solver = GPBD(newton_steps=8, sweep=sweep, iterations=2)
-    *_, last = supple.simulate(scene, solver, frames=900, initial=x, precision="float32")
+    *_, last = supple.simulate(scene, solver=solver, frames=900, initial=x, precision="float32")
     assert last.report.inverted == 0
     np.testing.assert_allclose(family.jacobians(model, last.positions), 1, atol=0.05)
 
@@ -250,7 +250,9 @@ def test_a_flattened_cube_finds_its_equilibrium(poisson):
     scene.quasistatic = True
     model = supple.scene.build_model(scene)
     solver = GPBD(newton_steps=8, sweeps_per_step=2)
-    found = supple.equilibrium(scene, solver, initial=flattened(model), tolerance=None, max_iterations=2000)
+    found = supple.equilibrium(
+        scene, solver=solver, initial=flattened(model), tolerance=None, max_iterations=2000
+    )
     assert np.isfinite(found.report.residual)
     np.testing.assert_allclose(family.jacobians(model, found.positions), 1, atol=1e-4)
 
@@ -258,7 +260,9 @@ def test_a_flattened_cube_finds_its_equilibrium(poisson):
 def test_other_methods_say_that_they_cannot_start_from_infinite_forces():
     scene = cube(supple.materials.LogNeoHookean, None, 0.3)
     model = supple.scene.build_model(scene)
-    frame = next(supple.simulate(scene, supple.FPXPBD(iterations=2), frames=1, initial=flattened(model)))
+    frame = next(
+        supple.simulate(scene, solver=supple.FPXPBD(iterations=2), frames=1, initial=flattened(model))
+    )
     assert frame.report.outcome is supple.Outcome.FAILED
 
 
@@ -283,7 +287,7 @@ def test_pinned_elements_beside_inverted_ones_stay_finite():
     x = flattened(model)
     x[model.pinned] = model.rest[model.pinned]
     solver = GPBD(newton_steps=2, sweep="jacobi", iterations=2)
-    (found,) = supple.simulate(scene, solver, frames=1, initial=x, precision="float32")
+    (found,) = supple.simulate(scene, solver=solver, frames=1, initial=x, precision="float32")
     assert np.isfinite(found.positions).all()
     np.testing.assert_array_equal(found.positions[model.pinned], model.rest[model.pinned])
 

@@ -28,7 +28,7 @@ from supple.scene import build_model
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.float64_problem import exact_twin
 from supple.solvers.newton_methods.line_search import Start, first_lower
-from supple.solvers.newton_methods.rate_estimate import Allowance, Forecast
+from supple.solvers.newton_methods.rate_estimate import Allowance, TimeEstimate
 
 
 def slender(kind, gravity=0.1):
@@ -62,7 +62,9 @@ ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 def descend(scene, tolerance=1e-8, **options):
     """The report of Newton steps alone; from one to the next the energy never rises."""
     solver = Hybrid(max_predicted_sweeps=0)
-    report = supple.equilibrium(scene, solver, tolerance=tolerance, record_history=True, **options).report
+    report = supple.equilibrium(
+        scene, solver=solver, tolerance=tolerance, record_history=True, **options
+    ).report
     noise = 1e-9 * max(map(abs, report.history.energy))
     assert all(b <= a + noise for a, b in pairwise(report.history.energy))
     return report
@@ -76,7 +78,7 @@ def test_it_arrives(name, scene):
     report = descend(made)
     assert report.outcome is Outcome.CONVERGED, report
     assert report.iterations <= 40
-    newton = supple.equilibrium(made, Newton(), tolerance=1e-6, max_iterations=300).report
+    newton = supple.equilibrium(made, solver=Newton(), tolerance=1e-6, max_iterations=300).report
     assert report.energy <= newton.energy + 1e-6 * abs(newton.energy)
 
 
@@ -85,7 +87,7 @@ def test_it_arrives(name, scene):
 def test_it_arrives_from_anywhere(name, start):
     model = build_model(cantilever(material(name), gravity=1.0), True)
     begin = STARTS[start](model)
-    swept = supple.equilibrium(model, Hybrid(), tolerance=1e-8, initial=begin).report
+    swept = supple.equilibrium(model, solver=Hybrid(), tolerance=1e-8, initial=begin).report
     for report in (descend(model, initial=begin), swept):
         assert report.outcome is Outcome.CONVERGED, report
 
@@ -104,15 +106,15 @@ def test_nearly_incompressible():
 def test_easy_scenes_end_in_sweeps():
     """As many, and the same, as PBNG's."""
     scene = twisted(material("corotated"))
-    sweeps = supple.equilibrium(scene, PBNG(), tolerance=1e-4)
-    hybrid = supple.equilibrium(scene, Hybrid(), tolerance=1e-4)
+    sweeps = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-4)
+    hybrid = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-4)
     assert hybrid.report.iterations == sweeps.report.iterations
     np.testing.assert_array_equal(hybrid.positions, sweeps.positions)
 
 
 def test_hard_scenes_leave_sweeps_soon():
     scene = slender(material("corotated"))
-    report = supple.equilibrium(scene, Hybrid(), tolerance=1e-8).report
+    report = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-8).report
     assert report.outcome is Outcome.CONVERGED
     assert report.iterations < 100
     assert any("Newton step" in note for note in report.notes)
@@ -123,16 +125,16 @@ def test_iterations_that_are_asked_for_are_sweeps():
     scene = slender(material("corotated"))
     for solver in (Hybrid(), Hybrid(iterations=60)):
         limit = {"max_iterations": 60} if solver.iterations is None else {}
-        a = supple.equilibrium(scene, solver, tolerance=None, **limit)
-        b = supple.equilibrium(scene, PBNG(), tolerance=None, max_iterations=60)
+        a = supple.equilibrium(scene, solver=solver, tolerance=None, **limit)
+        b = supple.equilibrium(scene, solver=PBNG(), tolerance=None, max_iterations=60)
         np.testing.assert_array_equal(a.positions, b.positions)
 
 
 @pytest.mark.parametrize("name", ["corotated", "neo_hookean"])
 def test_float32_goes_to_its_rounding_limit_and_says_so(name):
     scene = slender(material(name))
-    report = supple.equilibrium(scene, Hybrid(), tolerance=1e-10, precision="float32").report
-    reference = supple.equilibrium(scene, Hybrid(), tolerance=1e-10).report
+    report = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-10, precision="float32").report
+    reference = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-10).report
     assert report.outcome is Outcome.ROUNDING_LIMIT, report
     assert any("float64" in note for note in report.notes)
     assert report.energy == pytest.approx(reference.energy, rel=1e-4)
@@ -144,7 +146,9 @@ def test_steps_of_time_are_those_of_newton():
     frames = [
         [
             frame.positions
-            for frame in supple.simulate(scene, solver, dt=0.5, frames=4, quasistatic=False, tolerance=1e-8)
+            for frame in supple.simulate(
+                scene, solver=solver, dt=0.5, frames=4, quasistatic=False, tolerance=1e-8
+            )
         ]
         for solver in (Hybrid(max_predicted_sweeps=0), Newton())
     ]
@@ -156,7 +160,7 @@ def test_bodies_in_flight():
     """Nothing holds them but inertia."""
     scene = supple.Scene(gravity=(0, -10, 0), quasistatic=False)
     scene.add_solid(supple.block((6, 2, 2), (3, 1, 1)), material("stable_neo_hookean"), density=10)
-    *_, last = supple.simulate(scene, Hybrid(max_predicted_sweeps=0), dt=0.1, frames=3, tolerance=1e-8)
+    *_, last = supple.simulate(scene, solver=Hybrid(max_predicted_sweeps=0), dt=0.1, frames=3, tolerance=1e-8)
     assert last.report.ok
     fall = last.positions - last.model.rest
     np.testing.assert_allclose(fall, np.broadcast_to([0, -10 * 0.01 * 6, 0], fall.shape), atol=1e-6)
@@ -196,7 +200,7 @@ def test_straight_paths():
     """They arrive, too, if later."""
     scene = slender(material("corotated"))
     turning, straight = (
-        supple.equilibrium(scene, Hybrid(max_predicted_sweeps=0, path=path), tolerance=1e-8).report
+        supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0, path=path), tolerance=1e-8).report
         for path in ("rotation", "straight")
     )
     assert straight.ok
@@ -220,7 +224,7 @@ def test_options_are_checked(options, said):
 
 def test_forecasts():
     """A steady rate is carried on; without one there is no end."""
-    steady, stuck, short = Forecast(1e-8), Forecast(1e-8), Forecast(1e-8)
+    steady, stuck, short = TimeEstimate(1e-8), TimeEstimate(1e-8), TimeEstimate(1e-8)
     for k in range(5):
         steady.see(10 * k, 10.0**-k)
         stuck.see(10 * k, 0.5)
@@ -241,7 +245,7 @@ def test_balances_that_are_not_stable_are_left(name, tolerance):
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material(name, young=1e5))
     scene.pin(body.where(face(1, 0)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.1, 0)))
-    start = supple.equilibrium(scene, PBNG(), stop=supple.StopCriteria(1e-10)).positions
+    start = supple.equilibrium(scene, solver=PBNG(), stop=supple.StopCriteria(1e-10)).positions
     for precision in ("float64", "float32"):
         report = supple.equilibrium(scene, tolerance=tolerance, initial=start, precision=precision).report
         assert report.error_estimate.stable, report

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from supple.problem import Balances
-from supple.solvers.newton_methods.rate_estimate import LOOKS, Forecast, Forecasts
+from supple.solvers.newton_methods.rate_estimate import LOOKS, Forecasts, TimeEstimate
 
 
 def some_figures(copies, bodies, seed=0):
@@ -50,7 +50,7 @@ def test_forecasts_of_many_are_those_of_each():
     relative_residuals[5, ::2] = np.inf
     relative_residuals[:, 3] = 0.5
     aims = 10.0 ** rng.uniform(-8, -1, 9)
-    many, each = Forecasts(9), [Forecast(aim) for aim in aims]
+    many, each = Forecasts(9), [TimeEstimate(aim) for aim in aims]
     many.aim[:] = aims
     assert not many.remaining.any()
     for look, row in enumerate(relative_residuals):

@@ -89,7 +89,7 @@ def stretch(scene, positions):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_it_converges_to_the_equilibrium(precision):
     scene = upright()
-    found = supple.equilibrium(scene, MPBNG(), tolerance=1e-4, precision=precision)
+    found = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4, precision=precision)
     reference = supple.equilibrium(scene, tolerance=1e-6)
     assert found.report.ok, found.report
     assert found.report.error_estimate is not None
@@ -103,7 +103,7 @@ def test_it_is_nearer_than_pbng_after_as_much_work():
     exact = list(supple.simulate(scene, tolerance=1e-6))[-1].positions
     found = {}
     for name, solver, count in (("mpbng", MPBNG(), 4), ("pbng", PBNG(acceleration=None), 19)):
-        last = list(supple.simulate(scene, solver, max_iterations=count))[-1].positions
+        last = list(supple.simulate(scene, solver=solver, max_iterations=count))[-1].positions
         found[name] = abs(stretch(scene, last) - stretch(scene, exact))
     assert 5 * found["mpbng"] < found["pbng"]
 
@@ -122,7 +122,9 @@ def test_couplings_differ_in_how_soon_they_arrive():
     exact = stretch(scene, supple.equilibrium(scene, tolerance=1e-6).positions)
 
     def left(solver, count):
-        return abs(stretch(scene, supple.equilibrium(scene, solver, max_iterations=count).positions) - exact)
+        return abs(
+            stretch(scene, supple.equilibrium(scene, solver=solver, max_iterations=count).positions) - exact
+        )
 
     assert left(MPBNG(coupling="bound"), 150) < 0.05 * exact
     assert left(MPBNG(coupling="divided"), 150) < 0.05 * exact
@@ -155,7 +157,7 @@ def test_any_cloth_has_layers(kind):
     scene = supple.Scene(quasistatic=False, dt=0.01, frames=2)
     cloth = scene.add_cloth(supple.sheet(12, (0.3, 0.3)), membrane, bending)
     scene.pin(cloth.where(lambda X: X[:, 1] >= 0.3))
-    frames = list(supple.simulate(scene, MPBNG(), tolerance=1e-3))
+    frames = list(supple.simulate(scene, solver=MPBNG(), tolerance=1e-3))
     exact = list(supple.simulate(scene, tolerance=1e-6))
     np.testing.assert_allclose(frames[-1].positions, exact[-1].positions, atol=1e-4)
     assert any("iterations with layers" in note for note in frames[-1].report.notes)
@@ -166,7 +168,7 @@ def test_rollers_hold_the_layers():
     scene = supple.Scene(quasistatic=False, dt=0.01, frames=3, gravity=(1, -9.8, 1))
     cloth = scene.add_cloth(supple.sheet(12, (0.3, 0.3)), MEMBRANE, density=1.0)
     scene.pin(cloth.where(lambda X: X[:, 1] >= 0.3), axes="yz")
-    last = list(supple.simulate(scene, MPBNG(), max_iterations=10))[-1].positions
+    last = list(supple.simulate(scene, solver=MPBNG(), max_iterations=10))[-1].positions
     top = cloth.mesh.points[:, 1] >= 0.3
     np.testing.assert_allclose(last[top, 1:], cloth.mesh.points[top, 1:], atol=1e-12)
     assert (last[top, 0] - cloth.mesh.points[top, 0]).mean() == pytest.approx(6 * 0.01**2, rel=0.1)
@@ -174,8 +176,8 @@ def test_rollers_hold_the_layers():
 
 def test_without_cloth_it_is_pbng_and_says_so():
     scene = cantilever(material("corotated"))
-    found = supple.equilibrium(scene, MPBNG(), tolerance=1e-4)
-    plain = supple.equilibrium(scene, PBNG(), tolerance=1e-4)
+    found = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4)
+    plain = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-4)
     np.testing.assert_array_equal(found.positions, plain.positions)
     assert any("no cloth that is fine enough" in note for note in found.report.notes)
 
@@ -183,8 +185,10 @@ def test_without_cloth_it_is_pbng_and_says_so():
 def test_motions_are_the_same_whether_somebody_looks():
     scene = hanging(12, quasistatic=False)
     scene.frames = 3
-    some = list(supple.simulate(scene, MPBNG(), max_iterations=6, substeps=2))
-    watched = list(supple.simulate(scene, MPBNG(), max_iterations=6, substeps=2, watch=lambda *_: None))
+    some = list(supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2))
+    watched = list(
+        supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2, watch=lambda *_: None)
+    )
     for a, b in zip(some, watched, strict=True):
         np.testing.assert_array_equal(a.positions, b.positions)
 

@@ -36,7 +36,7 @@ def test_uniaxial_stretch(name, stretch):
     lateral, traction = uniaxial(name, stretch, kind.mu, kind.lam)
     scene, body = on_rollers(kind)
     scene.add_traction(body.where(face(0, 1)), (traction, 0, 0))
-    result = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    result = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, body.points * [stretch, lateral, lateral], atol=1e-9)
 
@@ -47,7 +47,7 @@ def test_small_uniaxial_stretch_shows_young_and_poisson(name):
     kind, strain = material(name, young=2e5, poisson=0.35), 1e-4
     scene, body = on_rollers(kind)
     scene.add_traction(body.where(face(0, 1)), (2e5 * strain, 0, 0))
-    x = supple.equilibrium(scene, Newton(), tolerance=1e-9).positions
+    x = supple.equilibrium(scene, solver=Newton(), tolerance=1e-9).positions
     far = np.argmax(body.points.sum(axis=1))
     np.testing.assert_allclose(x[far] - 1, np.array([1, -0.35, -0.35]) * strain, rtol=1e-3)
 
@@ -73,7 +73,7 @@ def test_patch(name):
     scene.pin(body.where(~inside), motion=affine(A, b))
     start = mesh.points @ A.T + b
     start[inside] += 0.02
-    result = supple.equilibrium(scene, Newton(), tolerance=1e-11, initial=start)
+    result = supple.equilibrium(scene, solver=Newton(), tolerance=1e-11, initial=start)
     assert result.report.outcome is Outcome.CONVERGED
     assert result.report.iterations > 0
     np.testing.assert_allclose(result.positions, mesh.points @ A.T + b, atol=1e-9)
@@ -86,7 +86,9 @@ def rigidly_moved(name, angle):
     body = scene.add_solid(mesh, material(name))
     scene.pin(body.where(face(0, 0)), motion=turn)
     start = turn(mesh.points, np.inf) + np.random.default_rng(1).uniform(-0.05, 0.05, mesh.points.shape)
-    return supple.equilibrium(scene, Newton(), tolerance=1e-10, initial=start), turn(mesh.points, np.inf)
+    return supple.equilibrium(scene, solver=Newton(), tolerance=1e-10, initial=start), turn(
+        mesh.points, np.inf
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in HAND_WRITTEN if name != "linear_elastic"])
@@ -111,7 +113,7 @@ def test_linear_elasticity_follows_translations_but_not_rotations():
 
 @ANY
 def test_tolerance_of_1e_10(name):
-    result = supple.equilibrium(twisted(material(name)), Newton(), tolerance=1e-10)
+    result = supple.equilibrium(twisted(material(name)), solver=Newton(), tolerance=1e-10)
     assert result.report.outcome is Outcome.CONVERGED
     assert result.report.relative_residual <= 1e-10
     assert result.report.inverted == 0
@@ -119,14 +121,14 @@ def test_tolerance_of_1e_10(name):
 
 @pytest.fixture(scope="module")
 def reference():
-    return supple.equilibrium(twisted(material("corotated")), Newton(hessian="exact"), tolerance=1e-10)
+    return supple.equilibrium(twisted(material("corotated")), solver=Newton(hessian="exact"), tolerance=1e-10)
 
 
 @pytest.mark.parametrize("solver", NEWTONS.values(), ids=NEWTONS)
 def test_every_hessian_and_linear_solver_finds_the_same_equilibrium(solver, reference):
     if solver.linear_solver == "amg":
         pytest.importorskip("pyamg")
-    result = supple.equilibrium(twisted(material("corotated")), solver, tolerance=1e-9)
+    result = supple.equilibrium(twisted(material("corotated")), solver=solver, tolerance=1e-9)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-8)
 
@@ -134,7 +136,7 @@ def test_every_hessian_and_linear_solver_finds_the_same_equilibrium(solver, refe
 def test_the_exact_hessian_converges_quadratically():
     history = supple.equilibrium(
         twisted(material("neo_hookean"), angle=0.2),
-        Newton(hessian="exact"),
+        solver=Newton(hessian="exact"),
         tolerance=1e-11,
         record_history=True,
     ).report.history
@@ -145,7 +147,10 @@ def test_the_exact_hessian_converges_quadratically():
 
 def test_energy_never_rises_under_the_line_search():
     history = supple.equilibrium(
-        twisted(material("stable_neo_hookean"), angle=2.0), Newton(), tolerance=1e-8, record_history=True
+        twisted(material("stable_neo_hookean"), angle=2.0),
+        solver=Newton(),
+        tolerance=1e-8,
+        record_history=True,
     ).report.history
     energy = np.array(history.energy)
     assert len(energy) > 3
@@ -153,8 +158,10 @@ def test_energy_never_rises_under_the_line_search():
 
 
 def test_without_line_search():
-    result = supple.equilibrium(cantilever(material("corotated")), Newton(line_search=False), tolerance=1e-9)
-    with_search = supple.equilibrium(cantilever(material("corotated")), Newton(), tolerance=1e-9)
+    result = supple.equilibrium(
+        cantilever(material("corotated")), solver=Newton(line_search=False), tolerance=1e-9
+    )
+    with_search = supple.equilibrium(cantilever(material("corotated")), solver=Newton(), tolerance=1e-9)
     assert result.report.ok
     np.testing.assert_allclose(result.positions, with_search.positions, atol=1e-8)
 
@@ -164,12 +171,12 @@ def test_scipy_takes_over_where_pardiso_is_missing(monkeypatch, reference):
 
     monkeypatch.setattr(linear, "find_spec", lambda name: None)
     result = supple.equilibrium(
-        twisted(material("corotated")), Newton(linear_solver="direct"), tolerance=1e-9
+        twisted(material("corotated")), solver=Newton(linear_solver="direct"), tolerance=1e-9
     )
     assert "linear solver: SuperLU" in result.report.notes
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-8)
     with pytest.raises(ValueError, match=r"needs pyamg: pip install 'supple\[amg\]'"):
-        supple.equilibrium(twisted(material("corotated")), Newton(linear_solver="amg"))
+        supple.equilibrium(twisted(material("corotated")), solver=Newton(linear_solver="amg"))
 
 
 @pytest.mark.parametrize("collapse", [(1, 0, 1), (1, 0, 0), (0, 0, 0)], ids=["plane", "line", "point"])
@@ -178,7 +185,7 @@ def test_a_body_without_volume_unfolds(collapse, hessian):
     """All elements are singular at the start, where the rotation has no derivative."""
     scene = cantilever(material("corotated"), gravity=0)
     start = scene.bodies[0].points * collapse
-    result = supple.equilibrium(scene, Newton(hessian=hessian), tolerance=1e-8, initial=start)
+    result = supple.equilibrium(scene, solver=Newton(hessian=hessian), tolerance=1e-8, initial=start)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-8)
 
@@ -198,7 +205,7 @@ def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
     monkeypatch.setattr(Assembly, "matrix", poisoned)
     monkeypatch.setattr(Direct, "solve_here", forbidden)
     result = supple.equilibrium(
-        cantilever(material("corotated")), Newton(linear_solver="direct"), tolerance=1e-8
+        cantilever(material("corotated")), solver=Newton(linear_solver="direct"), tolerance=1e-8
     )
     assert result.report.outcome is Outcome.STAGNATED
     np.testing.assert_array_equal(result.positions, result.model.rest)
@@ -220,7 +227,7 @@ def test_newton_refuses_single_precision():
     with pytest.raises(
         ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, mpbng, hybrid, xpbd"
     ):
-        supple.equilibrium(cantilever(material("corotated")), Newton(), precision="float32")
+        supple.equilibrium(cantilever(material("corotated")), solver=Newton(), precision="float32")
 
 
 @pytest.mark.parametrize(

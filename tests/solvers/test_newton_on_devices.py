@@ -39,7 +39,7 @@ CASES = [(Hybrid(max_predicted_sweeps=0), name) for name in SCENES] + [
 def test_steps_are_those_of_the_cpu(solver, name):
     scene = SCENES[name]()
     here, there = (
-        supple.equilibrium(scene, solver, tolerance=1e-8, device=device) for device in ("cpu", "cuda")
+        supple.equilibrium(scene, solver=solver, tolerance=1e-8, device=device) for device in ("cpu", "cuda")
     )
     assert here.report.outcome is there.report.outcome is Outcome.CONVERGED
     assert there.report.iterations == here.report.iterations
@@ -51,9 +51,9 @@ def test_steps_are_those_of_the_cpu(solver, name):
 
 def test_states_in_float32_are_certified_and_brought_back():
     scene = SCENES["block"]()
-    exact = supple.equilibrium(scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-10)
+    exact = supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-10)
     found = supple.equilibrium(
-        scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-4, device="cuda", precision="float32"
+        scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-4, device="cuda", precision="float32"
     )
     assert found.report.outcome is Outcome.CONVERGED
     assert found.report.error_estimate.stable

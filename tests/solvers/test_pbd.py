@@ -155,7 +155,7 @@ def test_flattened_and_mirrored_bodies_recover(name, start):
     model.terms[-1].stiffness[:] = 0
     x = start(model)
     assert np.all(family.jacobians(model, x) < 1e-9)
-    *_, last = supple.simulate(scene, PBD(damping=0.02, iterations=5), frames=300, initial=x)
+    *_, last = supple.simulate(scene, solver=PBD(damping=0.02, iterations=5), frames=300, initial=x)
     np.testing.assert_allclose(family.jacobians(model, last.positions), 1, atol=0.02)
 
 
@@ -167,7 +167,9 @@ def test_recovery_without_inertia(name, start):
     scene = loose(name)
     model = supple.scene.build_model(scene)
     solver = PBD(pseudo_time="dynamics", pseudo_damping=0.02)
-    found = supple.equilibrium(scene, solver, initial=start(model), tolerance=None, max_iterations=1500)
+    found = supple.equilibrium(
+        scene, solver=solver, initial=start(model), tolerance=None, max_iterations=1500
+    )
     np.testing.assert_allclose(family.jacobians(model, found.positions), 1, atol=0.02)
 
 
@@ -180,7 +182,7 @@ def stretched(name, poisson, stiffness=1.0, cells=(12, 2, 2)):
     scene.pin(held)
     scene.attach(held, stiffness=1.0)
     scene.pin(body.where(face(0, 6)), motion=supple.Translate((1.2, 0, 0), duration=0.5))
-    *_, last = supple.simulate(scene, PBD(iterations=20, damping=0.1, stiffness=stiffness))
+    *_, last = supple.simulate(scene, solver=PBD(iterations=20, damping=0.1, stiffness=stiffness))
     return last
 
 
@@ -224,7 +226,7 @@ def sag(solver, iterations, young=1e4):
     """How far the end of a bar has sunk [m]."""
     mesh, kind = supple.block((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
     scene = family.clamped(mesh, kind, quasistatic=True)
-    found = supple.equilibrium(scene, solver, tolerance=None, max_iterations=iterations)
+    found = supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=iterations)
     return -np.mean((found.positions - found.model.rest)[face(0, 2)(found.model.rest), 1])
 
 
@@ -249,7 +251,7 @@ def test_stiffness_depends_on_sweeps_and_not_on_youngs_modulus():
 def test_damping_takes_part_of_every_velocity():
     scene, x, v = single("stvk")
     found = [
-        next(iter(supple.simulate(scene, PBD(damping=damping, iterations=2), initial=x, velocities=v)))
+        next(iter(supple.simulate(scene, solver=PBD(damping=damping, iterations=2), initial=x, velocities=v)))
         for damping in (0.0, 0.25)
     ]
     np.testing.assert_array_equal(found[1].positions, found[0].positions)

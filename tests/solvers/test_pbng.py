@@ -29,8 +29,8 @@ ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
 def test_pbng_agrees_with_newton(name):
     """To 1e-6 of the block's size when both are converged."""
     scene = twisted(material(name), cells=3)
-    found = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-8)
-    reference = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    found = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=1e-8)
+    reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     assert found.report.outcome is reference.report.outcome is Outcome.CONVERGED
     assert np.abs(reference.positions - reference.model.rest).max() > 0.1
     np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
@@ -40,8 +40,8 @@ def test_pbng_agrees_with_newton(name):
 @ACCELERATIONS
 def test_every_acceleration_converges_to_the_same_equilibrium(solver):
     scene = cantilever(material("corotated"), gravity=20)
-    found = supple.equilibrium(scene, solver, tolerance=1e-8)
-    reference = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    found = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
+    reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     assert found.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
 
@@ -49,7 +49,7 @@ def test_every_acceleration_converges_to_the_same_equilibrium(solver):
 def test_accelerations_accelerate():
     scene = twisted(material("corotated"), cells=5)
     counts = {
-        name: supple.equilibrium(scene, solver, tolerance=1e-6).report.iterations
+        name: supple.equilibrium(scene, solver=solver, tolerance=1e-6).report.iterations
         for name, solver in PBNGS.items()
     }
     assert counts["sor"] < 0.6 * counts["none"]
@@ -87,7 +87,7 @@ def test_anderson_is_sound_in_float32_beyond_convergence():
     """Where all differences are rounding, their products still make a factorization."""
     result = supple.equilibrium(
         twisted(material("corotated"), cells=2),
-        PBNGS["anderson"],
+        solver=PBNGS["anderson"],
         tolerance=None,
         max_iterations=300,
         precision="float32",
@@ -132,7 +132,7 @@ def test_energy_never_rises_without_acceleration(name):
     """Each visit minimises an upper bound of the energy, since the Hessian bound is above the exact one."""
     history = supple.equilibrium(
         twisted(material(name)),
-        PBNG(acceleration="none"),
+        solver=PBNG(acceleration="none"),
         tolerance=None,
         max_iterations=40,
         record_history=True,
@@ -147,8 +147,8 @@ def test_energy_never_rises_without_acceleration(name):
 def test_tied_bodies_hang_from_each_other(solver, stiffness):
     """Weak constraints 1e5 times stiffer than the bodies do not slow the solve down (PBNG 11.3)."""
     scene = tied_blocks(material("corotated"), material("corotated"), stiffness)
-    found = supple.equilibrium(scene, solver, tolerance=1e-7)
-    reference = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    found = supple.equilibrium(scene, solver=solver, tolerance=1e-7)
+    reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     assert found.report.outcome is Outcome.CONVERGED
     assert found.report.iterations < 2000
     np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
@@ -157,9 +157,9 @@ def test_tied_bodies_hang_from_each_other(solver, stiffness):
 def test_without_links_stiff_ties_converge_slowly():
     """What the links are for: the paper's method alone needs far more sweeps here."""
     scene = tied_blocks(material("corotated"), material("corotated"), 1e6)
-    with_links = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-5)
+    with_links = supple.equilibrium(scene, solver=PBNG(acceleration="none"), tolerance=1e-5)
     without = supple.equilibrium(
-        scene, PBNG(acceleration="none", tied_groups=False), tolerance=1e-5, max_iterations=1000
+        scene, solver=PBNG(acceleration="none", tied_groups=False), tolerance=1e-5, max_iterations=1000
     )
     assert with_links.report.ok
     assert not without.report.ok
@@ -171,7 +171,7 @@ def test_without_links_stiff_ties_converge_slowly():
 def test_terrible_starts_return_to_rest(name, start, solver):
     scene = cantilever(material(name), gravity=0)
     rest = scene.bodies[0].points
-    result = supple.equilibrium(scene, solver, tolerance=1e-6, initial=start(build_model(scene)))
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, initial=start(build_model(scene)))
     assert result.report.outcome is Outcome.CONVERGED
     assert result.report.inverted == 0
     np.testing.assert_allclose(result.positions, rest, atol=1e-6)
@@ -181,7 +181,7 @@ def test_an_inverted_start_returns_to_rest_although_the_residual_must_rise_first
     """Acceleration gives up when the residual rises again and again, and must then not stand in the way."""
     scene = cantilever(material("stable_neo_hookean"), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
-    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-6, initial=start)
+    result = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=1e-6, initial=start)
     assert result.report.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-6)
 
@@ -194,7 +194,7 @@ def test_any_number_of_sweeps_gives_a_usable_state(name, solver, precision):
     start = scrambled(build_model(scene))
     for sweeps in (1, 2, 3, 5, 8, 13, 20):
         result = supple.equilibrium(
-            scene, solver, tolerance=None, max_iterations=sweeps, initial=start, precision=precision
+            scene, solver=solver, tolerance=None, max_iterations=sweeps, initial=start, precision=precision
         )
         assert np.isfinite(result.positions).all()
         assert np.abs(result.positions).max() < 1e3
@@ -207,7 +207,7 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
     for sweeps in range(1, 21):
         result = supple.equilibrium(
             scene,
-            PBNGS["chebyshev"],
+            solver=PBNGS["chebyshev"],
             tolerance=None,
             max_iterations=sweeps,
             initial=start,
@@ -221,7 +221,7 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
 def test_barriers_fail_from_inverted_starts_and_say_so(name, solver):
     scene = cantilever(material(name), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
-    result = supple.equilibrium(scene, solver, initial=start)
+    result = supple.equilibrium(scene, solver=solver, initial=start)
     assert result.report.outcome is Outcome.FAILED
     assert not result.report.ok
     np.testing.assert_allclose(result.positions, start, atol=1e-15)
@@ -257,7 +257,7 @@ def test_flattened_barriers_are_not_taken_for_rest(name, solver):
     """Where J is zero to rounding the barrier's stiffness is enormous, but nothing is balanced."""
     scene = cantilever(material(name), gravity=0)
     result = supple.equilibrium(
-        scene, solver, tolerance=1e-6, max_iterations=600, initial=flattened(build_model(scene))
+        scene, solver=solver, tolerance=1e-6, max_iterations=600, initial=flattened(build_model(scene))
     )
     assert not result.report.ok
     assert result.report.rejected > 0
@@ -269,7 +269,7 @@ def test_flattened_barriers_are_not_taken_for_rest(name, solver):
 def test_barriers_are_never_crossed(name, solver):
     """A pull of three times the block's size at once, where unlimited steps would invert elements."""
     scene = twisted(material(name, poisson=0.45), cells=2, angle=0.0, stretch=3.0)
-    result = supple.equilibrium(scene, solver, tolerance=1e-5)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-5)
     assert result.report.outcome is Outcome.CONVERGED
     assert result.report.inverted == 0
 
@@ -281,7 +281,7 @@ def test_results_do_not_depend_on_the_number_of_threads(solver, precision):
     results = {}
     for threads in (1, 2, 3):
         results[threads] = supple.equilibrium(
-            scene, solver, tolerance=None, max_iterations=25, threads=threads, precision=precision
+            scene, solver=solver, tolerance=None, max_iterations=25, threads=threads, precision=precision
         )
         assert results[threads].report.threads == threads
     for threads in (2, 3):
@@ -294,7 +294,7 @@ def test_ties_do_not_depend_on_the_number_of_threads():
     scene = tied_blocks(material("corotated"), material("corotated"), cells=9)
     one, three = (
         supple.equilibrium(
-            scene, PBNG(acceleration="none"), tolerance=None, max_iterations=20, threads=threads
+            scene, solver=PBNG(acceleration="none"), tolerance=None, max_iterations=20, threads=threads
         )
         for threads in (1, 3)
     )
@@ -306,7 +306,7 @@ def test_ties_do_not_depend_on_the_number_of_threads():
 def test_runs_can_be_repeated_bit_by_bit(solver):
     scene = twisted(material("corotated"), cells=12)
     first, second = (
-        supple.equilibrium(scene, solver, tolerance=None, max_iterations=30, threads=2).positions
+        supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=30, threads=2).positions
         for _ in range(2)
     )
     np.testing.assert_array_equal(first, second)
@@ -363,7 +363,7 @@ def test_chebyshev_of_the_paper_by_its_name():
 
 def test_pinned_vertices_stay_where_they_are_put():
     scene = twisted(material("corotated"))
-    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=None, max_iterations=50)
+    result = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=None, max_iterations=50)
     pinned = result.model.pinned
     np.testing.assert_allclose(result.positions[pinned], result.model.prescribed(np.inf), atol=1e-15)
 

@@ -35,7 +35,7 @@ def run_to_rest(solver, most=40):
 
 @pytest.fixture(scope="module")
 def truth():
-    found = supple.equilibrium(bar(), PBNG(), tolerance=1e-8)
+    found = supple.equilibrium(bar(), solver=PBNG(), tolerance=1e-8)
     return sag(found.model, found.positions)
 
 
@@ -76,15 +76,15 @@ def test_dynamics_keep_the_velocity_of_a_free_body():
 
 
 def test_a_motion_that_is_cut_off_says_so():
-    few = supple.equilibrium(bar(), XPBD(), tolerance=None, max_iterations=300)
+    few = supple.equilibrium(bar(), solver=XPBD(), tolerance=None, max_iterations=300)
     assert any("pseudo-time has not come to rest: in the last 29 of 29 steps" in n for n in few.report.notes)
-    many = supple.equilibrium(bar(), XPBD(), tolerance=None, max_iterations=20_000)
+    many = supple.equilibrium(bar(), solver=XPBD(), tolerance=None, max_iterations=20_000)
     assert any(n.startswith("pseudo-time has come to rest") for n in many.report.notes)
 
 
 def test_stagnation_is_not_said_before_the_motion_rests():
     """XPBD rests beside the equilibrium, and only there nothing is to be gained by more iterations."""
-    found = supple.equilibrium(bar(), XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
+    found = supple.equilibrium(bar(), solver=XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
     assert found.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
     if found.report.outcome is Outcome.STAGNATED:
         assert any(n.startswith("pseudo-time has come to rest") for n in found.report.notes)

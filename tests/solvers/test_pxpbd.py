@@ -127,9 +127,9 @@ def squeezed(frames=16):
 
 def test_fpxpbd_beats_xpbd_with_a_tenth_of_the_iterations():
     """PXPBD 5.4: closer to Newton with 10 iterations than XPBD with 100, and with less loss of volume."""
-    newton = list(supple.simulate(squeezed(), Newton(), tolerance=1e-7))
-    fpxpbd = list(supple.simulate(squeezed(), FPXPBD(iterations=10)))
-    xpbd = list(supple.simulate(squeezed(), XPBD(iterations=100)))
+    newton = list(supple.simulate(squeezed(), solver=Newton(), tolerance=1e-7))
+    fpxpbd = list(supple.simulate(squeezed(), solver=FPXPBD(iterations=10)))
+    xpbd = list(supple.simulate(squeezed(), solver=XPBD(iterations=100)))
     for k in range(3, len(newton)):
         truth = newton[k].positions
         assert np.linalg.norm(fpxpbd[k].positions - truth) < 1e-3 * np.linalg.norm(xpbd[k].positions - truth)

@@ -167,7 +167,7 @@ def test_springs_may_change_between_sweeps(name, model):
     problem.refresh(len(model.terms), last)
     run.advance(3)
     assert solve(problem, solver, StopCriteria(1e-9, 4000)).ok
-    expected = supple.equilibrium(having(model, last), "newton", tolerance=1e-10)
+    expected = supple.equilibrium(having(model, last), solver="newton", tolerance=1e-10)
     assert expected.report.ok
     moved = np.abs(expected.positions - model.rest).max()
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-5 * moved)

@@ -43,7 +43,7 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
     problem = after_sweeps(scene)
     found = certify(problem)
     truth = supple.equilibrium(
-        scene, Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-10)
+        scene, solver=Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-10)
     ).positions
     start = problem.positions
     assert found.stable
@@ -112,7 +112,7 @@ def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts(
 def test_a_free_body_stays_where_it_was_beside_a_held_one():
     scene, start = held_and_free()
     for solver in (Hybrid(), Hybrid(max_predicted_sweeps=0)):
-        result = supple.equilibrium(scene, solver, initial=start)
+        result = supple.equilibrium(scene, solver=solver, initial=start)
         own = scene.bodies[1].vertices
         assert result.report.ok
         assert result.report.error_estimate.stable

@@ -23,20 +23,20 @@ def bar_scene(**changes):
 
 @EVERY
 def test_stops_by_tolerance(solver):
-    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-3).report
+    report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-3).report
     assert report.outcome is Outcome.CONVERGED
     assert report.ok
     assert 0 < report.relative_residual <= 1e-3
-    tighter = supple.equilibrium(bar_scene(), solver, tolerance=1e-6).report
+    tighter = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-6).report
     assert tighter.relative_residual <= 1e-6
     assert tighter.iterations > report.iterations
 
 
 @EVERY
 def test_stops_by_iterations(solver):
-    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-12, max_iterations=1).report
+    report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-12, max_iterations=1).report
     assert (report.outcome, report.iterations, report.ok) == (Outcome.MAX_ITERATIONS, 1, False)
-    report = supple.equilibrium(bar_scene(), solver, tolerance=None, max_iterations=2).report
+    report = supple.equilibrium(bar_scene(), solver=solver, tolerance=None, max_iterations=2).report
     assert (report.outcome, report.iterations) == (Outcome.FIXED_ITERATIONS, 2)
     assert report.ok == (
         report.relative_residual <= 1e-2
@@ -45,19 +45,22 @@ def test_stops_by_iterations(solver):
 
 def test_iterations_of_the_solver_are_its_limit_unless_the_call_sets_one():
     solver = PBNG(iterations=7)
-    assert supple.equilibrium(bar_scene(), solver, tolerance=None).report.iterations == 7
-    assert supple.equilibrium(bar_scene(), solver, tolerance=1e-12).report.iterations == 7
-    assert supple.equilibrium(bar_scene(), solver, tolerance=None, max_iterations=3).report.iterations == 3
+    assert supple.equilibrium(bar_scene(), solver=solver, tolerance=None).report.iterations == 7
+    assert supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-12).report.iterations == 7
+    assert (
+        supple.equilibrium(bar_scene(), solver=solver, tolerance=None, max_iterations=3).report.iterations
+        == 3
+    )
 
 
 @EVERY
 def test_stops_by_time(solver):
     scene = bar_scene(cells=10)
-    supple.equilibrium(scene, solver, tolerance=None, max_iterations=1)
-    report = supple.equilibrium(scene, solver, tolerance=1e-14, time_limit=0.05).report
+    supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=1)
+    report = supple.equilibrium(scene, solver=solver, tolerance=1e-14, time_limit=0.05).report
     assert report.outcome in (Outcome.TIME_LIMIT, Outcome.STAGNATED)
     assert report.seconds < 2
-    report = supple.equilibrium(scene, PBNG(), tolerance=None, time_limit=0.05).report
+    report = supple.equilibrium(scene, solver=PBNG(), tolerance=None, time_limit=0.05).report
     assert report.outcome is Outcome.FIXED_ITERATIONS
     assert 0.05 <= report.seconds < 2
     assert report.iterations > 1
@@ -65,7 +68,7 @@ def test_stops_by_time(solver):
 
 @EVERY
 def test_nothing_to_do_takes_no_iterations(solver):
-    result = supple.equilibrium(bar_scene(gravity=0), solver, tolerance=1e-9)
+    result = supple.equilibrium(bar_scene(gravity=0), solver=solver, tolerance=1e-9)
     assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
     assert (result.report.relative_residual, result.report.energy) == (0, 0)
     np.testing.assert_array_equal(result.positions, result.model.rest)
@@ -115,7 +118,7 @@ def test_single_precision_says_when_it_can_go_no_further(young):
 
 def test_double_precision_says_when_it_can_go_no_further():
     """No other solver could get below rounding, and nobody is told so."""
-    report = supple.equilibrium(bar_scene(), Newton(), tolerance=1e-30).report
+    report = supple.equilibrium(bar_scene(), solver=Newton(), tolerance=1e-30).report
     assert report.outcome is Outcome.ROUNDING_LIMIT
     assert not any("solver" in sentence for sentence in (report.outcome.value, *report.notes[1:]))
 
@@ -135,7 +138,7 @@ LONG = (-8.9826572, 1.63177386, -3.58960773)
 
 @pytest.mark.parametrize("solver", [Newton(), PBNG()], ids=["newton", "pbng"])
 def test_falling_energy_is_progress(solver):
-    report = supple.equilibrium(heavy_bar(LONG), solver, tolerance=1e-8).report
+    report = supple.equilibrium(heavy_bar(LONG), solver=solver, tolerance=1e-8).report
     assert report.outcome is Outcome.CONVERGED
 
 
@@ -149,10 +152,10 @@ def test_heavy_bars_converge_whichever_way_they_fall(seed):
 def test_iterations_that_are_asked_for_are_done():
     """XPBD's residual stagnates far above any tolerance, but nobody but the user ends what he asked for."""
     scene, solver = cantilever(material("corotated"), cells=2), supple.XPBD(pseudo_dt=0.1)
-    free = supple.equilibrium(scene, solver, tolerance=1e-8).report
+    free = supple.equilibrium(scene, solver=solver, tolerance=1e-8).report
     assert free.outcome is Outcome.STAGNATED
     more = free.iterations + 2000
-    asked = supple.equilibrium(scene, solver, tolerance=1e-8, max_iterations=more).report
+    asked = supple.equilibrium(scene, solver=solver, tolerance=1e-8, max_iterations=more).report
     assert (asked.outcome, asked.iterations) == (Outcome.MAX_ITERATIONS, more)
     assert f"{more:,} allowed" in str(asked)
 
@@ -161,7 +164,7 @@ def test_a_time_limit_alone_is_used_up():
     """And not cut at the iterations that a tolerance would allow."""
     scene = cantilever(material("corotated"), cells=1)
     supple.equilibrium(scene, tolerance=None, max_iterations=1)
-    report = supple.equilibrium(scene, "xpbd", tolerance=None, time_limit=1.0).report
+    report = supple.equilibrium(scene, solver="xpbd", tolerance=None, time_limit=1.0).report
     assert report.outcome is Outcome.FIXED_ITERATIONS
     assert report.seconds >= 1.0
     assert report.max_iterations is None
@@ -177,7 +180,7 @@ def test_figures_that_take_turns_are_no_progress():
     ]
     assert [state[0] for state in states] == [Balance(r, s, 0.0, False) for r, s in figures]
     for iteration in range(10):
-        progress.see(states[iteration % 2], copies, iteration)
+        progress.record(states[iteration % 2], copies, iteration)
     assert progress.at[0] <= 1
 
 
@@ -222,7 +225,11 @@ def test_soft_bodies_beside_stiff_ties_are_not_taken_for_rest():
 @EVERY
 def test_relative_residual_lies_between_0_and_1(name, solver):
     history = supple.equilibrium(
-        twisted(material(name), cells=2), solver, tolerance=None, max_iterations=12, record_history=True
+        twisted(material(name), cells=2),
+        solver=solver,
+        tolerance=None,
+        max_iterations=12,
+        record_history=True,
     ).report.history
     relative_residual = np.array(history.relative_residual)
     assert np.all((relative_residual >= 0) & (relative_residual <= 1 + 1e-12))
@@ -237,7 +244,7 @@ def test_relative_residual_is_scale_free():
             supple.block(3, size=(size,) * 3), material("corotated", young=young), density=2
         )
         scene.pin(body.where(lambda X: X[:, 0] <= 0))
-        report = supple.equilibrium(scene, PBNG(), tolerance=None, max_iterations=10).report
+        report = supple.equilibrium(scene, solver=PBNG(), tolerance=None, max_iterations=10).report
         figures.append((report.relative_residual, report.reduction))
     np.testing.assert_allclose(figures[0], figures[1], rtol=1e-9)
 
@@ -248,7 +255,7 @@ def test_the_report_describes_the_positions_returned(solver):
     model = build_model(cantilever(material("stable_neo_hookean"), cells=3))
     for sweeps in (5, 20, 30, 40):
         result = supple.equilibrium(
-            model, solver, tolerance=None, max_iterations=sweeps, initial=scrambled(model, seed=3)
+            model, solver=solver, tolerance=None, max_iterations=sweeps, initial=scrambled(model, seed=3)
         )
         problem = Problem(model, "float64")
         problem.positions = result.positions
@@ -264,14 +271,14 @@ def test_the_report_describes_the_positions_returned(solver):
 def test_an_acceleration_that_makes_it_worse_starts_over():
     """Weights for a rate the sweep does not have; the note says so and the solve converges nevertheless."""
     wild = PBNG(acceleration=supple.solvers.Chebyshev(rho=0.9999, gamma=1.9, first_iteration=0))
-    report = supple.equilibrium(bar_scene(), wild, tolerance=1e-7).report
+    report = supple.equilibrium(bar_scene(), solver=wild, tolerance=1e-7).report
     assert report.outcome is Outcome.CONVERGED
     assert any("started over" in note for note in report.notes)
 
 
 @EVERY
 def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
-    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-5, record_history=True).report
+    report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5, record_history=True).report
     history = report.history
     assert history.iterations == list(range(report.iterations + 1))
     for figures in (history.seconds, history.residual, history.relative_residual, history.energy):
@@ -282,7 +289,7 @@ def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
     assert history.relative_residual[-1] == report.relative_residual
     assert history.residual[-1] / history.residual[0] == pytest.approx(report.reduction)
     assert history.energy[-1] == pytest.approx(report.energy)
-    assert supple.equilibrium(bar_scene(), solver, tolerance=1e-5).report.history is None
+    assert supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5).report.history is None
 
 
 @EVERY
@@ -290,7 +297,9 @@ def test_recording_a_history_changes_nothing(solver):
     """Not even from a start that makes an acceleration start over, nor when the solve stops."""
     model = build_model(cantilever(material("neo_hookean"), gravity=0))
     recorded, plain = (
-        supple.equilibrium(model, solver, tolerance=1e-5, initial=scrambled(model), record_history=history)
+        supple.equilibrium(
+            model, solver=solver, tolerance=1e-5, initial=scrambled(model), record_history=history
+        )
         for history in (True, False)
     )
     assert recorded.report.ok
@@ -302,7 +311,7 @@ def test_recording_a_history_changes_nothing(solver):
 def test_watchers_see_the_residual_fall():
     seen = []
     report = supple.equilibrium(
-        bar_scene(), PBNG(), tolerance=1e-5, watch=lambda *figures: seen.append(figures)
+        bar_scene(), solver=PBNG(), tolerance=1e-5, watch=lambda *figures: seen.append(figures)
     ).report
     iterations, relative_residual, seconds = (list(column) for column in zip(*seen, strict=True))
     assert iterations[0] == 0
@@ -313,7 +322,7 @@ def test_watchers_see_the_residual_fall():
 
 def test_reports_are_plain_json():
     for history in (False, True):
-        report = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-4, record_history=history).report
+        report = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-4, record_history=history).report
         values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
         assert values["outcome"] == "converged"
         assert values["sentence"] == Outcome.CONVERGED.value
@@ -325,7 +334,7 @@ def test_reports_are_plain_json():
 
 def test_the_report_of_a_failure_is_plain_json():
     scene = cantilever(material("log_neo_hookean"))
-    report = supple.equilibrium(scene, "pbng", initial=scene.bodies[0].points * [-1, 1, 1]).report
+    report = supple.equilibrium(scene, solver="pbng", initial=scene.bodies[0].points * [-1, 1, 1]).report
     assert report.outcome is Outcome.FAILED
     values = json.loads(json.dumps(report.to_dict()))
     assert values["outcome"] == "failed"
@@ -335,7 +344,7 @@ def test_the_report_of_a_failure_is_plain_json():
 
 
 def test_counts_of_the_report():
-    report = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-4).report
+    report = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-4).report
     assert (report.vertices, report.elements, report.solver, report.precision) == (64, 135, "pbng", "float64")
     assert report.colors >= 4
     assert report.setup_seconds > 0
@@ -343,8 +352,8 @@ def test_counts_of_the_report():
 
 
 def test_a_second_solve_starts_where_the_first_ended():
-    first = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-6)
-    again = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-6, initial=first.positions)
+    first = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-6)
+    again = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-6, initial=first.positions)
     assert again.report.iterations == 0
     np.testing.assert_allclose(again.positions, first.positions, atol=1e-15)
 
@@ -378,7 +387,7 @@ def test_results_are_given_for_each_body():
 )
 def test_wrong_calls_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        supple.equilibrium(bar_scene(), PBNG(), **options)
+        supple.equilibrium(bar_scene(), solver=PBNG(), **options)
 
 
 def test_bending_approaches_the_timoshenko_beam():
@@ -392,7 +401,7 @@ def test_bending_approaches_the_timoshenko_beam():
         mesh = supple.block((4 * n, n, n), size=(length, 1, 1))
         body = scene.add_solid(mesh, material("corotated", young, 0.0), density=density)
         scene.pin(body.where(lambda X: X[:, 0] <= 0))
-        result = supple.equilibrium(scene, Newton(), tolerance=1e-7)
+        result = supple.equilibrium(scene, solver=Newton(), tolerance=1e-7)
         tip = body.points[:, 0] >= length
         error[n] = 1 + (result.positions - body.points)[tip, 1].mean() / expected
     assert 0 < error[8] < 0.05

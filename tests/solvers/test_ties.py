@@ -19,8 +19,8 @@ DIRECT = Newton(hessian="exact", linear_solver="direct")
 @pytest.mark.parametrize("solver", [Hybrid(), Hybrid(max_predicted_sweeps=0)], ids=["default", "newton"])
 def test_the_default_arrives_where_a_factorization_does(name, stiffness, solver):
     scene = NOT_MATCHING[name](stiffness)
-    truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
-    found = supple.equilibrium(scene, solver, tolerance=1e-8)
+    truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
+    found = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
     assert found.report.ok
     np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
 
@@ -48,8 +48,10 @@ def test_sweeps_keep_their_pace(name):
     counts = []
     for stiffness in (1e4, 1e8):
         scene = NOT_MATCHING[name](stiffness)
-        truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
-        found = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000)
+        truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
+        found = supple.equilibrium(
+            scene, solver=PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000
+        )
         assert found.report.ok
         np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
         counts.append(found.report.iterations)
@@ -88,8 +90,8 @@ def check_descent(problem, sweeps):
 
 def test_float32_sweeps_arrive():
     scene = hung(1e6)
-    truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
-    found = supple.equilibrium(scene, PBNG(), tolerance=1e-3, precision="float32")
+    truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
+    found = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-3, precision="float32")
     assert found.report.ok
     np.testing.assert_allclose(found.positions, truth.positions, atol=1e-3)
 
@@ -99,7 +101,7 @@ def test_steps_of_time_are_those_of_newton():
     scene = hung(1e8)
     scene.quasistatic, scene.dt = False, 0.05
     ends = [
-        [frame.positions for frame in supple.simulate(scene, solver, frames=3, tolerance=1e-9)]
+        [frame.positions for frame in supple.simulate(scene, solver=solver, frames=3, tolerance=1e-9)]
         for solver in (PBNG(), DIRECT)
     ]
     np.testing.assert_allclose(ends[0][-1], ends[1][-1], atol=1e-6)
@@ -113,8 +115,8 @@ def test_ties_to_places_and_pinned_bodies():
         scene = supple.Scene(gravity=(0, -1, 0))
         body = scene.add_solid(supple.block((9, 2, 2), size=(3, 1, 1)), material("corotated"), density=5)
         scene.attach(body.where(lambda X: X[:, 0] < 0.1), stiffness=stiffness)
-        found = supple.equilibrium(scene, Hybrid(max_predicted_sweeps=0), tolerance=1e-8)
-        truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
+        found = supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-8)
+        truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
         assert found.report.ok
         np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
         counts.append(int(found.report.notes[0].split("with ")[1].split()[0]))

@@ -49,11 +49,11 @@ FIRST = {
 )
 def test_the_least_of_all_limits_counts(tmp_path, files, free):
     write(tmp_path, files)
-    assert memory.available(tmp_path) == (None if free is None else pytest.approx(free))
+    assert memory.available_memory(tmp_path) == (None if free is None else pytest.approx(free))
 
 
 def test_this_machine_has_memory():
-    assert memory.available() is None or memory.available() > 1e8
+    assert memory.available_memory() is None or memory.available_memory() > 1e8
 
 
 def test_a_limit_of_the_process_counts(tmp_path):
@@ -61,7 +61,7 @@ def test_a_limit_of_the_process_counts(tmp_path):
     write(tmp_path, MACHINE | {"proc/self/statm": "1000 500 1"})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resource, "getrlimit", lambda which: (2 * GIGABYTE, -1))
-        assert 1.9 * GIGABYTE < memory.available(tmp_path) < 2 * GIGABYTE
+        assert 1.9 * GIGABYTE < memory.available_memory(tmp_path) < 2 * GIGABYTE
 
 
 @pytest.mark.parametrize(
@@ -93,19 +93,19 @@ def test_sizes_are_known_before_a_mesh_is_made(kind, arguments):
     ],
 )
 def test_meshes_beyond_memory_are_refused_at_once(monkeypatch, make, sentence):
-    monkeypatch.setattr(memory, "available", lambda: 8.0 * GIGABYTE)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * GIGABYTE)
     with pytest.raises(ValueError, match=sentence):
         make()
 
 
 def test_problems_beyond_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 1e5)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
     with pytest.raises(ValueError, match=r"a problem of 135 elements needs about 0\.188 MB of memory"):
         supple.equilibrium(cantilever(material("corotated")))
 
 
 def test_where_nothing_is_known_all_is_tried(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: None)
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
     assert supple.equilibrium(cantilever(material("corotated")), tolerance=1e-2).report.ok
 
 

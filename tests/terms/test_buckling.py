@@ -29,7 +29,7 @@ def upright(weight, cells=48, rows=8):
 def least_curvature(weight):
     """The smallest eigenvalue of the Hessian across the plane, in which it hangs."""
     model = upright(weight)
-    flat = supple.equilibrium(model, "newton", tolerance=1e-8, position_tolerance=None)
+    flat = supple.equilibrium(model, solver="newton", tolerance=1e-8, position_tolerance=None)
     assert np.abs(flat.positions[:, 2]).max() < 1e-9
     problem = Problem(model, "float64")
     problem.positions = flat.positions

@@ -14,7 +14,7 @@ from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import bending_terms, hinges_of
-from supple.terms.shells.crease import Crease, wrapped
+from supple.terms.shells.crease import Crease, wrap_angle
 from supple.terms.shells.dihedral import angles
 
 MEMBRANE = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
@@ -101,11 +101,11 @@ def test_forces_are_the_derivative_of_the_energy():
 def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}
-    whole = list(supple.simulate(scene, name, **options))
+    whole = list(supple.simulate(scene, solver=name, **options))
     assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
     state = pickle.loads(pickle.dumps(whole[1].state))
     for found, expected in zip(
-        supple.simulate(scene, name, initial=state, first_frame=3, **options), whole[2:], strict=True
+        supple.simulate(scene, solver=name, initial=state, first_frame=3, **options), whole[2:], strict=True
     ):
         assert same(found, expected)
 
@@ -151,4 +151,6 @@ def test_wrong_numbers_are_refused(wrong):
 
 
 def test_angles_are_wrapped():
-    np.testing.assert_allclose(wrapped(np.array([0.1, 3.5, -3.5])), [0.1, 3.5 - 2 * np.pi, 2 * np.pi - 3.5])
+    np.testing.assert_allclose(
+        wrap_angle(np.array([0.1, 3.5, -3.5])), [0.1, 3.5 - 2 * np.pi, 2 * np.pi - 3.5]
+    )

@@ -135,7 +135,7 @@ def test_equilibria_of_pbng_and_newton_agree(make):
     """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
     taut = model.rest * [1.1, 1.1, 1]
-    found = [supple.equilibrium(model, solver, tolerance=1e-8, initial=taut) for solver in solvers]
+    found = [supple.equilibrium(model, solver=solver, tolerance=1e-8, initial=taut) for solver in solvers]
     assert all(result.report.ok for result in found)
     sag = found[0].positions[:, 2].min()
     assert sag < -1e-3
@@ -144,7 +144,9 @@ def test_equilibria_of_pbng_and_newton_agree(make):
 
 def test_newton_survives_a_collapsed_membrane():
     model = membrane()
-    report = supple.equilibrium(model, "newton", initial=model.rest * [1, 0, 1], max_iterations=3).report
+    report = supple.equilibrium(
+        model, solver="newton", initial=model.rest * [1, 0, 1], max_iterations=3
+    ).report
     assert report.iterations > 0
 
 

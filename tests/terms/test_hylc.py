@@ -231,7 +231,7 @@ def test_pbng_finds_the_step_that_newton_finds():
 def test_fabrics_hang(name, solver):
     """From two corners, flat at the start; some curl."""
     result = supple.equilibrium(
-        shirt(fabric(name)), solver, precision="float64", tolerance=1e-3, max_iterations=20_000
+        shirt(fabric(name)), solver=solver, precision="float64", tolerance=1e-3, max_iterations=20_000
     )
     assert result.report.ok
     assert -0.09 < result.positions[:, 2].min() < -0.04

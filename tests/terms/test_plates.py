@@ -233,7 +233,7 @@ def test_a_flat_sheet_falls_from_two_corners(solver, bending):
     held = np.flatnonzero((points[:, 0] == 0) & ((points[:, 1] == 0) | (points[:, 1] == 1)))
     membrane = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
     model = cloth(points, triangles, membrane, bending, held, np.array([0, 0, -10.0]))
-    result = supple.equilibrium(model, solver)
+    result = supple.equilibrium(model, solver=solver)
     assert result.report.ok
     assert -1.1 < result.positions[:, 2].min() < -0.95
 

@@ -285,7 +285,7 @@ def test_a_visit_is_a_newton_step_of_one_vertex(name):
     steps = []
     newton = supple.Newton(hessian="bound", linear_solver="direct", line_search=False)
     for solver in (supple.PBNG(acceleration="none"), newton):
-        result = supple.equilibrium(scene, solver, tolerance=None, max_iterations=1)
+        result = supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=1)
         steps.append((result.positions - result.model.rest)[~np.isin(np.arange(27), result.model.pinned)])
     assert np.abs(steps[0]).max() > 1e-3
     np.testing.assert_allclose(steps[0], steps[1], rtol=1e-9)

@@ -52,7 +52,7 @@ def test_an_oscillation_decays_as_backward_euler_says(name):
     viscosity, coefficient = DASHPOTS[name]
     scene, top, k, m = oscillator(viscosity)
     dt, steps = 0.004, 60
-    frames = supple.simulate(scene, "newton", dt=dt, frames=steps, tolerance=1e-9)
+    frames = supple.simulate(scene, solver="newton", dt=dt, frames=steps, tolerance=1e-9)
     found = [frame.positions[top, 1] - 1 for frame in frames]
     expected = recursion(m, k, coefficient(k), 1e-3, dt, steps)
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
@@ -65,7 +65,7 @@ def test_the_rate_of_decay_is_half_of_beta_times_omega_squared():
     beta, dt, steps = 0.014, 0.0035, 300
     scene, top, k, m = oscillator(supple.Rayleigh(beta))
     omega = np.sqrt(k / m)
-    frames = supple.simulate(scene, "newton", dt=dt, frames=steps, tolerance=1e-9)
+    frames = supple.simulate(scene, solver="newton", dt=dt, frames=steps, tolerance=1e-9)
     u = np.array([frame.positions[top, 1] - 1 for frame in frames])
     peaks = [i for i in range(1, steps - 1) if abs(u[i]) >= abs(u[i - 1]) and abs(u[i]) > abs(u[i + 1])]
     first, last = peaks[0], peaks[-1]
@@ -88,7 +88,7 @@ def test_stress_relaxes_exponentially(precision):
     """Each Maxwell branch holds g E ε e^(-t/τ), where g is for a strain that was taken up in one step."""
     branches = [supple.Maxwell(young=2e3, poisson=0.0, time=0.3), supple.Maxwell(5e2, 0.0, 2.0)]
     frames = supple.simulate(
-        held_bar(branches), "pbng", tolerance=1e-6, max_iterations=2000, precision=precision
+        held_bar(branches), solver="pbng", tolerance=1e-6, max_iterations=2000, precision=precision
     )
     found = np.array([frame.evaluate().reactions["pull"].force[0] for frame in frames])
     E, dt, F = 0.5 * (1.1**2 - 1), 0.1, 1.1
@@ -100,7 +100,7 @@ def test_stress_relaxes_exponentially(precision):
 
 
 def test_files_and_pictures_have_the_whole_stress():
-    frames = list(supple.simulate(held_bar(supple.Maxwell(2e3, 0.0, 0.3)), "newton", tolerance=1e-8))
+    frames = list(supple.simulate(held_bar(supple.Maxwell(2e3, 0.0, 0.3)), solver="newton", tolerance=1e-8))
     for frame in (frames[0], frames[-1]):
         found = frame.evaluate()
         force = found.reactions["pull"].force[0]
@@ -125,14 +125,14 @@ def test_every_solver_ends_where_newton_does(name):
     scene.pin(scene.bodies[0].where(face(0, 0)))
     scene.quasistatic = False
     options = {"dt": 0.05, "frames": 2, "tolerance": 1e-7, "max_iterations": 20000}
-    *_, newton = supple.simulate(scene, "newton", **options)
-    *_, other = supple.simulate(scene, name, **options)
+    *_, newton = supple.simulate(scene, solver="newton", **options)
+    *_, other = supple.simulate(scene, solver=name, **options)
     moved = np.abs(newton.positions - scene.bodies[0].points).max()
     np.testing.assert_allclose(other.positions, newton.positions, atol=2e-3 * moved)
     scene.bodies[0] = supple.Scene().add_solid(supple.block(2), material("corotated"), density=2.0)
     scene.pins.clear()
     scene.pin(scene.bodies[0].where(face(0, 0)))
-    *_, free = supple.simulate(scene, "newton", **options)
+    *_, free = supple.simulate(scene, solver="newton", **options)
     assert np.abs(free.positions - newton.positions).max() > 0.1 * moved
 
 
@@ -149,13 +149,13 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
     body = scene.add_solid(supple.block(2), material("stvk"), density=2.0, viscosity=damped)
     scene.pin(body.where(face(0, 0)))
     options = {"max_iterations": 8, "precision": precision}
-    whole = list(supple.simulate(scene, name, **options))
+    whole = list(supple.simulate(scene, solver=name, **options))
     assert len(whole[1].state.history)
     last = whole[1]
     saved = SavedFrame(last.positions, last.velocities, last.index, last.time, last.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     start = read_frame(tmp_path, 2).state
-    parts = list(supple.simulate(scene, name, initial=start, first_frame=3, **options))
+    parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
     for found, expected in zip(parts, whole[2:], strict=True):
         np.testing.assert_array_equal(found.positions, expected.positions)
         np.testing.assert_array_equal(found.velocities, expected.velocities)
@@ -165,7 +165,7 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
 
 def test_an_equilibrium_has_no_viscosity():
     scenes = held_bar(()), held_bar(supple.KelvinVoigt(9.0))
-    found = [supple.equilibrium(scene, "newton", tolerance=1e-8).positions for scene in scenes]
+    found = [supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions for scene in scenes]
     np.testing.assert_allclose(*found, atol=1e-9)
 
 
@@ -202,7 +202,7 @@ def test_bad_input_is_told(make, sentence):
 def test_pbd_says_that_it_has_none():
     scene, *_ = oscillator(supple.Rayleigh(0.1))
     with pytest.raises(ValueError, match="pbd has no viscosity"):
-        list(supple.simulate(scene, "pbd", frames=1, max_iterations=2))
+        list(supple.simulate(scene, solver="pbd", frames=1, max_iterations=2))
 
 
 def test_scene_files_have_them(tmp_path):
@@ -247,7 +247,7 @@ def test_damping_of_the_mass_slows_a_flight(solver, precision):
     far = supple.block(1, origin=(3, 0, 0))
     free = scene.add_solid(far, material("stvk"), velocity=(1, 2, 0))
     limits = {"max_iterations": 5} if solver == "pbd" else {"tolerance": 1e-4, "max_iterations": 50}
-    frames = list(supple.simulate(scene, solver, dt=dt, frames=4, precision=precision, **limits))
+    frames = list(supple.simulate(scene, solver=solver, dt=dt, frames=4, precision=precision, **limits))
     for k, frame in enumerate(frames, 1):
         v = frame.velocities
         np.testing.assert_allclose(
@@ -258,9 +258,9 @@ def test_damping_of_the_mass_slows_a_flight(solver, precision):
 
 def test_drag_is_in_the_balance_of_a_frame():
     scene, *_ = oscillator(supple.Rayleigh(mass_factor=5.0))
-    *_, frame = supple.simulate(scene, "newton", dt=0.01, frames=3, tolerance=1e-9)
+    *_, frame = supple.simulate(scene, solver="newton", dt=0.01, frames=3, tolerance=1e-9)
     found = frame.evaluate()
     free = frame.model.free
     assert np.abs(found.net_force[free]).max() < 1e-6 * np.abs(found.internal_force).max()
-    still = supple.equilibrium(scene, "newton", tolerance=1e-9)
+    still = supple.equilibrium(scene, solver="newton", tolerance=1e-9)
     np.testing.assert_allclose(still.positions, still.model.rest, atol=1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.view.camera import CAMERAS, FILLED, fitted_camera, outline, parse_camera
+from supple.view.camera import CAMERAS, FILLED, fit_camera, outline, parse_camera
 
 RANDOM = np.random.default_rng(0)
 CLOUDS = {
@@ -22,7 +22,7 @@ CLOUDS = {
 @pytest.mark.parametrize("aspect", [0.5, 1.3, 3.0])
 @pytest.mark.parametrize("name", CLOUDS)
 def test_all_points_are_in_the_picture_and_fill_it(name, aspect, angles):
-    places, distance = fitted_camera(CLOUDS[name], aspect, angles).project(CLOUDS[name])
+    places, distance = fit_camera(CLOUDS[name], aspect, angles).project(CLOUDS[name])
     assert (distance > 0).all()
     assert np.abs(places).max() <= FILLED * (1 + 1e-6)
     if name != "one point" and angles == CAMERAS["corner"]:
@@ -30,7 +30,7 @@ def test_all_points_are_in_the_picture_and_fill_it(name, aspect, angles):
 
 
 def test_up_is_up_and_x_goes_right():
-    camera = fitted_camera(CLOUDS["cube"], 1.3)
+    camera = fit_camera(CLOUDS["cube"], 1.3)
     (origin, right, up), _ = camera.project(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], float))
     assert right[0] > origin[0]
     assert up[1] > origin[1]
@@ -39,16 +39,14 @@ def test_up_is_up_and_x_goes_right():
 
 def test_points_that_are_not_finite_are_left_out():
     points = np.vstack([CLOUDS["cube"], [[np.nan, 0, 0]]])
-    np.testing.assert_array_equal(
-        fitted_camera(points, 1.0).position, fitted_camera(CLOUDS["cube"], 1.0).position
-    )
+    np.testing.assert_array_equal(fit_camera(points, 1.0).position, fit_camera(CLOUDS["cube"], 1.0).position)
 
 
 @pytest.mark.parametrize("name", CLOUDS)
 def test_an_outline_has_the_same_camera(name):
     cloud = CLOUDS[name]
     halves = [cloud[::2], cloud[1::2]] if len(cloud) > 1 else [cloud]
-    expected, found = fitted_camera(cloud, 1.3), fitted_camera(outline(halves), 1.3)
+    expected, found = fit_camera(cloud, 1.3), fit_camera(outline(halves), 1.3)
     np.testing.assert_allclose(found.position, expected.position, rtol=1e-9, atol=1e-9)
     assert len(outline(halves)) <= len(cloud)
 
@@ -63,5 +61,5 @@ def test_cameras_have_names_or_angles():
 
 def test_the_front_looks_along_z_and_the_side_along_x():
     cube = CLOUDS["cube"]
-    assert fitted_camera(cube, 1.0, (0, 0)).axes[2] == pytest.approx([0, 0, 1])
-    assert fitted_camera(cube, 1.0, (90, 0)).axes[2] == pytest.approx([1, 0, 0])
+    assert fit_camera(cube, 1.0, (0, 0)).axes[2] == pytest.approx([0, 0, 1])
+    assert fit_camera(cube, 1.0, (90, 0)).axes[2] == pytest.approx([1, 0, 0])

@@ -49,9 +49,9 @@ def test_a_plot_is_drawn_within_its_borders(tmp_path, case, against):
     comparison_plot(tmp_path / "plot.png", CASES[case], against, title="A title")
     image = imread(tmp_path / "plot.png")[..., :3]
     assert image.shape[:2] == (1100, 1600)
-    drawn = (abs(image - image[0, 0]) > 0.02).any(axis=-1)
-    assert 0.01 < drawn.mean() < 0.5
-    border = np.concatenate([drawn[0], drawn[-1], drawn[:, 0], drawn[:, -1]])
+    draw_figure = (abs(image - image[0, 0]) > 0.02).any(axis=-1)
+    assert 0.01 < draw_figure.mean() < 0.5
+    border = np.concatenate([draw_figure[0], draw_figure[-1], draw_figure[:, 0], draw_figure[:, -1]])
     assert not border.any()
 
 

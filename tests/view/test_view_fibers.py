@@ -18,7 +18,7 @@ def bar(fiber=(1, 0, 0), **regions):
     return scene, body
 
 
-def turned(model):
+def rotate_about_y(model):
     """By a quarter about z, and half as long again along what was x."""
     A = np.array([[0, -1, 0], [1.5, 0, 0], [0, 0, 1.0]])
     return affine(A)(model.rest, 0.0)
@@ -27,10 +27,10 @@ def turned(model):
 def test_fibers_turn_and_stretch_with_the_body():
     scene, _ = bar()
     model = supple.scene.build_model(scene)
-    found = supple.evaluate(model, turned(model))
+    found = supple.evaluate(model, rotate_about_y(model))
     np.testing.assert_allclose(found.fibers, np.tile([0, 1, 0], (len(model.cells), 1)), atol=1e-12)
     np.testing.assert_allclose(found.fiber_stretch, 1.5)
-    np.testing.assert_allclose(FIELDS["fiber_stretch"].values(model, turned(model), None), 1.5)
+    np.testing.assert_allclose(FIELDS["fiber_stretch"].values(model, rotate_about_y(model), None), 1.5)
 
 
 @pytest.mark.parametrize("how", ["function", "for each"])

@@ -11,11 +11,11 @@ from view_models import BACKENDS, RENDERERS, bar_and_ball, bent, empty, needs_vt
 
 import supple
 from supple.view import FIELDS, Shape, picture
-from supple.view.camera import Camera, fitted_camera
+from supple.view.camera import Camera, fit_camera
 from supple.view.layout import layout_for
 from supple.view.render import axes_and_legend as probe
 from supple.view.render import with_matplotlib, with_vtk
-from supple.view.render.axes_and_legend import Furniture
+from supple.view.render.axes_and_legend import Annotations
 from supple.view.render.drawing import Drawing, drawing
 from supple.view.render.surface import surface_of
 from supple.view.style import LIGHT, THEMES
@@ -41,7 +41,7 @@ def draw(model, positions, **options) -> Drawing:
 
 
 def camera_for(shown: Drawing) -> Camera:
-    return fitted_camera(shown.points, LAYOUT.aspect)
+    return fit_camera(shown.points, LAYOUT.aspect)
 
 
 def render(renderer, shown: Drawing, camera: Camera, theme=LIGHT) -> np.ndarray:
@@ -110,9 +110,9 @@ SIZES = [(160, 160), (160, 320), (320, 160), (320, 240), (240, 320), (480, 360),
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", FIELDS)
 def test_nothing_around_the_body_is_clipped_or_covers_its_place(size, name):
-    layout, camera = layout_for(size), fitted_camera(np.zeros((1, 3)), 1.0)
+    layout, camera = layout_for(size), fit_camera(np.zeros((1, 3)), 1.0)
     names = {number: f"a body with a long name, {number}" for number in range(40)}
-    furniture = Furniture(size, LIGHT, TITLE, FIELDS[name], (1e-3, 39.5), names)
+    furniture = Annotations(size, LIGHT, TITLE, FIELDS[name], (1e-3, 39.5), names)
     blank = np.zeros((size[1], size[0], 3), np.uint8)
     ink = furniture.around(blank, CAPTION, camera).any(axis=2)
     if not layout.header:
@@ -126,8 +126,8 @@ def test_nothing_around_the_body_is_clipped_or_covers_its_place(size, name):
 
 
 def test_captions_lose_whole_parts_and_do_not_come_and_go():
-    camera = fitted_camera(np.zeros((1, 3)), 1.0)
-    furniture = Furniture((480, 360), LIGHT, "", DISPLACEMENT, (0.0, 1.0), {})
+    camera = fit_camera(np.zeros((1, 3)), 1.0)
+    furniture = Annotations((480, 360), LIGHT, "", DISPLACEMENT, (0.0, 1.0), {})
     blank, seen = np.zeros((360, 480, 3), np.uint8), []
     for iterations in ("1,110", "9", "1,110"):
         furniture.around(blank, CAPTION.replace("1,110", iterations), camera)

@@ -17,7 +17,7 @@ def history(last: float) -> History:
     return History([0, 1, 2], [0.0, 0.1, 0.2], [3.0, 2.0, 1.0], [1.0, 0.1, last], [5.0, -1.0, -2.0])
 
 
-def drawn(path, theme) -> float:
+def draw_figure(path, theme) -> float:
     image = (255 * imread(path)).round()
     assert image.shape[:2] == (400, 640)
     return 1 - empty(image, theme.background).mean()
@@ -31,7 +31,7 @@ def test_history_plot(tmp_path, count, name, quantity, against):
     histories = {f"frame {i}": history(0.01 / (i + 1)) for i in range(count)}
     options = {"title": "Curves", "tolerance": 1e-3, "size": (640, 400), "theme": theme}
     history_plot(tmp_path / "r.png", histories, quantity, against, **options)
-    assert 0.01 < drawn(tmp_path / "r.png", theme) < 0.5
+    assert 0.01 < draw_figure(tmp_path / "r.png", theme) < 0.5
 
 
 @pytest.mark.parametrize("last", [0.0, math.inf, math.nan])
@@ -45,7 +45,7 @@ def test_what_a_logarithm_cannot_show_is_left_out(tmp_path, last):
         frames_plot(
             tmp_path / f"{name}.png", np.array(values), "relative_residual", logarithmic=True, size=(640, 400)
         )
-    ink = {name: drawn(tmp_path / f"{name}.png", THEMES["light"]) for name in "abfg"}
+    ink = {name: draw_figure(tmp_path / f"{name}.png", THEMES["light"]) for name in "abfg"}
     assert all(0.01 < part < 0.5 for part in ink.values())
     assert ink["f"] < ink["g"]  # a point less
 

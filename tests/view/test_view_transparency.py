@@ -10,10 +10,10 @@ import supple
 from supple.collision.obstacles.render_meshes import obstacle_triangles
 from supple.scene import build_model
 from supple.view import FIELDS
-from supple.view.camera import fitted_camera
+from supple.view.camera import fit_camera
 from supple.view.picture import Shape, shared_view
 from supple.view.render.drawing import drawing
-from supple.view.render.transparency import CLEAR, RIM, glass
+from supple.view.render.transparency import CLEAR, RIM, transparent_obstacles
 from supple.view.style import LIGHT
 
 
@@ -55,8 +55,8 @@ def test_what_is_large_or_far_does_not_make_bodies_small(shape):
 def test_balls_are_clear_in_the_middle_and_have_a_rim():
     model = model_with(supple.Sphere(0.5, (3, 3, 3)))
     points, triangles = obstacle_triangles(model.obstacles, 0.0, model.rest)
-    camera = fitted_camera(points, 1.0)
-    corners, colors = glass(points, triangles, (0.4, 0.4, 0.4), camera)
+    camera = fit_camera(points, 1.0)
+    corners, colors = transparent_obstacles(points, triangles, (0.4, 0.4, 0.4), camera)
     assert 0.3 * len(triangles) < len(corners) < 0.6 * len(triangles), "what faces away is left out"
     off_center = np.linalg.norm(camera.project(corners.mean(axis=1))[0], axis=1)
     opacity = colors[:, 3]
@@ -67,7 +67,9 @@ def test_balls_are_clear_in_the_middle_and_have_a_rim():
 
 
 def test_nothing_is_nothing():
-    corners, colors = glass(np.empty((0, 3)), np.empty((0, 3), int), (0, 0, 0), seen_from(model_with()))
+    corners, colors = transparent_obstacles(
+        np.empty((0, 3)), np.empty((0, 3), int), (0, 0, 0), seen_from(model_with())
+    )
     assert corners.shape == (0, 3, 3)
     assert colors.shape == (0, 4)
 

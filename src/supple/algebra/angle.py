@@ -2,19 +2,19 @@
 
 import math
 
-from supple.kernels import physics, rounding, where
+from supple.kernels import device_function, rounding, where
 
 TINY = 1e-36
 """Offset that avoids 0/0, far below the resolution of single precision for lengths that occur."""
 
 
-@physics
+@device_function
 def _evaluated(z, p):
     """Polynomial p₀ + p₁ z + ... + p₄ z⁴."""
     return p[0] + z * (p[1] + z * (p[2] + z * (p[3] + z * p[4])))
 
 
-@physics
+@device_function
 def _small_arctangent(t):
     """atan t for |t| ≤ tan(π/8), from Moshier's Cephes; relative error about 1e-7 (float32) or 1e-16
     (float64)."""
@@ -45,7 +45,7 @@ def _small_arctangent(t):
     return t + t * (z * p / q)
 
 
-@physics
+@device_function
 def angle_of(y, x):
     """atan2(y, x) in [-π, π], 0 if both vanish. Computed as four times the arctangent of a quarter angle."""
     size = 1.0 / (max(abs(x), abs(y)) + TINY)

@@ -4,40 +4,40 @@ matrices.
 Tuples of scalars become registers on every target. Branches are written with `where`.
 """
 
-from supple.kernels import physics, where
+from supple.kernels import device_function, where
 
 
-@physics
+@device_function
 def dot(a, b):
     """a · b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@physics
+@device_function
 def add(a, b):
     """a + b for 3-vectors."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-@physics
+@device_function
 def sub(a, b):
     """a - b for 3-vectors."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-@physics
+@device_function
 def cross(a, b):
     """a × b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-@physics
+@device_function
 def scale(s, a):
     """s a for a 3-vector."""
     return (s * a[0], s * a[1], s * a[2])
 
 
-@physics
+@device_function
 def combine(s, A, t, B):
     """s A + t B for 3×3 matrices."""
     return (
@@ -53,19 +53,19 @@ def combine(s, A, t, B):
     )
 
 
-@physics
+@device_function
 def scaled(s, A):
     """s A for a 3×3 matrix."""
     return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5], s * A[6], s * A[7], s * A[8])
 
 
-@physics
+@device_function
 def add_diagonal(A, s):
     """A + s I."""
     return (A[0] + s, A[1], A[2], A[3], A[4] + s, A[5], A[6], A[7], A[8] + s)
 
 
-@physics
+@device_function
 def contract(A, B):
     """A : B = Σ Aᵢⱼ Bᵢⱼ."""
     return (
@@ -81,7 +81,7 @@ def contract(A, B):
     )
 
 
-@physics
+@device_function
 def det(A):
     """det A."""
     return (
@@ -91,7 +91,7 @@ def det(A):
     )
 
 
-@physics
+@device_function
 def cofactor(A):
     """cof A = ∂det A/∂A = det(A) A⁻ᵀ; also defined for singular A."""
     return (
@@ -107,7 +107,7 @@ def cofactor(A):
     )
 
 
-@physics
+@device_function
 def cofactor_differential(A, B):
     """Directional derivative of cof A along B: cof(A + B) - cof A - cof B."""
     return (
@@ -123,13 +123,13 @@ def cofactor_differential(A, B):
     )
 
 
-@physics
+@device_function
 def transpose(A):
     """Aᵀ."""
     return (A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8])
 
 
-@physics
+@device_function
 def matvec(A, v):
     """A v."""
     return (
@@ -139,7 +139,7 @@ def matvec(A, v):
     )
 
 
-@physics
+@device_function
 def matmul(A, B):
     """A B."""
     return (
@@ -155,7 +155,7 @@ def matmul(A, B):
     )
 
 
-@physics
+@device_function
 def outer(a, b):
     """a bᵀ."""
     return (
@@ -171,7 +171,7 @@ def outer(a, b):
     )
 
 
-@physics
+@device_function
 def solve_spd(H, b):
     """Solve H x = b by L D Lᵀ for a symmetric positive definite H, stored as xx yy zz xy xz yz."""
     xx, yy, zz, xy, xz, yz = H
@@ -190,13 +190,13 @@ def solve_spd(H, b):
     return (x0, x1, x2)
 
 
-@physics
+@device_function
 def select3(condition, a, b):
     """Vector a if the condition holds, otherwise b, lane by lane."""
     return where(condition, a[0], b[0]), where(condition, a[1], b[1]), where(condition, a[2], b[2])
 
 
-@physics
+@device_function
 def select9(condition, A, B):
     """Matrix A if the condition holds, otherwise B, lane by lane."""
     return (
@@ -212,19 +212,19 @@ def select9(condition, A, B):
     )
 
 
-@physics
+@device_function
 def plus9(A, B):
     """A + B for 3×3 matrices."""
     return combine(1.0, A, 1.0, B)
 
 
-@physics
+@device_function
 def minus9(A, B):
     """A - B for 3×3 matrices."""
     return combine(1.0, A, -1.0, B)
 
 
-@physics
+@device_function
 def inverse_spd(A):
     """A⁻¹ of a symmetric positive definite 3×3 matrix."""
     C = cofactor(A)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from supple.kernels import chosen_by_type, physics
+from supple.kernels import device_function, overload_by_type
 
 
-@physics
+@device_function
 def symmetric_matvec(S, v):
     """S v for a symmetric S as xx yy zz xy xz yz."""
     xx, yy, zz, xy, xz, yz = S
@@ -26,14 +26,14 @@ def free_part(N: Any, v: Any) -> Any:
     """v - N v: component of a vector orthogonal to the constrained directions."""
 
 
-@chosen_by_type(free_part)
+@overload_by_type(free_part)
 def _free_part(N, v):
     if len(N) == 0:
         return lambda N, v: v
     return lambda N, v: _across(N, v)
 
 
-@physics
+@device_function
 def _across(N, v):
     held = symmetric_matvec(N, v)
     return (v[0] - held[0], v[1] - held[1], v[2] - held[2])
@@ -47,14 +47,14 @@ def free_bound(N: Any, A: Any) -> Any:
     """
 
 
-@chosen_by_type(free_bound)
+@overload_by_type(free_bound)
 def _free_bound(N, A):
     if len(N) == 0:
         return lambda N, A: A
     return lambda N, A: _projected(N, A)
 
 
-@physics
+@device_function
 def _projected(N, A):
     xx, yy, zz, xy, xz, yz = A
     a, b, c = _across(N, (xx, xy, xz)), _across(N, (xy, yy, yz)), _across(N, (xz, yz, zz))  # rows of A P

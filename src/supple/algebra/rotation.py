@@ -7,14 +7,14 @@ from numba import types
 
 from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
-from supple.kernels import PackType, all_lanes, chosen_by_type, physics, rounding, where
+from supple.kernels import PackType, all_lanes, device_function, overload_by_type, rounding, where
 
 DEGENERATE = 4.0
 """Threshold of (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is treated as not unique. I₁,
 II and J determine R only up to an error of ε over the square of this ratio."""
 
 
-@physics
+@device_function
 def stretch_trace(I1, II, J):
     """t = tr S = σ₁ + σ₂ + σ₃ (σ₃ signed), the largest root of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0.
 
@@ -41,7 +41,7 @@ def start_of_trace(I1: Any, II: Any, J: Any) -> Any:
     return _bounded_start(I1, II, J), 4
 
 
-@chosen_by_type(start_of_trace)
+@overload_by_type(start_of_trace)
 def _start_of_trace(I1, II, J):
     if isinstance(I1, PackType) and I1.lanes == 1:
         steps = 1 if I1.dtype == types.float32 else 2
@@ -49,7 +49,7 @@ def _start_of_trace(I1, II, J):
     return lambda I1, II, J: (_bounded_start(I1, II, J), 4)
 
 
-@physics
+@device_function
 def _bounded_start(I1, II, J):
     """Upper bound of t for J ≥ 0, closed-form start for J < 0.
 
@@ -65,7 +65,7 @@ def _bounded_start(I1, II, J):
     return t
 
 
-@physics
+@device_function
 def _closed_start(I1, II, J):
     """σ₁ + √(I₁ - σ₁² + 2 J/σ₁), accurate to four digits; the second summand is σ₂ + σ₃.
 
@@ -76,7 +76,7 @@ def _closed_start(I1, II, J):
     return first + math.sqrt(max(I1 - largest + 2.0 * J / (first + 1e-30), 0.0 * I1))
 
 
-@physics
+@device_function
 def _largest_stretch_squared(I1, II, J):
     """σ₁² = I₁/3 + 2 √p c, the largest eigenvalue of FᵀF, with p = (I₁/3)² - II/3 and c = cos(⅓ arccos x).
 
@@ -92,13 +92,13 @@ def _largest_stretch_squared(I1, II, J):
     return third + 2.0 * root * c
 
 
-@physics
+@device_function
 def _degenerate(I1, t):
     """Threshold of 2 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) below which R is treated as not unique."""
     return DEGENERATE * math.sqrt(rounding(I1)) * t * I1 + 1e-30
 
 
-@physics
+@device_function
 def rotation_coefficients(F):
     """R = a F + b cof F + c F Fᵀ F of the polar decomposition F = R S; det R = 1 even for inverted F.
 
@@ -118,13 +118,13 @@ def rotation_coefficients(F):
     return Cubic(s * (t * t + I1) + w * (kept - denominator), s * (t + t), s * -2.0)
 
 
-@physics
+@device_function
 def rotation(F):
     """Rotation R of the polar decomposition F = R S."""
     return matrix_of(rotation_coefficients(F), F)
 
 
-@physics
+@device_function
 def rotation_differential(F, R, dF):
     """Directional derivative δR = R [ω]× with (tr(S) I - S) ω = axial(Rᵀ δF - δFᵀ R), S = Rᵀ F.
 

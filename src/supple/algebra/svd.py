@@ -4,13 +4,13 @@ count."""
 import math
 
 from supple.algebra.matrix3 import cross, dot, matmul, matvec, transpose
-from supple.kernels import physics, where
+from supple.kernels import device_function, where
 
 JACOBI_SWEEPS = 4
 """Number of Jacobi sweeps, sufficient for float64: small off-diagonal parts decrease cubically per sweep."""
 
 
-@physics
+@device_function
 def _jacobi_angle(p, q, r):
     """(c, s, t) of the smaller Jacobi rotation that annihilates r in [[p, r], [r, q]]; identity for
     negligible r."""
@@ -24,7 +24,7 @@ def _jacobi_angle(p, q, r):
     return c, t * c, t
 
 
-@physics
+@device_function
 def symmetric_eigen(xx, yy, zz, xy, xz, yz):
     """Eigenvalues (3-tuple, unsorted) and eigenvectors of a symmetric matrix, by cyclic Jacobi.
 
@@ -45,7 +45,7 @@ def symmetric_eigen(xx, yy, zz, xy, xz, yz):
     return (xx, yy, zz), V
 
 
-@physics
+@device_function
 def _rotate_columns(V, pair, c, s):
     """Rotate columns (0, 1), (0, 2) or (1, 2) of V for pair 0, 1, 2."""
     if pair == 0:
@@ -67,7 +67,7 @@ def _rotate_columns(V, pair, c, s):
     )  # fmt: skip
 
 
-@physics
+@device_function
 def rotation_svd(F):
     """(U, σ, V) with F = U diag(σ) Vᵀ, U and V rotations, |σ₁| ≥ |σ₂| ≥ |σ₃|, and σ₃ < 0 for inverted F.
 
@@ -90,7 +90,7 @@ def rotation_svd(F):
     return U, sigma, (v0[0], v1[0], v2[0], v0[1], v1[1], v2[1], v0[2], v1[2], v2[2])
 
 
-@physics
+@device_function
 def _order(a, b, v, w):
     """Sort two values in descending order, together with their vectors."""
     keep = a >= b
@@ -102,7 +102,7 @@ def _order(a, b, v, w):
     )
 
 
-@physics
+@device_function
 def _perpendicular(a):
     """Unit vector perpendicular to the unit vector a."""
     flat = abs(a[0]) < 0.6
@@ -113,7 +113,7 @@ def _perpendicular(a):
     return (s * w[0], s * w[1], s * w[2])
 
 
-@physics
+@device_function
 def _unit(a, otherwise):
     """a/|a| and |a|, or the unit vector `otherwise` for negligible a."""
     length = math.sqrt(dot(a, a))

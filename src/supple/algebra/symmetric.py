@@ -1,9 +1,9 @@
 """Symmetric 3×3 matrices as six-vectors xx yy zz xy xz yz, and their 6×6 systems."""
 
-from supple.kernels import physics, where
+from supple.kernels import device_function, where
 
 
-@physics
+@device_function
 def solve_spd6(H, b):
     """Solve H x = b by unrolled L D Lᵀ; H symmetric positive definite as the 21 entries of its lower
     triangle."""
@@ -58,7 +58,7 @@ def solve_spd6(H, b):
     return (x0, x1, x2, x3, x4, x5)
 
 
-@physics
+@device_function
 def sandwich_form(C, K):
     """Matrix H with mᵀ H m = tr(M C M K) for a symmetric M: the quadratic form of M ↦ ½ tr(M C M K).
 
@@ -89,7 +89,7 @@ def sandwich_form(C, K):
     )
 
 
-@physics
+@device_function
 def add_outer6(H, s, t):
     """H + s t tᵀ for a lower triangle of 21 entries and a six-vector t."""
     return (
@@ -117,7 +117,7 @@ def add_outer6(H, s, t):
     )
 
 
-@physics
+@device_function
 def along_and_across(s, n, t):
     """s n nᵀ + t I as xx yy zz xy xz yz."""
     return (
@@ -130,25 +130,25 @@ def along_and_across(s, n, t):
     )
 
 
-@physics
+@device_function
 def symmetric_part(A):
     """½ (A + Aᵀ) of a 3×3 matrix as xx yy zz xy xz yz."""
     return (A[0], A[4], A[8], 0.5 * (A[1] + A[3]), 0.5 * (A[2] + A[6]), 0.5 * (A[5] + A[7]))
 
 
-@physics
+@device_function
 def full(m):
     """3×3 matrix of a symmetric one stored as xx yy zz xy xz yz."""
     return (m[0], m[3], m[4], m[3], m[1], m[5], m[4], m[5], m[2])
 
 
-@physics
+@device_function
 def dot6(a, b):
     """a · b for six-vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
 
 
-@physics
+@device_function
 def along6(a, t, b):
     """a + t b for six-vectors."""
     return (
@@ -161,7 +161,7 @@ def along6(a, t, b):
     )
 
 
-@physics
+@device_function
 def select6(condition, a, b):
     """Six-vector a if the condition holds, otherwise b, lane by lane."""
     return (
@@ -174,7 +174,7 @@ def select6(condition, a, b):
     )
 
 
-@physics
+@device_function
 def lifted6(H, part):
     """H + e I with e = part · tr H, for a lower triangle of 21 entries."""
     e = part * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from supple.support.arguments import one_of
+from supple.support.arguments import check_choice
 
 LIBRARIES = ("torch", "cupy")
 """Names of the supported array libraries."""
 
 
-def array_of(
+def convert_positions(
     like: str, positions: np.ndarray | None, rest: np.ndarray, records: Any, copies: int | None = None
 ) -> Any:
     """Return positions in the array type of another library.
@@ -34,7 +34,7 @@ def array_of(
     Raises:
         ValueError: The library is unknown or not installed.
     """
-    one_of("like", like, LIBRARIES)
+    check_choice("like", like, LIBRARIES)
     try:
         library = import_module(like)
     except ImportError as error:

@@ -21,19 +21,19 @@ from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.constraints.rigid_support import Support
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
-from supple.solve.float_range import refuse_beyond
-from supple.solve.load_stepping import CUT_BACK, solve_along
-from supple.solve.loop import on_device, solve_copies
-from supple.solve.options import Options, Request, check_watching, request, takes_options
+from supple.solve.float_range import check_float_range
+from supple.solve.load_stepping import CUTBACK_OUTCOMES, solve_along
+from supple.solve.loop import make_device, solve_batch
+from supple.solve.options import Options, Request, check_callbacks, resolve_request, takes_options
 from supple.solve.report import Report
 from supple.solvers import Solver
 from supple.solvers.newton_methods.float64_problem import bring_back
-from supple.support.arguments import each, whole_number
+from supple.support.arguments import check_integer, iterate_argument
 
-MOST_AT_ONCE = 1024
+DEFAULT_BATCH_SIZE = 1024
 """Default batch size on a device, if its memory suffices."""
 
-MOST_ROWS = 65_535
+MAX_BATCH_SIZE = 65_535
 """Largest batch size: rows of a CUDA grid, one per equilibrium."""
 
 MEMORY_SHARE = 0.8
@@ -47,8 +47,8 @@ Progress = Callable[[int], None]
 def equilibria(
     scene: Scene | SceneFile,
     variations: Iterable[Variation],
-    solver: Solver | str | None = None,
     *,
+    solver: Solver | str | None = None,
     batch_size: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -76,21 +76,21 @@ def equilibria(
         ValueError: An option or variation is invalid.
         TypeError: An argument has the wrong type.
     """
-    asked = request(scene, solver, options, always_tolerance=True)
+    asked = resolve_request(scene, solver, options, always_tolerance=True)
     if batch_size is not None:
-        whole_number("batch_size", batch_size)
-    check_watching(progress=progress)
-    varied = each(variations, "variations are a list of supple.Variation(...)")
+        check_integer("batch_size", batch_size)
+    check_callbacks(progress=progress)
+    varied = iterate_argument(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
-    refuse_beyond(model, asked.backend.precision)
+    check_float_range(model, asked.backend.precision)
     initial = asked.initial(None, model)
     support = Support(scene, model.pinned, model.held)
-    every = (_started(conditions(scene, model, variation, support), initial) for variation in varied)
-    return _counted(solved_under(model, every, asked, batch_size), progress)
+    every = (_with_initial(conditions(scene, model, variation, support), initial) for variation in varied)
+    return _report_progress(solve_conditions(model, every, asked, batch_size), progress)
 
 
-def move_together(model: Model, solver: Solver, backend: Backend) -> bool:
+def is_batched(model: Model, solver: Solver, backend: Backend) -> bool:
     """True if batch members are advanced together instead of sequentially.
 
     This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
@@ -99,12 +99,12 @@ def move_together(model: Model, solver: Solver, backend: Backend) -> bool:
     return backend.device == "cuda" and solver.batches and not model.followers
 
 
-def _started(c: Conditions, initial: np.ndarray | None) -> Conditions:
+def _with_initial(c: Conditions, initial: np.ndarray | None) -> Conditions:
     """Set the scene file's initial positions in conditions without any."""
     return replace(c, initial=initial) if c.initial is None and initial is not None else c
 
 
-def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
+def _report_progress(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
     """Pass results on and report their number."""
     for done, result in enumerate(results, 1):
         if progress is not None:
@@ -112,17 +112,17 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
         yield result
 
 
-def solved_under(
+def solve_conditions(
     model: Model, every: Iterator[Conditions], asked: Request, batch_size: int | None
 ) -> Iterator[Result]:
     """Solve conditions in the largest batches that device and solver allow."""
-    solving = Batches(model, asked, batch_size)
+    solving = BatchSolver(model, asked, batch_size)
     while chunk := solving.next_of(every):
         yield from _results(*solving.solve(chunk))
     solving.end()
 
 
-class Batches:
+class BatchSolver:
     """Batched solver for many conditions; its problem is reused for compatible batches.
 
     Args:
@@ -136,7 +136,7 @@ class Batches:
         self, model: Model, asked: Request, batch_size: int | None = None, share: float = 1.0
     ) -> None:
         self._model, self._asked, self._batch_size, self._share = model, asked, batch_size, share
-        self._together = move_together(model, asked.solver, asked.backend)
+        self._together = is_batched(model, asked.solver, asked.backend)
         self._problem: Problem | None = None
 
     def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
@@ -151,9 +151,9 @@ class Batches:
 
         require_device()
         held = 0 if self._problem is None else self._problem.copies
-        each = bytes_per_copy(self._model, self._asked.backend.precision, self._asked.solver)
+        each = bytes_per_member(self._model, self._asked.backend.precision, self._asked.solver)
         fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
-        return max(1, min(fitting, self._batch_size or MOST_AT_ONCE, MOST_ROWS))
+        return max(1, min(fitting, self._batch_size or DEFAULT_BATCH_SIZE, MAX_BATCH_SIZE))
 
     def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
         """Solve one batch.
@@ -164,10 +164,10 @@ class Batches:
         asked, began = self._asked, perf_counter()
         if self._problem is None or not self._problem.take(chunk):
             self._problem = None  # free its device memory before the next is allocated
-            self._problem = problem_under(self._model, chunk, asked.backend)
-        reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
+            self._problem = make_problem_under(self._model, chunk, asked.backend)
+        reports = solve_batch(self._problem, asked.solver, asked.stop, began=began)
         for copy, c in enumerate(chunk):
-            if reports[copy].outcome in CUT_BACK and c.path is not None:
+            if reports[copy].outcome in CUTBACK_OUTCOMES and c.path is not None:
                 reports[copy] = self._along(copy, c, reports[copy])
         if self._together:
             for report in reports:
@@ -179,7 +179,7 @@ class Batches:
         assert self._problem is not None
         assert c.path is not None
         problem, asked = self._problem, self._asked
-        alone = problem_under(self._model, [c], asked.backend)
+        alone = make_problem_under(self._model, [c], asked.backend)
         report = solve_along(c.path, c, alone, asked.solver, asked.stop, lost)
         if report is None:
             return lost
@@ -195,11 +195,11 @@ class Batches:
             release_memory()
 
 
-def problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
+def make_problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
     """Create a problem for these conditions; compatible conditions can replace them later."""
     own = [c.materials for c in chunk if c.materials is not None]
     alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
-    where, varied = on_device(backend.device, model, len(chunk)), bool(own) and not alone
+    where, varied = make_device(backend.device, model, len(chunk)), bool(own) and not alone
     problem = Problem(model, backend.precision, backend.threads, where, varied)
     problem.take(chunk)
     return problem
@@ -226,7 +226,7 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
         )
 
 
-def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:
+def bytes_per_member(model: Model, precision: str, solver: Solver) -> int:
     """Device memory per batch member [bytes].
 
     It includes padded vectors of u, of the step's start and of the solve's checkpoint; forces and sums per

@@ -8,19 +8,19 @@ from typing import Any, overload
 
 import numpy as np
 
-from supple.api.batch import bytes_per_copy
+from supple.api.batch import bytes_per_member
 from supple.api.simulate import Frame
 from supple.model.model import Model, Step
 from supple.model.state import State
 from supple.problem import Problem
 from supple.problem.history import evolving_parameters
-from supple.solve.loop import on_device
+from supple.solve.loop import make_device
 from supple.solve.report import Report
-from supple.solve.time_loop import Stepping
+from supple.solve.time_loop import TimeLoop
 from supple.solvers import Solver
-from supple.support.text import counted
+from supple.support.text import pluralize
 
-MOST_COPIES = 65_535
+MAX_BATCH_SIZE = 65_535
 """Largest batch size: rows of a CUDA grid, one per batch member."""
 
 
@@ -73,15 +73,13 @@ class BatchFrame:
         outcomes = Counter(report.outcome.name.lower() for report in self.reports)
         ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
         title = f"BatchFrame {self.index} at {self.time:.6g} s"
-        return (
-            f"<{title}: {counted(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
-        )
+        return f"<{title}: {pluralize(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
 
 
-class Together:
+class BatchedStates:
     """Batch advanced at once in one problem; also a single state."""
 
-    def __init__(self, stepping: Stepping) -> None:
+    def __init__(self, stepping: TimeLoop) -> None:
         self._stepping = stepping
 
     @property
@@ -123,10 +121,10 @@ class Together:
         return [self._stepping.model] * self._stepping.problem.copies
 
 
-class OneByOne:
+class SequentialStates:
     """Batch members advanced sequentially in one problem; their states are stored here."""
 
-    def __init__(self, stepping: Stepping) -> None:
+    def __init__(self, stepping: TimeLoop) -> None:
         self._stepping = stepping
         self._states: list[State] = []
         self._steps: list[Step | None] = []
@@ -164,7 +162,7 @@ class OneByOne:
             stepping.stand()
             stepping.problem.state = state
             stepping.begin()
-            reports += stepping.advance(*of_copy(k, forces, pins))
+            reports += stepping.advance(*select_member(k, forces, pins))
             stepping.settle()
             self._states[k] = stepping.problem.state
             self._steps += stepping.last_steps()
@@ -176,23 +174,23 @@ class OneByOne:
         return self._steps
 
 
-def of_copy(k: int, *arrays: np.ndarray | None) -> list[Any]:
+def select_member(k: int, *arrays: np.ndarray | None) -> list[Any]:
     """Select batch member k of arrays with an optional leading batch axis."""
     return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
 
 
-def problem_of_copies(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
+def make_batch_problem(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
     """Create a problem for a batch on a CUDA device; insufficient device memory raises a `ValueError`."""
     from supple.kernels.cuda import free_memory, require_device
 
     require_device()
-    needed, free = copies * bytes_per_copy(model, precision, solver), free_memory()
+    needed, free = copies * bytes_per_member(model, precision, solver), free_memory()
     if needed > free:
         raise ValueError(
             f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
             f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
         )
     evolves = any(evolving_parameters(model))
-    problem = Problem(model, precision, device=on_device("cuda", model, copies), varied=evolves)
+    problem = Problem(model, precision, device=make_device("cuda", model, copies), varied=evolves)
     problem.hold(copies)
     return problem

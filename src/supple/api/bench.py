@@ -17,10 +17,10 @@ from supple.meshes import block
 from supple.model.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
 from supple.solve.loop import make_problem
-from supple.solve.options import method_of
+from supple.solve.options import resolve_solver
 from supple.solvers import PBNG, Solver
 from supple.solvers.options import plain_options
-from supple.support.arguments import closest, named
+from supple.support.arguments import match_name, suggest_name
 
 SWEEPS = 5
 """Iterations per sample for solvers that check the residual only every few iterations."""
@@ -65,7 +65,7 @@ def sweep(
     Raises:
         ValueError: An argument is unknown or out of range.
     """
-    method = method_of(solver)
+    method = resolve_solver(solver)
     kind = _known(material, MATERIALS, "material")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
@@ -116,9 +116,9 @@ def sweep(
 
 def _known(name: str, names: Iterable[str], what: str) -> str:
     """Return a known name, or raise an error with a suggestion."""
-    known = named(name, names)
+    known = match_name(name, names)
     if known is None:
-        raise ValueError(f"there is no {what} {name!r}; {closest(name, names)}")
+        raise ValueError(f"there is no {what} {name!r}; {suggest_name(name, names)}")
     return known
 
 

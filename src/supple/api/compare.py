@@ -16,27 +16,27 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
-from supple.solve.float_range import refuse_beyond
-from supple.solve.integrators import RULES, Integrating, refuse_rule
+from supple.solve.float_range import check_float_range
+from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
 from supple.solve.loop import Watcher, make_problem, solve
 from supple.solve.options import (
     Options,
-    backend_of,
-    check_watching,
-    method_of,
-    stop_of,
+    check_callbacks,
+    get_limits,
+    resolve_backend,
+    resolve_solver,
     takes_options,
 )
 from supple.solve.report import Outcome, Report
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import solver_label
-from supple.support.arguments import LARGEST, each, finite_rows, whole_number
-from supple.support.text import counted
+from supple.support.arguments import MAX_MAGNITUDE, check_integer, check_vectors, iterate_argument
+from supple.support.text import pluralize
 
 DEFAULT_ITERATIONS = 40
 """Iterations of every solver if neither call nor scene file sets a limit."""
 
-ROUNDING = 1e-13
+ROUNDING_TOLERANCE = 1e-13
 """Relative residual at which solvers of linear systems, such as Newton, stop without a tolerance: only
 rounding
 remains."""
@@ -66,7 +66,7 @@ class Trial:
     def _ending(self) -> str:
         if self.report is None:
             return "not run yet" if self.error is None else f"not run, {self.error}"
-        done = counted(self.report.iterations, "iteration")
+        done = pluralize(self.report.iterations, "iteration")
         return f"{self.report.ending}, relative residual {self.report.relative_residual:.2e} after {done}"
 
 
@@ -137,13 +137,13 @@ def compare(
         ValueError: No solver, invalid options, or a scene whose contact works on a grid.
         TypeError: An argument has the wrong type.
     """
-    backend = backend_of(options)
-    check_watching(watch=watch, progress=progress)
+    backend = resolve_backend(options)
+    check_callbacks(watch=watch, progress=progress)
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
-    trials = _trials(solvers)
-    until, unlimited = stop_of(options, file), StopCriteria(max_iterations=DEFAULT_ITERATIONS)
+    trials = _make_trials(solvers)
+    until, unlimited = get_limits(options, file), StopCriteria(max_iterations=DEFAULT_ITERATIONS)
     stops = [until.completed(trial.solver, otherwise=unlimited) for trial in trials]
-    whole_number("frame", frame)
+    check_integer("frame", frame)
     model = build_model(scene)
     if model.grid is not None:
         raise ValueError(
@@ -153,23 +153,23 @@ def compare(
     if initial is None and file is not None:
         initial = file.initial_positions(model)
         velocities = file.initial_velocities(model) if velocities is None else velocities
-    x = model.rest.copy() if initial is None else finite_rows("initial", initial, model.vertices).copy()
+    x = model.rest.copy() if initial is None else check_vectors("initial", initial, model.vertices).copy()
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
-        v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
+        v = check_vectors("velocities", velocities, model.vertices, limit=MAX_MAGNITUDE)
     problems: dict[Backend, Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
         where = backend.suited_to(trial.solver)
         if where not in problems:
             problems[where] = make_problem(model, scene.quasistatic, where)
-            refuse_beyond(model, where.precision, None if scene.quasistatic else scene.dt)
+            check_float_range(model, where.precision, None if scene.quasistatic else scene.dt)
         if progress is not None:
             progress(trial)
-        place = partial(place_step, problems[where], scene, x, v, frame)
+        place = partial(begin_step, problems[where], scene, x, v, frame)
         place()
         try:
             if not scene.quasistatic:
-                refuse_rule(scene.integrator, model, trial.solver)
+                check_integrator(scene.integrator, model, trial.solver)
             _run(trial, problems[where], place, stop, watch)
         except ValueError as error:
             trial.error = str(error)
@@ -191,7 +191,11 @@ def _run(
     place()
     open_ended = stop.tolerance is None and trial.solver.solves_systems
     report = solve(
-        problem, trial.solver, replace(stop, tolerance=ROUNDING) if open_ended else stop, True, watch
+        problem,
+        trial.solver,
+        replace(stop, tolerance=ROUNDING_TOLERANCE) if open_ended else stop,
+        True,
+        watch,
     )
     if open_ended:
         report.tolerance = None
@@ -201,7 +205,7 @@ def _run(
     trial.positions, trial.report = problem.positions, report
 
 
-def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, frame: int = 1) -> None:
+def begin_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, frame: int = 1) -> None:
     """Set up a problem for the first step to a frame, from positions x (n, 3) [m] and velocities v [m/s]."""
     problem.positions = x
     if scene.quasistatic:
@@ -212,7 +216,7 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     time = (frame - 1) * scene.dt + dt
     if scene.integrator in RULES:
         problem.history.move_on([])
-        rule = Integrating(problem, RULES[scene.integrator], dt)
+        rule = SecondOrderIntegrator(problem, RULES[scene.integrator], dt)
         rule.look_back(time, None)
         problem.begin_step(time, dt)
         rule.pull("coast", time)
@@ -221,11 +225,13 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     problem.begin_step(time, dt)
 
 
-def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
+def _make_trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
     """Create one trial per solver; repeated labels get a number."""
     one = isinstance(solvers, str | Solver | None)
-    listed = [solvers] if one else each(solvers, "solvers are a list of solvers or of their names")
-    made = [method_of(solver) for solver in listed]
+    listed = (
+        [solvers] if one else iterate_argument(solvers, "solvers are a list of solvers or of their names")
+    )
+    made = [resolve_solver(solver) for solver in listed]
     if not made:
         raise ValueError("compare needs at least one solver")
     labels = [solver_label(solver) for solver in made]

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.materials import Material, Parameter, findings, is_per_element, material_name
 from supple.model.model import Model
-from supple.ordering import batch_links, color_elements, color_vertices
+from supple.ordering import batch_tied_groups, color_elements, color_vertices
 from supple.ordering.element_batches import color_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
@@ -22,7 +22,7 @@ from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
 from supple.scene.shapes.small_obstacles import small_obstacles
 from supple.solvers import SOLVERS, Solver
-from supple.support.arguments import whole_number
+from supple.support.arguments import check_integer
 
 REST = 10
 """Numbers per tetrahedron that an incidence reads: shape gradients and volume."""
@@ -52,8 +52,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         ValueError: The scene is invalid, or an argument is out of range.
     """
     scene = scene_of(scene)
-    whole_number("cluster_size", cluster_size)
-    whole_number("worst", worst, at_least=0)
+    check_integer("cluster_size", cluster_size)
+    check_integer("worst", worst, at_least=0)
     model = build_model(scene)
     return {
         "vertices": model.vertices,
@@ -205,7 +205,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     elastic = [term.vertices for term in model.terms if not term.ties and term.capacity is None]
     weak = [term.vertices for term in model.terms if term.family == "weak_constraint"]
     springs = [term.vertices for term in model.terms if term.family == "spring"]
-    links = batch_links(model.terms, model.free, np.dtype(float))
+    links = batch_tied_groups(model.terms, model.free, np.dtype(float))
     clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
     colored = zip(clusters, elastic, strict=True)
     return {

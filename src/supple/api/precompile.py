@@ -79,9 +79,9 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
         if precision not in solver.precisions or device not in solver.devices:
             continue
         backend = Backend(device, precision, threads=1)
-        equilibrium(scene, solver, initial=bent, max_iterations=30, backend=backend)
+        equilibrium(scene, solver=solver, initial=bent, max_iterations=30, backend=backend)
         motion = simulate(
-            scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, backend=backend
+            scene, solver=solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, backend=backend
         )
         for _ in motion:
             pass

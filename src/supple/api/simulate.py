@@ -16,24 +16,24 @@ from supple.problem.history import checked_history
 from supple.problem.material_update import changing_materials
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
-from supple.solve.grid_time_loop import stepping_of
+from supple.solve.grid_time_loop import make_time_loop
 from supple.solve.load_stepping import Continuation
 from supple.solve.loop import Watcher, make_problem
 from supple.solve.options import (
-    Circumstances,
+    BackendOptions,
     Options,
     Request,
-    arriving,
-    backend_of,
-    check_watching,
-    request,
+    add_position_tolerance,
+    check_callbacks,
+    resolve_backend,
+    resolve_request,
     takes_options,
 )
 from supple.solve.report import Report
-from supple.solve.step_schedule import Pace, make_pace
-from supple.solve.time_loop import Stepping
+from supple.solve.step_schedule import StepSchedule, make_schedule
+from supple.solve.time_loop import TimeLoop
 from supple.solvers import Solver
-from supple.support.arguments import LARGEST, finite_rows, listed, shown, whole_number
+from supple.support.arguments import MAX_MAGNITUDE, check_integer, check_vectors, comma_list, format_value
 
 if TYPE_CHECKING:
     from supple.postprocess.evaluation import Evaluation
@@ -80,9 +80,9 @@ class Result:
             ValueError: The body belongs to another scene.
         """
         if not isinstance(body, Body):
-            raise TypeError(f"positions_of() takes a body of the scene, got {shown(body)}")
+            raise TypeError(f"positions_of() takes a body of the scene, got {format_value(body)}")
         if not any(body.is_like(own) for own in self.model.bodies):
-            names = listed(own.name for own in self.model.bodies)
+            names = comma_list(own.name for own in self.model.bodies)
             raise ValueError(f"body {body.name!r} belongs to another scene; the result has {names}")
         return self.positions[body.vertices]
 
@@ -106,12 +106,12 @@ class Result:
         Raises:
             ValueError: The library is unknown or not installed.
         """
-        from supple.api.array_interop import array_of
+        from supple.api.array_interop import convert_positions
 
-        return array_of(like, self.positions, self.model.rest, self.on_device)
+        return convert_positions(like, self.positions, self.model.rest, self.on_device)
 
     @takes_options
-    def evaluate(self, **options: Unpack[Circumstances]) -> Evaluation:
+    def evaluate(self, **options: Unpack[BackendOptions]) -> Evaluation:
         """Evaluate forces, reactions, energies, deformations and stresses at this result.
 
         Loads and inertia are those of the step that led here.
@@ -127,8 +127,8 @@ class Result:
         """
         from supple.postprocess.evaluate import evaluation_of
 
-        backend = backend_of(options)
-        x = finite_rows("positions", self.positions, self.model.vertices)
+        backend = resolve_backend(options)
+        x = check_vectors("positions", self.positions, self.model.vertices)
         return evaluation_of(self.model, x, self.step, backend)
 
     def lowest_modes(self, count: int = 1) -> tuple[Mode, ...]:
@@ -149,8 +149,8 @@ class Result:
         """
         from supple.postprocess.modes import lowest_modes
 
-        x = finite_rows("positions", self.positions, self.model.vertices)
-        return lowest_modes(self.model, x, self.step, whole_number("count", count))
+        x = check_vectors("positions", self.positions, self.model.vertices)
+        return lowest_modes(self.model, x, self.step, check_integer("count", count))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"on_device": None}
@@ -191,8 +191,8 @@ class Frame(Result):
 @takes_options
 def equilibrium(
     scene: Scene | SceneFile | Model,
-    solver: Solver | str | None = None,
     *,
+    solver: Solver | str | None = None,
     initial: np.ndarray | State | None = None,
     load_steps: int = 1,
     record_history: bool = False,
@@ -225,31 +225,31 @@ def equilibrium(
         TypeError: An argument has the wrong type.
     """
     began = perf_counter()
-    asked = request(scene, solver, options, always_tolerance=True, models=True)
-    check_watching(record_history, watch)
+    asked = resolve_request(scene, solver, options, always_tolerance=True, models=True)
+    check_callbacks(record_history, watch)
     problem = make_problem(asked.scene, True, asked.backend)
-    place(problem, asked, initial)
+    set_initial_state(problem, asked, initial)
     if isinstance(initial, State):
         problem.history.flow()
     stages, model = [], problem.model
-    count = whole_number("load_steps", load_steps)
+    count = check_integer("load_steps", load_steps)
     for part, report in Continuation(
         problem, asked.solver, asked.stop, count, watch, record_history, began
     ).run():
         if part < 1:
-            acting = _acting(problem, part * model.duration)
+            acting = _make_step(problem, part * model.duration)
             model = latest(model, problem.model)
             stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     there, state = problem.states.on_device(), problem.state
     acts = model.varying or model.obstacles is not None or state.history
-    step = _acting(problem, np.inf) if acts else None
+    step = _make_step(problem, np.inf) if acts else None
     model = latest(model, problem.model)
     return Result(
         problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
     )
 
 
-def _acting(problem: Problem, time: float) -> Step:
+def _make_step(problem: Problem, time: float) -> Step:
     """Forces, parameters and history variables at an equilibrium at a time [s]."""
     materials, (history, *_) = changing_materials(problem.model), problem.history.take()
     return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
@@ -258,8 +258,8 @@ def _acting(problem: Problem, time: float) -> Step:
 @takes_options
 def simulate(
     scene: Scene | SceneFile,
-    solver: Solver | str | None = None,
     *,
+    solver: Solver | str | None = None,
     dt: float | None = None,
     frames: int | None = None,
     substeps: int | None = None,
@@ -311,22 +311,24 @@ def simulate(
         ValueError: The scene or an argument is invalid.
         TypeError: An argument has the wrong type.
     """
-    asked = request(scene, solver, options)
-    check_watching(record_history, watch)
+    asked = resolve_request(scene, solver, options)
+    check_callbacks(record_history, watch)
     scene = scene_of(scene)
-    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
-    if pace.quasistatic:
-        asked = replace(asked, stop=arriving(asked.stop, options, asked.file))
-    frames = whole_number("frames", scene.frames if frames is None else frames)
+    schedule = make_schedule(
+        scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess
+    )
+    if schedule.quasistatic:
+        asked = replace(asked, stop=add_position_tolerance(asked.stop, options, asked.file))
+    frames = check_integer("frames", scene.frames if frames is None else frames)
     if isinstance(initial, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as initial, or velocities")
-    first = whole_number("first_frame", first_frame)
-    return _frames(asked, pace, frames, initial, velocities, first, record_history, watch)
+    first = check_integer("first_frame", first_frame)
+    return _frames(asked, schedule, frames, initial, velocities, first, record_history, watch)
 
 
 def _frames(
     asked: Request,
-    pace: Pace,
+    schedule: StepSchedule,
     frames: int,
     initial: np.ndarray | State | None,
     velocities: np.ndarray | None,
@@ -336,29 +338,29 @@ def _frames(
 ) -> Iterator[Frame]:
     """Yield the frames of a motion."""
     began = perf_counter()
-    problem = make_problem(asked.scene, pace.quasistatic, asked.backend)
-    begin = (first_frame - 1) * pace.dt
+    problem = make_problem(asked.scene, schedule.quasistatic, asked.backend)
+    begin = (first_frame - 1) * schedule.dt
     problem.contacts.stand_at(begin)
     problem.room.stand_at(begin)
-    if not place(problem, asked, initial):
+    if not set_initial_state(problem, asked, initial):
         problem.begin_step(begin)
     if velocities is not None:
-        limit = LARGEST
-        given = finite_rows("velocities", velocities, problem.model.vertices, limit=limit)
+        limit = MAX_MAGNITUDE
+        given = check_vectors("velocities", velocities, problem.model.vertices, limit=limit)
         problem.states.set_velocities(given)
     elif not isinstance(initial, State):
         moving = asked.velocities(initial, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
-    stepping = stepping_of(problem, asked.solver, asked.stop, pace, record_history, watch, began)
+    stepping = make_time_loop(problem, asked.solver, asked.stop, schedule, record_history, watch, began)
     stepping.index = first_frame - 1
     if not isinstance(initial, State):
         stepping.count_inverted()
     for _ in range(first_frame, frames + 1):
-        yield frame_of(stepping, stepping.advance()[0])
+        yield make_frame(stepping, stepping.advance()[0])
 
 
-def frame_of(stepping: Stepping, report: Report) -> Frame:
+def make_frame(stepping: TimeLoop, report: Report) -> Frame:
     """Create the frame at the current time; the caller may modify it."""
     problem, (v, *_), (step, *_) = stepping.problem, stepping.settle(), stepping.last_steps()
     return Frame(
@@ -374,20 +376,20 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
     )
 
 
-def sound(state: State, model: Model) -> State:
+def validate_state(state: State, model: Model) -> State:
     """Validate a state: matching model size and finite values."""
     return State(
-        finite_rows("displacements of the state", state.displacements, model.vertices),
-        finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
+        check_vectors("displacements of the state", state.displacements, model.vertices),
+        check_vectors("velocities of the state", state.velocities, model.vertices, limit=MAX_MAGNITUDE),
         checked_history(model, state.history),
     )
 
 
-def place(problem: Problem, asked: Request, initial: np.ndarray | State | None) -> bool:
+def set_initial_state(problem: Problem, asked: Request, initial: np.ndarray | State | None) -> bool:
     """Set the initial positions (n, 3) [m], or the state; False if neither call nor file provides one."""
     if isinstance(initial, State):
-        problem.state = sound(initial, problem.model)
+        problem.state = validate_state(initial, problem.model)
         return True
     if (begin := asked.initial(initial, problem.model)) is not None:
-        problem.positions = finite_rows("initial", begin, problem.model.vertices)
+        problem.positions = check_vectors("initial", begin, problem.model.vertices)
     return begin is not None

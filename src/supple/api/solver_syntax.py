@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from supple.solvers import Solver, find_solver
 from supple.solvers.base import idle_options
 from supple.solvers.options import kind_of, option_names, part_with
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 
 def words(text: str) -> list[str]:
@@ -59,7 +59,7 @@ def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
     name, equals, value = setting.partition("=")
     if name not in option_names(kind) and part_with(kind, name) is None:
         known = [*option_names(kind), *_options_of_parts(kind)]
-        raise ValueError(f"{kind.name} has no option {name!r}; {closest(name, known)}")
+        raise ValueError(f"{kind.name} has no option {name!r}; {suggest_name(name, known)}")
     if not equals:
         raise ValueError(f"{kind.name}:{name} needs a value, as in {kind.name}:{name}=…")
     return name, value

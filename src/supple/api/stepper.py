@@ -17,31 +17,39 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.api.batch import move_together
+from supple.api.batch import is_batched
 from supple.api.batch_stepper import (
-    MOST_COPIES,
+    MAX_BATCH_SIZE,
+    BatchedStates,
     BatchFrame,
-    OneByOne,
-    Together,
-    of_copy,
-    problem_of_copies,
+    SequentialStates,
+    make_batch_problem,
+    select_member,
 )
-from supple.api.simulate import frame_of, sound
+from supple.api.simulate import make_frame, validate_state
 from supple.model.model import Model
 from supple.model.state import State
 from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
-from supple.solve.float_range import refuse_beyond
-from supple.solve.grid_time_loop import stepping_of
+from supple.solve.float_range import check_float_range
+from supple.solve.grid_time_loop import make_time_loop
 from supple.solve.loop import make_problem
-from supple.solve.options import Options, arriving, request, takes_options
+from supple.solve.options import Options, add_position_tolerance, resolve_request, takes_options
 from supple.solve.report import Outcome, Report
-from supple.solve.step_schedule import make_pace
+from supple.solve.step_schedule import make_schedule
 from supple.solvers import Solver
-from supple.support.arguments import LARGEST, LONGEST, each, finite_rows, floats, shown, whole_number
-from supple.support.text import counted
+from supple.support.arguments import (
+    MAX_LENGTH,
+    MAX_MAGNITUDE,
+    check_integer,
+    check_vectors,
+    format_value,
+    iterate_argument,
+    to_floats,
+)
+from supple.support.text import pluralize
 from supple.terms import Springs
 
 Forces = ArrayLike | Mapping[Vertices, ArrayLike]
@@ -52,7 +60,7 @@ motions."""
 
 
 @dataclass(frozen=True, eq=False)
-class Driving:
+class StepInputs:
     """Converter of stepper inputs: forces, pin positions, states.
 
     Attributes:
@@ -79,30 +87,30 @@ class Driving:
             return pins_at(self.scene, self.model, given, time)
         if given is None:
             return None
-        return self.rows("pins [m]", given, len(self.model.pinned), LONGEST, "pinned vertex")
+        return self.rows("pins [m]", given, len(self.model.pinned), MAX_LENGTH, "pinned vertex")
 
     def rows(
         self,
         what: str,
         values: ArrayLike,
         count: int | None = None,
-        limit: float = LARGEST,
+        limit: float = MAX_MAGNITUDE,
         per: str = "vertex",
     ) -> np.ndarray:
         """Copy an array of finite vectors (count, 3), with an optional leading batch axis."""
         count = self.model.vertices if count is None else count
-        return finite_rows(what, values, count, limit=limit, copies=self.batch_size, per=per).copy()
+        return check_vectors(what, values, count, limit=limit, copies=self.batch_size, per=per).copy()
 
     def states(self, given: State | Sequence[State]) -> list[State]:
         """Check states, one per batch member, and round them to the working precision."""
         wanted = "a supple.State" if self.batch_size is None else f"a list of {self.batch_size} states"
         what = f"the state of this stepper is {wanted}, as stepper.state gives it"
-        states = [given] if isinstance(given, State) else list(each(given, what))
+        states = [given] if isinstance(given, State) else list(iterate_argument(given, what))
         if not all(isinstance(one, State) for one in states):
-            raise TypeError(f"{what}; got {shown(given)}")
+            raise TypeError(f"{what}; got {format_value(given)}")
         if len(states) != (self.batch_size or 1):
-            raise ValueError(f"{what}; got {counted(len(states), 'state')}")
-        return [self.rounded(sound(one, self.model)) for one in states]
+            raise ValueError(f"{what}; got {pluralize(len(states), 'state')}")
+        return [self.rounded(validate_state(one, self.model)) for one in states]
 
     def rounded(self, state: State) -> State:
         """Copy a state in working precision."""
@@ -119,17 +127,19 @@ class Driving:
             or (chosen.size and chosen.dtype.kind not in "iu")
             or not np.all((chosen >= 0) & (chosen < self.batch_size))
         ):
-            raise ValueError(f"members are numbers from 0 to {self.batch_size - 1}, got {shown(members)}")
+            raise ValueError(
+                f"members are numbers from 0 to {self.batch_size - 1}, got {format_value(members)}"
+            )
         return [int(k) for k in chosen]
 
 
-def with_room_for_springs(model: Model, capacity: int) -> Model:
+def add_spring_capacity(model: Model, capacity: int) -> Model:
     """Add an empty spring term with a given capacity to a model."""
     none = np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1))
     return replace(model, terms=(*model.terms, Springs(*none, model.rest, capacity)))
 
 
-def springs_between(
+def make_springs(
     model: Model,
     pairs: ArrayLike,
     stiffness: ArrayLike | None,
@@ -148,7 +158,7 @@ def springs_between(
     Raises:
         ValueError: If pairs, stiffness or length are invalid.
     """
-    vertices = _pairs(pairs, model.vertices)
+    vertices = _check_pairs(pairs, model.vertices)
     if length is None:
         ends = positions[vertices]
         length = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
@@ -156,19 +166,19 @@ def springs_between(
         if len(vertices):
             raise ValueError(f"{len(vertices)} springs need a stiffness [N/m]")
         stiffness = 0.0
-    k = _for_each("stiffness [N/m]", stiffness, len(vertices), LARGEST)
-    L = _for_each("rest_length [m]", length, len(vertices), LONGEST)
+    k = _broadcast_numbers("stiffness [N/m]", stiffness, len(vertices), MAX_MAGNITUDE)
+    L = _broadcast_numbers("rest_length [m]", length, len(vertices), MAX_LENGTH)
     return Springs(vertices, k, L[:, None], model.rest)
 
 
-def _pairs(pairs: Any, n: int) -> np.ndarray:
+def _check_pairs(pairs: Any, n: int) -> np.ndarray:
     """Validate pairs of vertices."""
     given = np.asarray(pairs)
     if given.size == 0:
         return np.empty((0, 2), np.int32)
     wanted = f"springs are pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
     if given.dtype.kind not in "iu" or given.ndim != 2 or given.shape[1] != 2:
-        raise ValueError(f"{wanted}, got {shown(pairs)}")
+        raise ValueError(f"{wanted}, got {format_value(pairs)}")
     if given.min() < 0 or given.max() >= n:
         raise ValueError(f"{wanted}, got some from {given.min()} to {given.max()}")
     alone = np.flatnonzero(given[:, 0] == given[:, 1])
@@ -178,15 +188,15 @@ def _pairs(pairs: Any, n: int) -> np.ndarray:
     return given.astype(np.int32)
 
 
-def _for_each(name: str, values: Any, count: int, limit: float) -> np.ndarray:
+def _broadcast_numbers(name: str, values: Any, count: int, limit: float) -> np.ndarray:
     """Broadcast a number, or one per spring, to (count,); negative numbers are rejected."""
-    numbers = floats(values)
+    numbers = to_floats(values)
     if numbers.shape not in ((), (count,)):
         raise ValueError(
-            f"{name} must be a number or one for each of the {count} springs, got {shown(values)}"
+            f"{name} must be a number or one for each of the {count} springs, got {format_value(values)}"
         )
     if not np.all((numbers >= 0) & (numbers <= limit)):  # NaN fails as well
-        raise ValueError(f"{name} must lie between 0 and {limit:g}, got {shown(values)}")
+        raise ValueError(f"{name} must lie between 0 and {limit:g}, got {format_value(values)}")
     return np.broadcast_to(numbers, count).astype(float)
 
 
@@ -237,8 +247,8 @@ class Stepper:
         self,
         scene: Scene | SceneFile,
         dt: float | None = None,
-        solver: Solver | str | None = None,
         *,
+        solver: Solver | str | None = None,
         substeps: int | None = None,
         damping: float | None = None,
         quasistatic: bool | None = None,
@@ -249,42 +259,42 @@ class Stepper:
         **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
-        asked = request(scene, solver, options)
+        asked = resolve_request(scene, solver, options)
         scene, solver, stop, backend = scene_of(scene), asked.solver, asked.stop, asked.backend
-        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
+        schedule = make_schedule(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
         if batch_size is not None:
-            batch_size = whole_number("batch_size", batch_size, at_most=MOST_COPIES)
+            batch_size = check_integer("batch_size", batch_size, at_most=MAX_BATCH_SIZE)
         self.scene, self.batch_size, self._asked = scene, batch_size, asked
         self._gravity = tuple(np.ravel(scene.gravity).tolist())
-        self.model = build_model(scene, pace.quasistatic)
-        self._springs = whole_number("springs", springs, at_least=0) > 0
+        self.model = build_model(scene, schedule.quasistatic)
+        self._springs = check_integer("springs", springs, at_least=0) > 0
         if self._springs:
-            self.model = with_room_for_springs(self.model, springs)
-        at_once = move_together(self.model, solver, backend)
+            self.model = add_spring_capacity(self.model, springs)
+        at_once = is_batched(self.model, solver, backend)
         if batch_size is not None and at_once:
-            problem = problem_of_copies(self.model, backend.precision, batch_size, solver)
+            problem = make_batch_problem(self.model, backend.precision, batch_size, solver)
         else:
-            problem = make_problem(self.model, pace.quasistatic, backend)
-        if pace.quasistatic and not (batch_size is not None and at_once):
-            stop = arriving(stop, options, asked.file)
-        self._stepping = stepping_of(problem, solver, stop, pace, began=began)
-        kind = Together if batch_size is None or at_once else OneByOne
-        self._copies: Together | OneByOne = kind(self._stepping)
-        self._driving = Driving(scene, self.model, batch_size, problem.dtype)
+            problem = make_problem(self.model, schedule.quasistatic, backend)
+        if schedule.quasistatic and not (batch_size is not None and at_once):
+            stop = add_position_tolerance(stop, options, asked.file)
+        self._stepping = make_time_loop(problem, solver, stop, schedule, began=began)
+        kind = BatchedStates if batch_size is None or at_once else SequentialStates
+        self._copies: BatchedStates | SequentialStates = kind(self._stepping)
+        self._driving = StepInputs(scene, self.model, batch_size, problem.dtype)
         self._failed: dict[int, Report] = {}
         self.reset()
 
     def __repr__(self) -> str:
-        of = "" if self.batch_size is None else f"{counted(self.batch_size, 'copy', 'copies')} of "
+        of = "" if self.batch_size is None else f"{pluralize(self.batch_size, 'copy', 'copies')} of "
         return (
-            f"<Stepper at {self.time:.6g} s after {counted(self.index, 'step')}: "
+            f"<Stepper at {self.time:.6g} s after {pluralize(self.index, 'step')}: "
             f"{of}{self.model.vertices:,} vertices, {self._asked.solver.name}>"
         )
 
     @property
     def dt(self) -> float:
         """Time from step to step [s]."""
-        return self._stepping.pace.dt
+        return self._stepping.schedule.dt
 
     @property
     def time(self) -> float:
@@ -333,11 +343,11 @@ class Stepper:
         Raises:
             ValueError: The library is unknown or not installed.
         """
-        from supple.api.array_interop import array_of
+        from supple.api.array_interop import convert_positions
 
         there = self._copies.on_device()
         here = self.positions if there is None else None
-        return array_of(like, here, self.model.rest, there, self.batch_size)
+        return convert_positions(like, here, self.model.rest, there, self.batch_size)
 
     @property
     def state(self) -> Any:
@@ -379,12 +389,12 @@ class Stepper:
             x = x.copy()
             self.model.hold(x, self.model.prescribed(self.time))
         if positions is not None:
-            x = self._driving.rows("positions [m]", positions, limit=LONGEST)
+            x = self._driving.rows("positions [m]", positions, limit=MAX_LENGTH)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
         if velocities is not None:
             v = self._driving.rows("velocities [m/s]", velocities)
         u = x - self.model.rest
-        begun = [self._driving.rounded(State(*of_copy(k, u, v))) for k in range(self.batch_size or 1)]
+        begun = [self._driving.rounded(State(*select_member(k, u, v))) for k in range(self.batch_size or 1)]
         if members is None:
             self._stepping.index = 0
             self._copies.put(begun)
@@ -418,7 +428,7 @@ class Stepper:
         """
         reports = self._advance(forces, pins)
         if self.batch_size is None:
-            return frame_of(self._stepping, reports[0])
+            return make_frame(self._stepping, reports[0])
         return BatchFrame(
             self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
             self._copies.last_steps(), self._copies.models,
@@ -471,8 +481,8 @@ class Stepper:
         if rest_length is None and self.batch_size is not None:
             raise ValueError("the copies are not alike: give the springs a rest_length")
         now = self.model.rest if self.batch_size is not None else self.positions
-        term = springs_between(self.model, pairs, stiffness, rest_length, now)
-        refuse_beyond(replace(self.model, terms=(term,)), str(self._problem.dtype))
+        term = make_springs(self.model, pairs, stiffness, rest_length, now)
+        check_float_range(replace(self.model, terms=(term,)), str(self._problem.dtype))
         self._problem.refresh(len(self.model.terms) - 1, term)
         self.model = self._problem.model
 

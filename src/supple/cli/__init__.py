@@ -22,7 +22,7 @@ from supple.cli.commands.run import run
 from supple.cli.commands.schema import schema
 from supple.cli.commands.verify import verify
 from supple.cli.commands.view import view
-from supple.cli.console import catch_sigterm, refusing, say
+from supple.cli.console import catch_sigterm, handle_errors, say
 from supple.cli.plain_tables import write_plainly
 
 app = typer.Typer(
@@ -49,20 +49,20 @@ for _entry in sorted(entry_points(group="supple.commands"), key=lambda entry: en
     app.command(_entry.name)(_entry.load())  # such as `supple papers`
 
 
-def _flowing(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Join the lines of each paragraph, so that terminals wrap the text at their own width."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 for _command in (*app.registered_commands, *dataset.registered_commands, *bench.registered_commands):
-    _command.help = _flowing(_command.callback.__doc__ or "") if _command.callback else None
+    _command.help = _join_lines(_command.callback.__doc__ or "") if _command.callback else None
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(value: bool) -> None:
+    if value:
         from supple import __version__
 
-        with refusing(False):
+        with handle_errors(False):
             say(f"supple {__version__}")
         raise typer.Exit
 

@@ -17,10 +17,10 @@ FIRST_HALF = 4
 """Number of columns in the first table if the terminal is too narrow for one table."""
 
 
-def print_comparison(account: dict[str, Any], folder: Path) -> None:
+def print_comparison(manifest: dict[str, Any], folder: Path) -> None:
     console = stdout()
-    print_table(console, account["trials"])
-    for line in _remarks(account):
+    print_table(console, manifest["trials"])
+    for line in _remarks(manifest):
         console.print(line, soft_wrap=True)
     console.print(f"Results are in {folder}.", soft_wrap=True)
 
@@ -28,9 +28,9 @@ def print_comparison(account: dict[str, Any], folder: Path) -> None:
 def print_table(console: Console, trials: list[Entry]) -> None:
     """Print one table, or two on narrow terminals."""
     names = list(COLUMNS)
-    whole = _table(trials, names)
-    if Measurement.get(console, console.options.update(width=1000), whole).maximum <= console.width:
-        console.print(whole)
+    full_table = _table(trials, names)
+    if Measurement.get(console, console.options.update(width=1000), full_table).maximum <= console.width:
+        console.print(full_table)
         return
     for half in (names[:FIRST_HALF], names[FIRST_HALF:]):
         console.print(_table(trials, half))
@@ -50,17 +50,17 @@ def _table(trials: list[Entry], columns: list[str]) -> Table:
     return table
 
 
-def _remarks(account: dict[str, Any]) -> list[Text]:
+def _remarks(manifest: dict[str, Any]) -> list[Text]:
     """Remarks below the table."""
     remarks = [
         Text.assemble((trial["label"], "cyan"), f" was not run: {trial['error']}.")
-        for trial in account["trials"]
+        for trial in manifest["trials"]
         if trial["error"] is not None
     ]
     other = [
         trial["label"]
-        for trial in account["trials"]
-        if trial["error"] is None and trial["precision"] != account["precision"]
+        for trial in manifest["trials"]
+        if trial["error"] is None and trial["precision"] != manifest["precision"]
     ]
     if other:
         remarks.append(Text(f"{', '.join(other)} ran in float64, which is the only precision it has."))

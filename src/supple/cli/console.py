@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from supple.support.os_errors import naming
+from supple.support.os_errors import add_path_to_os_errors
 from supple.support.text import shorten_words
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def interruption(error: KeyboardInterrupt) -> tuple[int, str]:
     return (TERMINATED, "Terminated") if isinstance(error, Terminated) else (INTERRUPTED, "Interrupted")
 
 
-class _Speaker(Console):
+class _LiteralConsole(Console):
     """Console that prints strings literally, since titles, names and paths may contain brackets and colons.
 
     Styles come from `Text` objects and table columns.
@@ -85,12 +85,12 @@ class _Speaker(Console):
         raise SystemExit(PIPE_CLOSED)
 
 
-errors = _Speaker(stderr=True, soft_wrap=True)
+errors = _LiteralConsole(stderr=True, soft_wrap=True)
 
 
-class _Stdout(_Speaker):
+class _Stdout(_LiteralConsole):
     def print(self, *args: Any, **options: Any) -> None:
-        with naming(STDOUT):
+        with add_path_to_os_errors(STDOUT):
             super().print(*args, **options)
 
 
@@ -101,11 +101,11 @@ def stdout() -> Console:
 
 def say(text: object) -> None:
     """Print a result on stdout."""
-    with naming(STDOUT):
+    with add_path_to_os_errors(STDOUT):
         typer.echo(text)
 
 
-def answer(values: dict[str, Any]) -> None:
+def print_json(values: dict[str, Any]) -> None:
     """Print a result as JSON on stdout, escaped to ASCII if stdout cannot encode all characters."""
     from supple.io.results import to_json
 
@@ -118,7 +118,7 @@ def answer(values: dict[str, Any]) -> None:
 
 
 @contextmanager
-def refusing(as_json: bool) -> Iterator[None]:
+def handle_errors(as_json: bool) -> Iterator[None]:
     """Turn errors into messages and exit codes.
 
     User errors end the command with a sentence and exit code 2, without a traceback. Other failures have exit
@@ -156,7 +156,7 @@ def _end(code: int, sentence: str, as_json: bool) -> NoReturn:
                 else Text.assemble(("error:", "bold red"), " ", sentence)
             )
         if sentence and as_json:
-            answer({"error": sentence, "exit_code": code})
+            print_json({"error": sentence, "exit_code": code})
     drop_closed_streams()
     raise typer.Exit(code) from None
 
@@ -198,7 +198,7 @@ class AnnounceCompilation(logging.Handler):
 
 
 @contextmanager
-def hearing(handler: logging.Handler) -> Iterator[None]:
+def attach_handler(handler: logging.Handler) -> Iterator[None]:
     """Attach a log handler to supple's logger within the context."""
     log = logging.getLogger("supple")
     level = log.level
@@ -211,8 +211,8 @@ def hearing(handler: logging.Handler) -> Iterator[None]:
         log.setLevel(level)
 
 
-def announcing_compilation() -> AbstractContextManager[None]:
-    return hearing(AnnounceCompilation())
+def announce_compilation() -> AbstractContextManager[None]:
+    return attach_handler(AnnounceCompilation())
 
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -231,7 +231,7 @@ def parse_seconds(text: str) -> float:
     )
 
 
-def given_limits(
+def collect_limits(
     tolerance: float | None,
     max_iterations: int | None,
     time_limit: str | None,

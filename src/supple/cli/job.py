@@ -21,7 +21,7 @@ from rich.text import Text
 
 from supple.api.simulate import Frame, equilibrium, simulate
 from supple.api.solver_syntax import parse_solver
-from supple.cli.console import errors, hearing, note
+from supple.cli.console import attach_handler, errors, note
 from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
 from supple.io import SavedFrame
@@ -32,20 +32,20 @@ from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import start_of
 from supple.solve.loop import Watcher
-from supple.solve.options import method_of
+from supple.solve.options import resolve_solver
 from supple.solvers import Solver
 from supple.solvers.options import plain_options
-from supple.support.arguments import closest
-from supple.support.text import say_seconds
+from supple.support.arguments import suggest_name
+from supple.support.text import format_duration
 
 
 def shipped_scenes() -> dict[str, Path]:
     """Paths of the bundled scenes by name, in the installed package or in a repository."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "scenes", package.parents[1] / "scenes"):
-        found = {path.stem: path for path in sorted(folder.glob("*.toml"))}
-        if found:
-            return found
+        scenes = {path.stem: path for path in sorted(folder.glob("*.toml"))}
+        if scenes:
+            return scenes
     return {}
 
 
@@ -62,18 +62,18 @@ class ShowTetrahedralization(logging.Handler):
             note(text)
         elif errors.is_terminal:
             self._status.start()
-            self._status.update(Text(f"{text} ({say_seconds(perf_counter() - self._began)})"))
+            self._status.update(Text(f"{text} ({format_duration(perf_counter() - self._began)})"))
         elif not self._said:
             errors.print(f"{text} …")
             self._said = True
 
 
 @contextmanager
-def showing_tetrahedralization() -> Iterator[None]:
+def show_tetrahedralization() -> Iterator[None]:
     """Show the progress of tetrahedralization within the context."""
     status = Status("", console=errors)
     try:
-        with hearing(ShowTetrahedralization(status)):
+        with attach_handler(ShowTetrahedralization(status)):
             yield
     finally:
         status.stop()
@@ -160,10 +160,15 @@ class Job:
         if not self.single:
             first = 1 if last is None else last.index + 1
             yield from simulate(
-                scene, self.solver, frames=self.frames, first_frame=first, velocities=velocities, **options
+                scene,
+                solver=self.solver,
+                frames=self.frames,
+                first_frame=first,
+                velocities=velocities,
+                **options,
             )
         elif last is None:
-            result = equilibrium(scene, self.solver, **options)
+            result = equilibrium(scene, solver=self.solver, **options)
             still = np.zeros_like(result.positions)
             yield Frame(
                 result.positions,
@@ -187,9 +192,9 @@ def load_file(path: Path) -> SceneFile:
         shipped = shipped_scenes()
         if str(path) not in shipped:
             known = [*(str(other) for other in sorted(path.parent.glob("*.toml"))), *shipped]
-            raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
+            raise FileNotFoundError(f"there is no scene file {path}; {suggest_name(str(path), known)}")
         path = shipped[str(path)]
-    with showing_tetrahedralization():
+    with show_tetrahedralization():
         return load_scene(path)
 
 
@@ -202,4 +207,4 @@ def solver_for(file: SceneFile, text: str | None) -> Solver:
             file's solver, selects that solver with the options of the file.
     """
     own = text is None or text.casefold() == file.solver.method
-    return method_of(None, file) if own else parse_solver(str(text))
+    return resolve_solver(None, file) if own else parse_solver(str(text))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from rich.progress import BarColumn, Progress, TextColumn
 
 from supple.cli.console import errors
-from supple.support.text import counted, say_seconds
+from supple.support.text import format_duration, pluralize
 
 if TYPE_CHECKING:
     from supple.api.compare import Trial
@@ -30,7 +30,7 @@ def setup_seconds(cells: int) -> float:
     return SETUP * cells
 
 
-class Forecast:
+class TimeEstimate:
     """Remaining time of one solve, extrapolated from callback data.
 
     The relative residual is assumed to decay exponentially.
@@ -102,13 +102,13 @@ class _Bar:
         self._bar = Progress(
             TextColumn("{task.fields[name]}", markup=False),
             BarColumn(bar_width=28),
-            TextColumn("{task.fields[figures]}", markup=False),
+            TextColumn("{task.fields[status]}", markup=False),
             console=errors,
             transient=True,
             auto_refresh=threaded,
             disable=quiet or not errors.is_terminal,
         )
-        self._task = self._bar.add_task("", total=1.0, name=name, figures="setting up")
+        self._task = self._bar.add_task("", total=1.0, name=name, status="setting up")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -119,9 +119,9 @@ class _Bar:
     ) -> None:
         self._bar.stop()
 
-    def show(self, name: str, completed: float, figures: str) -> None:
+    def show(self, name: str, completed: float, status: str) -> None:
         self._bar.update(
-            self._task, name=name, completed=completed, figures=figures, refresh=not self._threaded
+            self._task, name=name, completed=completed, status=status, refresh=not self._threaded
         )
 
 
@@ -139,7 +139,7 @@ class RunProgress(_Bar):
         self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
         self._first, self._seconds = done, 0.0
         self._in_lines, self._said = not (quiet or errors.is_terminal), perf_counter()
-        self._forecast = Forecast(stop)
+        self._estimate = TimeEstimate(stop)
         super().__init__(self._frame, quiet)
 
     @property
@@ -148,16 +148,16 @@ class RunProgress(_Bar):
 
     def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0:
-            self._forecast = Forecast(self.stop)
-        self._forecast.see(iteration, relative_residual, seconds)
-        figures = _figures(iteration, relative_residual)
-        left = self._forecast.left
+            self._estimate = TimeEstimate(self.stop)
+        self._estimate.see(iteration, relative_residual, seconds)
+        status = _format_iteration(iteration, relative_residual)
+        left = self._estimate.left
         if left is not None:
-            figures += f"  {self._time_left(left)}"
-        self.show(self._frame, (self.done + self._forecast.fraction) / self.frames, figures)
+            status += f"  {self._time_left(left)}"
+        self.show(self._frame, (self.done + self._estimate.fraction) / self.frames, status)
         if self._in_lines and perf_counter() > self._said + SILENCE:
             self._said = perf_counter()
-            errors.print(f"{self._frame}: {figures}")
+            errors.print(f"{self._frame}: {status}")
 
     def finish_frame(self, report: Report) -> None:
         self.done += 1
@@ -169,15 +169,19 @@ class RunProgress(_Bar):
     def _outlook(self) -> str:
         """Estimated remaining time after the first frame, if it is long."""
         left = (self.frames - self.done) * self._seconds
-        return f"; {_whole(left)} left, about" if self.done == self._first + 1 and left > SILENCE else ""
+        return (
+            f"; {_format_seconds(left)} left, about"
+            if self.done == self._first + 1 and left > SILENCE
+            else ""
+        )
 
     def _time_left(self, in_frame: float) -> str:
         frames_left = self.frames - self.done - 1
         finished = self.done - self._first
-        per_frame = self._seconds / finished if finished else self._forecast.seconds + in_frame
+        per_frame = self._seconds / finished if finished else self._estimate.seconds + in_frame
         if not frames_left:
-            return f"{_whole(in_frame)} left"
-        return f"{_whole(in_frame)} left in frame, {_whole(in_frame + frames_left * per_frame)} in all"
+            return f"{_format_seconds(in_frame)} left"
+        return f"{_format_seconds(in_frame)} left in frame, {_format_seconds(in_frame + frames_left * per_frame)} in all"
 
 
 class TrialProgress(_Bar):
@@ -188,7 +192,7 @@ class TrialProgress(_Bar):
 
     def __init__(self, trials: int, stop: StopCriteria) -> None:
         self.trials, self.stop, self.done = trials, stop, 0
-        self._forecast = Forecast(stop)
+        self._estimate = TimeEstimate(stop)
         self._label, self._drawn = "", 0.0
         super().__init__("", threaded=False)
 
@@ -204,11 +208,11 @@ class TrialProgress(_Bar):
 
     def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0:
-            self._forecast = Forecast(self.stop)
-        self._forecast.see(iteration, relative_residual, seconds)
+            self._estimate = TimeEstimate(self.stop)
+        self._estimate.see(iteration, relative_residual, seconds)
         if perf_counter() > self._drawn + 0.1:
             self._drawn = perf_counter()
-            self.show(self._label, self._forecast.fraction, _figures(iteration, relative_residual))
+            self.show(self._label, self._estimate.fraction, _format_iteration(iteration, relative_residual))
 
 
 class FilmProgress(_Bar):
@@ -225,20 +229,22 @@ class FilmProgress(_Bar):
                 errors.print(f"drawing a film of {pictures} pictures")
             return
         left = (perf_counter() - self._began) / done * (pictures - done)
-        self.show(f"drawing {done}/{pictures}", done / pictures, f"{_whole(left)} left" if left else "")
+        self.show(
+            f"drawing {done}/{pictures}", done / pictures, f"{_format_seconds(left)} left" if left else ""
+        )
 
 
-def _figures(iteration: int, relative_residual: float) -> str:
+def _format_iteration(iteration: int, relative_residual: float) -> str:
     return f"iteration {iteration}  relative residual {relative_residual:.1e}"
 
 
 def _brief(report: Report) -> str:
     """One-line result: converged, 12 iterations, relative residual 8.1e-05, 0.3 s"""
     return (
-        f"{report.ending}, {counted(report.iterations, 'iteration')}, "
-        f"relative residual {report.relative_residual:.1e}, {say_seconds(report.seconds)}"
+        f"{report.ending}, {pluralize(report.iterations, 'iteration')}, "
+        f"relative residual {report.relative_residual:.1e}, {format_duration(report.seconds)}"
     )
 
 
-def _whole(seconds: float) -> str:
-    return say_seconds(max(1.0, round(seconds)))
+def _format_seconds(seconds: float) -> str:
+    return format_duration(max(1.0, round(seconds)))

@@ -9,14 +9,14 @@ from rich.table import Table
 
 from supple.cli.console import stdout
 from supple.runs.text import has_inverted, inverted, outcome, solver_name
-from supple.support.text import counted, say_seconds
+from supple.support.text import format_duration, pluralize
 
 
-def print_summary(account: dict[str, Any], folder: Path) -> None:
+def print_summary(manifest: dict[str, Any], folder: Path) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for name, value in _rows(account, folder).items():
+    for name, value in _rows(manifest, folder).items():
         table.add_row(name, value)
     stdout().print(table)
 
@@ -30,29 +30,30 @@ def _distance(frame: dict[str, Any]) -> dict[str, str]:
     return {"distance": f"{worst:.1e} of the size" + ("" if error_estimate["stable"] else ", not stable")}
 
 
-def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
-    scene, frames, totals = account["scene"], account["frames"], account["totals"]
+def _rows(manifest: dict[str, Any], folder: Path) -> dict[str, str]:
+    scene, frames, totals = manifest["scene"], manifest["frames"], manifest["totals"]
     last = frames[-1]
-    several = len(frames) > 1
+    is_sequence = len(frames) > 1
     compiling = totals["compile_seconds"]
     rows = {
         "scene": f"{scene['title']} ({scene['file']})",
         "vertices": f"{last['vertices']:,}",
         "elements": f"{last['elements']:,}",
-        "solver": f"{solver_name(account)}, {last['precision']}, {counted(last['threads'], 'thread')}",
+        "solver": f"{solver_name(manifest)}, {last['precision']}, {pluralize(last['threads'], 'thread')}",
         "outcome": outcome(frames),
-        **({"inverted": inverted(frames)} if several and has_inverted(frames) else {}),
-        "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
-        "relative residual": f"{totals['worst_relative_residual']:.2e}" + (" at worst" if several else ""),
+        **({"inverted": inverted(frames)} if is_sequence and has_inverted(frames) else {}),
+        "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if is_sequence else ""),
+        "relative residual": f"{totals['worst_relative_residual']:.2e}"
+        + (" at worst" if is_sequence else ""),
         **_distance(last),
-        "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
-        "energy": f"{last['energy']:.6g} J" + (" in the last frame" if several else ""),
+        "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if is_sequence else ""),
+        "energy": f"{last['energy']:.6g} J" + (" in the last frame" if is_sequence else ""),
         "seconds": f"{totals['seconds']:.3g}"
-        + (f" (+ {say_seconds(compiling)} compiling)" if compiling else ""),
+        + (f" (+ {format_duration(compiling)} compiling)" if compiling else ""),
         "results": str(folder),
     }
-    if account.get("picture"):
-        rows["picture"] = str(folder / account["picture"]["file"])
-    if account.get("film"):
-        rows["film"] = ", ".join(str(folder / name) for name in account["film"]["files"])
+    if manifest.get("picture"):
+        rows["picture"] = str(folder / manifest["picture"]["file"])
+    if manifest.get("film"):
+        rows["film"] = ", ".join(str(folder / name) for name in manifest["film"]["files"])
     return rows

@@ -16,7 +16,17 @@ import numpy as np
 
 from supple.collision.broad_phase.hash_grid import BLOCK, own_part
 from supple.collision.narrow_phase.vertex_edge import Met
-from supple.kernels import Runner, count_up, do, each_item, kernel, number, passage, physics, strides
+from supple.kernels import (
+    Runner,
+    atomic_add,
+    device_function,
+    do,
+    inline_control,
+    item_number,
+    kernel,
+    lane_stride,
+    parallel_for,
+)
 
 CHUNK = 64
 """Numbers that one thread adds sequentially."""
@@ -83,11 +93,11 @@ class Starts(NamedTuple):
         return Starts(count, start, sums, sums_before, sums_of_sums, all_before)
 
 
-@physics
+@device_function
 def _own_chunks(chunks, place):
     """(first, last, step): range of chunks of this thread."""
-    first, step = strides(place)
-    begin = number(place) * CHUNKS
+    first, step = lane_stride(place)
+    begin = item_number(place) * CHUNKS
     return begin + first, min(chunks, begin + CHUNKS), step
 
 
@@ -124,15 +134,15 @@ def _fill(work, place):
             work.before[len(work.numbers)] = total
 
 
-@passage
+@inline_control
 def add_up(team, phase, starts):
     """Compute the prefix sum of `starts` in `PHASES` phases."""
     chunks, more = -(-len(starts.sums) // CHUNKS), -(-len(starts.sums_of_sums) // CHUNKS)
-    each_item(team, phase, 0, chunks, Sum(starts.count, starts.sums))
-    each_item(team, phase + 1, 0, more, Sum(starts.sums, starts.sums_of_sums))
-    each_item(team, phase + 2, 0, 1, Alone(starts.sums_of_sums, starts.all_before))
-    each_item(team, phase + 3, 0, more, Fill(starts.sums, starts.sums_before, starts.all_before))
-    each_item(team, phase + 4, 0, chunks, Fill(starts.count, starts.start, starts.sums_before))
+    parallel_for(team, phase, 0, chunks, Sum(starts.count, starts.sums))
+    parallel_for(team, phase + 1, 0, more, Sum(starts.sums, starts.sums_of_sums))
+    parallel_for(team, phase + 2, 0, 1, Alone(starts.sums_of_sums, starts.all_before))
+    parallel_for(team, phase + 3, 0, more, Fill(starts.sums, starts.sums_before, starts.all_before))
+    parallel_for(team, phase + 4, 0, chunks, Fill(starts.count, starts.start, starts.sums_before))
 
 
 LONG = 64
@@ -186,7 +196,7 @@ def _into_rows(work, place):
     first, last, step = own_part(len(work.first), place)
     for p in range(first, last, step):
         m = work.one[p]
-        at = work.start[m + 1] - count_up(work.left, m, -1)
+        at = work.start[m + 1] - atomic_add(work.left, m, -1)
         work.first[at], work.second[at] = m, work.two[p]
 
 
@@ -212,7 +222,7 @@ def _sort(work, place):
             _sort_heap(work.numbers, begin, count)
 
 
-@physics
+@device_function
 def _sort_heap(numbers, begin, count):
     """Heapsort `count` numbers in place from index `begin`, in O(n log n) time."""
     for top in range(count // 2 - 1, -1, -1):
@@ -222,7 +232,7 @@ def _sort_heap(numbers, begin, count):
         _sink(numbers, begin, last, 0)
 
 
-@physics
+@device_function
 def _sink(numbers, begin, count, top):
     """Sift the number at index `top` down the heap."""
     value = numbers[begin + top]
@@ -242,9 +252,9 @@ def arrange(team, starts, rows, ordered):
     """Sort pairs into CSR rows: prefix sum, scatter and sort in `PHASES` + 3 phases."""
     add_up(team, 0, starts)
     pairs = -(-len(ordered) // BLOCK)
-    each_item(team, PHASES, 0, pairs, rows)
-    each_item(team, PHASES + 1, 0, pairs, Ranking(rows.start, rows.first, rows.second, ordered))
-    each_item(team, PHASES + 2, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, ordered))
+    parallel_for(team, PHASES, 0, pairs, rows)
+    parallel_for(team, PHASES + 1, 0, pairs, Ranking(rows.start, rows.first, rows.second, ordered))
+    parallel_for(team, PHASES + 2, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, ordered))
 
 
 WHOLE, REAL = 8, 11
@@ -305,14 +315,14 @@ def _take(work, place):
 @kernel
 def count_chosen(team, counting, starts):
     """Count active contacts and compute their output indices."""
-    each_item(team, 0, 0, -(-len(counting.count) // BLOCK), counting)
+    parallel_for(team, 0, 0, -(-len(counting.count) // BLOCK), counting)
     add_up(team, 1, starts)
 
 
 @kernel
 def take_chosen(team, taking):
     """Copy active contacts to compact arrays."""
-    each_item(team, 0, 0, -(-len(taking.count) // BLOCK), taking)
+    parallel_for(team, 0, 0, -(-len(taking.count) // BLOCK), taking)
 
 
 def chosen(met: Met, one: np.ndarray, two: np.ndarray, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
@@ -332,11 +342,11 @@ def chosen(met: Met, one: np.ndarray, two: np.ndarray, runner: Runner) -> tuple[
     count = runner.empty((len(one),), np.int64)
     starts = Starts.of(count, runner)
     runner.run(count_chosen, 1 + PHASES, Counting(met.strength, count), starts)
-    runner.pull(starts.start, len(one))
+    runner.download(starts.start, len(one))
     kept = int(starts.start[-1])
     whole, real = runner.empty((kept, WHOLE), np.int64), runner.empty((kept, REAL), float)
     if kept:
         runner.run(take_chosen, 1, Taking(met, one, two, count, starts.start, whole, real))
-        runner.pull(whole)
-        runner.pull(real)
+        runner.download(whole)
+        runner.download(real)
     return whole, real

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from supple.kernels.devices import DEVICES, check_device
-from supple.support.arguments import one_of, thread_count
+from supple.support.arguments import check_choice, check_thread_count
 
 if TYPE_CHECKING:
     from supple.solvers import Solver
@@ -34,9 +34,9 @@ class Backend:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("device", self.device, DEVICES)
-        one_of("precision", self.precision, PRECISIONS)
-        thread_count(self.threads)
+        check_choice("device", self.device, DEVICES)
+        check_choice("precision", self.precision, PRECISIONS)
+        check_thread_count(self.threads)
 
     def refuse_absent(self) -> None:
         """Check that packages for the device are installed.

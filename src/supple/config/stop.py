@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from supple.support.arguments import one_number, positive, whole_number
+from supple.support.arguments import check_integer, check_number, check_positive
 
 if TYPE_CHECKING:
     from supple.solvers import Solver
@@ -43,13 +43,13 @@ class StopCriteria:
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
-            one_number("tolerance", self.tolerance, above=0, below=1)
+            check_number("tolerance", self.tolerance, above=0, below=1)
         if self.max_iterations is not None:
-            whole_number("max_iterations", self.max_iterations)
+            check_integer("max_iterations", self.max_iterations)
         if self.time_limit is not None:
-            positive("time_limit", self.time_limit, "s")
+            check_positive("time_limit", self.time_limit, "s")
         if self.position_tolerance is not None:
-            one_number("position_tolerance", self.position_tolerance, above=0, below=1)
+            check_number("position_tolerance", self.position_tolerance, above=0, below=1)
 
     @property
     def open(self) -> bool:

@@ -203,7 +203,7 @@ class BarrierContact:
             if (part[flight.led] >= 1).all():
                 break
         u[:] = start + part[self.surfaces.body, None] * flight.step
-        problem.device.push(problem.u)
+        problem.device.upload(problem.u)
         if flight.share > 0:
             room.pins.go(flight.share)
         room.stale = True
@@ -219,9 +219,9 @@ class BarrierContact:
         stop = free & (there != goal).any(axis=1)
         if stop.any():
             u[stop] = (there - surfaces.rest)[stop]
-            problem.device.push(problem.u)
+            problem.device.upload(problem.u)
             contacts.detect()
-            problem.device.pull(problem.u)
+            problem.device.download(problem.u)
 
     def shorten(self, problem: Problem, start: np.ndarray) -> None:
         """Limit a straight step by continuous collision detection.
@@ -242,7 +242,7 @@ class BarrierContact:
         part = first_touch(x, step, *self._bounds(problem, pairs), whole)
         if part < 1:
             u[:] = states.vectors(start)[0] + part * step
-            problem.device.push(problem.u)
+            problem.device.upload(problem.u)
         problem.room.stale = True
 
     def _around(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
@@ -271,7 +271,9 @@ class BarrierContact:
         new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
-        begins = new.rough and problem.following.beginning  # friction springs refer to the start of the step
+        begins = (
+            new.has_friction and problem.following.beginning
+        )  # friction springs refer to the start of the step
         return None if enough and not moved and not begins else new
 
     def _index(self, problem: Problem) -> int:
@@ -336,7 +338,7 @@ class BarrierContact:
             keys=found.keys,
             positions=self.surfaces.rest,
             capacity=capacity,
-            rubs=rubs,
+            friction_data=rubs,
         )
 
     def _reach(self, found: Gaps) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.proximity import Gaps, distances_at
 from supple.contact.barrier import BarrierContact
-from supple.support.text import counted
+from supple.support.text import pluralize
 from supple.terms import Barriers
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ApartReport:
 
     def __str__(self) -> str:
         gap = "" if self.gap is None else f", smallest gap {self.gap:.2e} m"
-        text = f"{counted(self.contacts, 'contact')} between bodies{gap}"
+        text = f"{pluralize(self.contacts, 'contact')} between bodies{gap}"
         if not self.contacts:
             return text
         return (
@@ -92,7 +92,7 @@ def kept_apart(problem: Problem) -> ApartReport | None:
 
 def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
     """Mean gap and approach [m], and their shares of the contact force, as in `ApartReport`."""
-    push, distance, reach = term.pushes(problem.positions)
+    push, distance, reach = term.normal_forces(problem.positions)
     total = push.sum()
     if total == 0:
         return 0.0, 0.0, 0.0, 0.0

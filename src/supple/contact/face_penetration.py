@@ -33,7 +33,7 @@ from supple.collision.obstacles.face_distance import (
     thin_parts,
 )
 from supple.contact.obstacle_kernels import vector_at
-from supple.kernels import copy_of, count_up, kernel, offset_of, physics
+from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
 from supple.model.model import Model
 from supple.problem.vertex_kernels import act, for_each
 
@@ -95,13 +95,15 @@ class Corner(NamedTuple):
     free: Any
 
 
-@physics
+@device_function
 def _corner(faces, place, i, j):
     v = faces.triangles[i, j]
-    return Corner(add(vector_at(faces.rest, v), vector_at(faces.u, v + offset_of(place))), faces.free[v] != 0)
+    return Corner(
+        add(vector_at(faces.rest, v), vector_at(faces.u, v + vector_offset(place))), faces.free[v] != 0
+    )
 
 
-@physics
+@device_function
 def _nearest(shapes, k, a, b, c):
     """Smallest distance of the corners from a shape [m], and True if an ignored corner is inside."""
     p, _ = distance(shapes, k, a.x)
@@ -113,7 +115,7 @@ def _nearest(shapes, k, a, b, c):
 
 @act.of(Faces)
 def _look(faces, place, i):
-    at = copy_of(place) * len(faces.triangles) + i
+    at = member_of(place) * len(faces.triangles) + i
     a, b, c = _corner(faces, place, i, 0), _corner(faces, place, i, 1), _corner(faces, place, i, 2)
     edge = longest(a.x, b.x, c.x)
     worst, shape, through = 0.0, -1, 0.0
@@ -125,10 +127,10 @@ def _look(faces, place, i):
     faces.found[at, DEPTH], faces.found[at, SHAPE] = worst, 1.0 * shape
     faces.found[at, EDGE], faces.found[at, PASSED] = edge, through
     if shape >= 0:
-        count_up(faces.count, copy_of(place), 1)
+        atomic_add(faces.count, member_of(place), 1)
 
 
-@physics
+@device_function
 def _depth(faces, k, a, b, c, edge):
     """Depth of the k-th shape in a face beyond its corners.
 
@@ -230,12 +232,12 @@ class Piercing:
         if not len(faces.triangles):
             return nothing
         faces.count[:] = 0
-        device.push(faces.count)
+        device.upload(faces.count)
         device.run(look_at_faces, 1, faces)
-        device.pull(faces.count)
+        device.download(faces.count)
         if not faces.count.any():
             return nothing
-        device.pull(faces.found)
+        device.download(faces.found)
         of_copies = faces.found.reshape(copies, -1, FIELDS)
         return [[self._of_obstacle(each, k) for k in range(obstacles)] for each in of_copies]
 
@@ -302,7 +304,7 @@ def find_pinned_overlaps(contacts: Contacts) -> list[tuple[int, PinnedOverlap]]:
     model, states = contacts.model, contacts.states
     if not contacts.rigid or contacts.obstacles is None or model.free.all():
         return []
-    contacts.device.pull(states.u)
+    contacts.device.download(states.u)
     x = model.rest + states.vectors(states.u)[0].astype(float)
     faces, tets = _pinned_cells(contacts)
     overlaps = []

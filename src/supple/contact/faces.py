@@ -35,7 +35,7 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.problem.diagnostics import rest_stiffness_of
 from supple.problem.reactions import ObstacleContacts
-from supple.terms import RubbingContacts
+from supple.terms import PenaltyContacts
 from supple.terms.contact.friction import NORMAL, NUMBERS, SLIP, STIFFNESS
 
 STIFF = 30.0
@@ -70,27 +70,27 @@ class FaceContact:
     every: int | None = EVERY
     presses: bool = True
 
-    def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+    def follow(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index, contacts, device = self._index(problem.model), problem.contacts, problem.device
-        if device.far:
-            device.pull(problem.u)
+        if device.is_remote:
+            device.download(problem.u)
         x = problem.positions
-        seen = Points.displaced(problem.model.rest, problem.u, device).x if device.far else x
+        seen = Points.displaced(problem.model.rest, problem.u, device).x if device.is_remote else x
         known: FacePoints = problem.following.noted.get(index, FacePoints.none())
         points = known.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
         if len(known.triangle):
             d, _ = distances_of(contacts.shapes, points.shape, self._places(points, points.deepest, x))
             points = points.where(d < GONE * self.edge)
         problem.following.noted[index] = points
-        device.pull(contacts.start)
+        device.download(contacts.start)
         before = contacts.shapes.rows.copy()
         before[:, POSE : POSE + 12] = contacts.before
         begun = problem.model.rest + contacts.start[:-1, :3], contacts.shapes._replace(rows=before)
         old: Any = problem.model.terms[index]
         return unless_alike(old, self._term(points, contacts.shapes, problem.model, x, begun), problem)
 
-    def standing(self, model: Model, x: np.ndarray, time: float) -> RubbingContacts:
+    def standing(self, model: Model, x: np.ndarray, time: float) -> PenaltyContacts:
         """Contacts at positions x (n, 3) [m] and a time [s], outside of a solve and without slip."""
         assert model.obstacles is not None
         shapes = model.obstacles.shapes(time)
@@ -112,7 +112,7 @@ class FaceContact:
         model: Model,
         x: np.ndarray,
         begun: tuple[np.ndarray, Shapes] | None = None,
-    ) -> RubbingContacts:
+    ) -> PenaltyContacts:
         """Contact energy term.
 
         Args:
@@ -139,7 +139,7 @@ class FaceContact:
         numbers[:, SLIP + 3 :] = np.column_stack([gap, self.stiffness[points.triangle], mu])
         keys = np.column_stack([points.triangle, points.shape])
         vertices = self.triangles[points.triangle].astype(np.int32)
-        return RubbingContacts(vertices, points.weights, numbers, 0, False, keys)
+        return PenaltyContacts(vertices, points.weights, numbers, 0, False, keys)
 
     def push(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
         """Contact forces of faces on a rigid body.
@@ -175,7 +175,7 @@ class FaceContact:
         assert model.obstacles is not None
         term: Any = model.terms[self._index(model)]
         u = problem.states.vectors(problem.u)[0].astype(float)
-        forces, push = term.forces(u), term.response(u).push
+        forces, push = term.forces(u), term.response(u).normal_force
         there = np.einsum("mk,mki->mi", term.weights, (model.rest + u)[term.vertices])
         d, _ = distances_of(contacts.shapes, term.keys[:, 1], there)
         obstacle = contacts.shapes.rows[term.keys[:, 1], OBSTACLE].astype(int)
@@ -188,7 +188,7 @@ class FaceContact:
         )
 
 
-def _softness(term: RubbingContacts, vertices: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+def _softness(term: PenaltyContacts, vertices: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
     """(n,) compliance of vertices without their contacts [m/N].
 
     The contacts are part of the vertex stiffness (n,) [N/m]. A vertex is weighted by its number of
@@ -244,7 +244,7 @@ def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
     stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3
     contact = FaceContact(triangles, STIFF * stiffness[triangles].max(axis=1), small, edge)
     empty = np.empty((0, 3))
-    none = RubbingContacts(
+    none = PenaltyContacts(
         empty.astype(np.int32), empty, np.empty((0, NUMBERS)), 64, False, np.empty((0, 2), np.int64)
     )
     followers = (*model.followers, (len(model.terms), contact))

@@ -21,10 +21,10 @@ import numpy as np
 
 from supple.collision.narrow_phase.contact_pairs import Meetings
 from supple.collision.narrow_phase.proximity import Gaps
-from supple.support.arguments import floats, shown
-from supple.support.text import counted
-from supple.terms import Barriers, RubbingContacts
-from supple.terms.contact.barrier_friction import Rubs
+from supple.support.arguments import format_value, to_floats
+from supple.support.text import pluralize
+from supple.terms import Barriers, PenaltyContacts
+from supple.terms.contact.barrier_friction import FrictionData
 from supple.terms.contact.friction import NUMBERS, STIFFNESS
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class BarrierGrip:
     began: np.ndarray
     rows: np.ndarray
 
-    def rubs(self, found: Gaps, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray) -> Rubs:
+    def rubs(
+        self, found: Gaps, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray
+    ) -> FrictionData:
         """Friction data of pairs in the current step.
 
         Args:
@@ -66,7 +68,7 @@ class BarrierGrip:
         one, other = body[found.vertices[:, 0]], body[found.vertices[:, -1]]
         slides |= self._slid(found.vertices, body)
         mu = friction[slides.astype(int), one, other]
-        return Rubs(self.began[found.vertices], slip, mu, HOLDS * stiffness)
+        return FrictionData(self.began[found.vertices], slip, mu, HOLDS * stiffness)
 
     def _slid(self, vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
         """(m,) True for pairs with a vertex that slid on the other body; new contacts inherit that state."""
@@ -85,13 +87,13 @@ def _touching(vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
 
 def history(term: Barriers, positions: np.ndarray) -> np.ndarray:
     """History rows (m, BARRIER_NUMBERS) of active contacts at the end of a step, at positions (n, 3) [m]."""
-    if term.rubs is None:
+    if term.friction_data is None:
         return no_rows()
-    found = term.near(positions)
-    rub = term.rubbed(positions, found)
-    k = np.maximum(term.rubs.stiffness[found.some], 1e-300)
-    stretch = (rub.holds / k)[:, None] * rub.slip
-    columns = term.vertices[found.some], stretch, rub.slides, term.keys[found.some]
+    found = term.active_contacts(positions)
+    rub = term.friction_response(positions, found)
+    k = np.maximum(term.friction_data.stiffness[found.indices], 1e-300)
+    stretch = (rub.tangential_stiffness / k)[:, None] * rub.slip
+    columns = term.vertices[found.indices], stretch, rub.slides, term.keys[found.indices]
     return np.column_stack(columns).astype(float)
 
 
@@ -111,12 +113,12 @@ def check_rows(vertices: int, name: str, values: Any) -> None:
     Raises:
         ValueError: If shape, numbers or vertices are invalid.
     """
-    rows = floats(values)
+    rows = to_floats(values)
     sound = rows.ndim == 2 and rows.shape[1] == BARRIER_NUMBERS and np.isfinite(rows).all()
     if not sound or not ((rows[:, :STRETCH] >= 0) & (rows[:, :STRETCH] < vertices)).all():
         raise ValueError(
             f"{name!r} of the state must be (m, {BARRIER_NUMBERS}) finite numbers, the first four of each "
-            f"row vertices of {counted(vertices, 'vertex', 'vertices')}; got {shown(values)}"
+            f"row vertices of {pluralize(vertices, 'vertex', 'vertices')}; got {format_value(values)}"
         )
 
 
@@ -130,7 +132,7 @@ WIDTH = 2 * CORNERS + KEYS + NUMBERS
 """Row length of a contact in the history variable."""
 
 Rough = Any
-"""Frictional contacts: `RubbingContacts` or `Barriers`."""
+"""Frictional contacts: `PenaltyContacts` or `Barriers`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,7 @@ class Grip:
     slides: np.ndarray
 
     @staticmethod
-    def of(term: RubbingContacts, u: np.ndarray, body: np.ndarray) -> Grip:
+    def of(term: PenaltyContacts, u: np.ndarray, body: np.ndarray) -> Grip:
         """Friction state from the contacts of the previous step.
 
         Args:
@@ -163,8 +165,8 @@ class Grip:
             body: (n,) body of each vertex.
         """
         found, k = term.response(u), np.maximum(term.numbers[:, STIFFNESS], 1e-300)
-        stretch = (found.holds / k)[:, None] * found.slip
-        some = found.push > 0
+        stretch = (found.tangential_stiffness / k)[:, None] * found.slip
+        some = found.normal_force > 0
         keys = np.zeros((len(k), KEYS), np.int64) if term.keys is None else term.keys
         on = body[term.vertices[:, -1]]
         return Grip(u.copy(), keys[some], on[some], stretch[some], k[some], found.slides[some])
@@ -223,7 +225,7 @@ def owners(model: Model) -> np.ndarray:
 
 def rubbing_terms(model: Model) -> list[int]:
     """Indices of terms with frictional contacts, at most one."""
-    return [k for k, term in enumerate(model.terms) if term.rough]
+    return [k for k, term in enumerate(model.terms) if term.has_friction]
 
 
 def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: Any) -> Grip | BarrierGrip:
@@ -236,32 +238,32 @@ def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: A
         body: (n,) body of each vertex.
         rows: History rows of barriers in the first step after a restored state, else None.
     """
-    if term.confines:
+    if term.intersection_free:
         return BarrierGrip(x, history(term, x) if rows is None else rows)
     return Grip.of(term, u, body)
 
 
 def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
     """History variable of contacts at positions (n, 3) [m]; `rows` as in `grip_of`."""
-    if term.confines:
+    if term.intersection_free:
         return {CONTACTS: history(term, positions) if rows is None else rows}
     keys = np.zeros((len(term.vertices), KEYS)) if term.keys is None else term.keys
     return {CONTACTS: np.column_stack([term.vertices, term.weights, keys, term.numbers]).astype(float)}
 
 
-def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
+def no_contacts(capacity: int = 0, rough: bool = True) -> PenaltyContacts:
     """Empty contact term with a given capacity."""
-    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, rough=rough)
+    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, has_friction=rough)
 
 
-def contacts_from_state(history: Mapping[str, Any]) -> RubbingContacts:
+def contacts_from_state(history: Mapping[str, Any]) -> PenaltyContacts:
     """Restore contacts from the history variables of a state; empty without them."""
-    return _from_rows(floats(history[CONTACTS])) if CONTACTS in history else no_contacts()
+    return _from_rows(to_floats(history[CONTACTS])) if CONTACTS in history else no_contacts()
 
 
-def _from_rows(rows: np.ndarray) -> RubbingContacts:
+def _from_rows(rows: np.ndarray) -> PenaltyContacts:
     vertices, weights, keys, numbers = np.split(rows, np.cumsum([CORNERS, CORNERS, KEYS]), axis=1)
-    return RubbingContacts(
+    return PenaltyContacts(
         vertices.astype(np.int32),
         np.ascontiguousarray(weights),
         np.ascontiguousarray(numbers),
@@ -272,7 +274,7 @@ def _from_rows(rows: np.ndarray) -> RubbingContacts:
 
 def rows_from(history: Mapping[str, Any]) -> np.ndarray:
     """Barrier history rows of a state; empty without them."""
-    return floats(history[CONTACTS]) if CONTACTS in history else no_rows()
+    return to_floats(history[CONTACTS]) if CONTACTS in history else no_rows()
 
 
 def check_contacts(model: Model, values: Any) -> None:
@@ -282,13 +284,13 @@ def check_contacts(model: Model, values: Any) -> None:
         ValueError: If shape, numbers or vertices are invalid.
     """
     (index,) = rubbing_terms(model)
-    if model.terms[index].confines:
+    if model.terms[index].intersection_free:
         check_rows(model.vertices, CONTACTS, values)
         return
-    rows = floats(values)
+    rows = to_floats(values)
     sound = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
     if not sound or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
         raise ValueError(
             f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers, the first six of each row "
-            f"vertices of {counted(model.vertices, 'vertex', 'vertices')}; got {shown(values)}"
+            f"vertices of {pluralize(model.vertices, 'vertex', 'vertices')}; got {format_value(values)}"
         )

@@ -170,7 +170,7 @@ class Contacts:
         own = slice(copy * n, (copy + 1) * n - 1)
         arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
         for array in (*arrays, self.which):
-            self.device.pull(array)
+            self.device.download(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self.which[own, : len(normals)].T
 
@@ -180,7 +180,7 @@ class Contacts:
         n, friction = self.model.vertices + 1, self.planes.friction
         if not friction:
             return np.zeros((len(self.planes.normal), n - 1))
-        self.device.pull(friction.coefficient)
+        self.device.download(friction.coefficient)
         return friction.coefficient[:, copy * n : (copy + 1) * n - 1, 0].astype(float)
 
     def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
@@ -213,7 +213,7 @@ class Contacts:
             self.condensed = Condensed()
             self.rigid_residual = None if self.rigid else 0.0
         if self.obstacles.values_at is not None:
-            self.device.push(self.shapes.values)
+            self.device.upload(self.shapes.values)
         self._back = 1 / (1 - damping) if np.isfinite(dt) else 0.0
         end = time if np.isfinite(time) else max(self._time, self.model.duration)
         self.times, self.moving = (self._time, end), (self.before != now).any(axis=1)
@@ -247,10 +247,10 @@ class Contacts:
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
         for frames, time in (*self._way, (end, self._time)):
             self.shapes.rows[:, POSE : POSE + 12] = frames
-            self.device.push(self.shapes.rows)
+            self.device.upload(self.shapes.rows)
             if self._way and self.obstacles.values_at is not None:
                 self.shapes.values[:] = self.obstacles.values_at(time)
-                self.device.push(self.shapes.values)
+                self.device.upload(self.shapes.values)
             self._detect(self._free)
         self._way = []
 
@@ -260,10 +260,10 @@ class Contacts:
             return
         self.rigid, there = rigid_motions(self.obstacles), self.obstacles.shapes(time)
         self.shapes.rows[:], self._time = there.rows, time
-        self.device.push(self.shapes.rows)
+        self.device.upload(self.shapes.rows)
         if self.obstacles.values_at is not None:
             self.shapes.values[:] = there.values
-            self.device.push(self.shapes.values)
+            self.device.upload(self.shapes.values)
 
     def begin_anew(self, times: Sequence[float]) -> None:
         """Set up equilibria.
@@ -306,7 +306,7 @@ class Contacts:
         """
         touched = [_touching(self, motion, stiffness) for motion in self.rigid]
         farthest = self._correct(touched, others, condense)
-        self.device.push(self.shapes.rows)
+        self.device.upload(self.shapes.rows)
         if farthest <= GIVES_WAY * self.model.mean_edge:
             return False
         self.moves += 1
@@ -382,8 +382,8 @@ class Contacts:
         assert self.obstacles is not None
         there = self.obstacles.shapes(time)
         self.shapes.rows[:], self.shapes.values[:] = there.rows, there.values
-        self.device.push(self.shapes.rows)
-        self.device.push(self.shapes.values)
+        self.device.upload(self.shapes.rows)
+        self.device.upload(self.shapes.values)
         self._back = 0.0
         if self.obstacles.rough:
             self.device.on_records(Remember(self.states.u, self.start))
@@ -469,7 +469,7 @@ def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) ->
     slips = np.zeros((len(v), 3))
     assert isinstance(contacts.planes, Planes)
     if contacts.planes.friction:
-        contacts.device.pull(contacts.planes.friction.anchor)
+        contacts.device.download(contacts.planes.friction.anchor)
         slips = x[v] - contacts.model.rest[v] - contacts.planes.friction.anchor[p, v, :3].astype(float)
     mu = contacts.coefficients(0)[p, v]
     return touching(x[v], forces[p, v], normals[p, v], slips, mu, stiffness[v], v)

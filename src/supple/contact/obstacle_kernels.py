@@ -12,13 +12,13 @@ from supple.collision.obstacles.contact_planes import Touch, across
 from supple.collision.obstacles.signed_distance import FRICTION, KINETIC
 from supple.kernels import (
     RECORD,
-    chosen_by_type,
+    device_function,
     number_at,
-    offset_of,
+    overload_by_type,
     pack_like,
-    physics,
-    put_record,
     record_at,
+    store_record,
+    vector_offset,
     where,
 )
 from supple.problem.vertex_kernels import act, for_each
@@ -33,8 +33,8 @@ class Remember(NamedTuple):
 
 @act.of(Remember)
 def _remember(operation, place, i):
-    k = i + offset_of(place)
-    put_record(operation.start, k, record_at(operation.u, k))
+    k = i + vector_offset(place)
+    store_record(operation.start, k, record_at(operation.u, k))
 
 
 class Forget(NamedTuple):
@@ -45,7 +45,7 @@ class Forget(NamedTuple):
 
 @act.of(Forget)
 def _forget(operation, place, i):
-    k = i + offset_of(place)
+    k = i + vector_offset(place)
     for j in range(operation.which.shape[1]):
         operation.which[k, j] = -1
 
@@ -90,7 +90,7 @@ class Sliding(NamedTuple):
     still: Any
 
 
-@physics
+@device_function
 def vector_at(records, k):
     """Padded vector k as a float64 3-tuple."""
     first = RECORD * k
@@ -101,14 +101,14 @@ def vector_at(records, k):
     )
 
 
-@physics
+@device_function
 def _put(records, k, v, like):
-    put_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+    store_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
 
 
 @act.of(Detect)
 def _detect(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     X = vector_at(o.rest, i)
     found = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
     for j in range(len(o.planes.normal)):
@@ -120,7 +120,7 @@ def _detect(operation, place, i):
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
 
 
-@physics
+@device_function
 def _take_plane(operation, j, shape, d, n, i, k, X):
     u, planes = vector_at(operation.u, k), operation.planes
     like = record_at(operation.u, k)[0]
@@ -140,7 +140,7 @@ def take_friction(
     """Write stick point and friction coefficient, if there is friction."""
 
 
-@chosen_by_type(take_friction)
+@overload_by_type(take_friction)
 def _take_friction(friction, operation, j, shape, k, X, n, like):
     if len(friction) == 0:
         return lambda friction, operation, j, shape, k, X, n, like: None
@@ -159,7 +159,7 @@ def coefficient(sliding: Any, shapes: Any, shape: int, start: Any, u: Any, k: in
     """Friction coefficient μ of a shape at a vertex at `start`, displaced by u, at the step start."""
 
 
-@chosen_by_type(coefficient)
+@overload_by_type(coefficient)
 def _coefficient(sliding, shapes, shape, start, u, k, n):
     if len(sliding) == 0:
         return lambda sliding, shapes, shape, start, u, k, n: shapes.rows[shape, FRICTION]
@@ -174,7 +174,7 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
     return by_sliding
 
 
-@physics
+@device_function
 def clamp(planes, u, k, free, snap):
     """Project vector k of u out of all planes, then onto its stick point if within the snap distance."""
     x = record_at(u, k)
@@ -183,14 +183,14 @@ def clamp(planes, u, k, free, snap):
             at = touch_of(planes, j, k, x)
             x = sub(x, scale(free * min(at.gap, 0.0 * at.gap), at.normal))
             x = settled(at, x, free, snap)
-    put_record(u, k, x)
+    store_record(u, k, x)
 
 
 def settled(at: Any, x: Any, free: Any, snap: Any) -> Any:
     """Return x, or the stick point if x is within the snap distance."""
 
 
-@chosen_by_type(settled)
+@overload_by_type(settled)
 def _settled(at, x, free, snap):
     if isinstance(at[Touch._fields.index("mu")], types.BaseTuple):
         return lambda at, x, free, snap: x
@@ -223,7 +223,7 @@ class Clamp(NamedTuple):
 
 @act.of(Clamp)
 def _clamp_record(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
     follow(o.followers, o.u, k)
 
@@ -232,13 +232,13 @@ def follow(followers: tuple, u: Any, k: int) -> None:
     """Copy the k-th vector of u to other arrays."""
 
 
-@chosen_by_type(follow)
+@overload_by_type(follow)
 def _follow(followers, u, k):
     if len(followers) == 0:
         return lambda followers, u, k: None
 
     def first_then_rest(followers, u, k):
-        put_record(followers[0], k, record_at(u, k))
+        store_record(followers[0], k, record_at(u, k))
         follow(followers[1:], u, k)
 
     return first_then_rest
@@ -264,14 +264,14 @@ class Press(NamedTuple):
 
 @act.of(Press)
 def _press(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     W = o.weights[i]
     if W > 0.0:
         x, before = record_at(o.u, k), record_at(o.memory, k)
         at = touch_of(o.planes, o.number, k, x)
         force = allowed(at, sub(before, scale(1.0 / W, at.error)))
-        put_record(o.memory, k, force)
-        put_record(o.u, k, add(x, scale(W, sub(force, before))))
+        store_record(o.memory, k, force)
+        store_record(o.u, k, add(x, scale(W, sub(force, before))))
 
 
 class Exert(NamedTuple):
@@ -284,8 +284,8 @@ class Exert(NamedTuple):
 
 @act.of(Exert)
 def _exert(operation, place, i):
-    o, k = operation, i + offset_of(place)
-    put_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
+    o, k = operation, i + vector_offset(place)
+    store_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
 
 
 def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
@@ -305,7 +305,7 @@ def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
     return phase
 
 
-@chosen_by_type(clamp_all, leads_on=True)
+@overload_by_type(clamp_all, control_flow=True)
 def _clamp_all(clamps, team, phase, count):
     if len(clamps) == 0:
         return lambda clamps, team, phase, count: phase

@@ -18,19 +18,19 @@ from supple.collision.obstacles.signed_distance import OBSTACLE
 from supple.contact.face_penetration import Passed, PinnedOverlap, find_pinned_overlaps, piercing_of
 from supple.contact.obstacle_kernels import vector_at
 from supple.kernels import (
-    copy_of,
     do,
-    each_item,
+    item_number,
     kernel,
-    lane_most,
-    lane_total,
-    number,
-    offset_of,
-    strides,
+    lane_stride,
+    member_of,
+    parallel_for,
+    vector_offset,
+    warp_max,
+    warp_sum,
 )
 from supple.problem.reductions import Cuts, cut
 from supple.problem.vertex_kernels import act, for_each
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 if TYPE_CHECKING:
     from supple.contact.obstacle_contact import Contacts
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
 
 @act.of(Seen)
 def _see(seen, place, i):
-    k = i + offset_of(place)
+    k = i + vector_offset(place)
     X, u = vector_at(seen.rest, i), vector_at(seen.u, k)
     x = (X[0] + u[0], X[1] + u[1], X[2] + u[2])
     shape, _, _ = nearest(seen.shapes, x)
@@ -97,10 +97,10 @@ class TouchParts(NamedTuple):
 @do.of(TouchParts)
 def _touch_part(work, item):
     seen, vertex, parts = work.seen, work.cuts.vertex, work.parts
-    part = number(item) // parts.shape[1]
-    column = number(item) - part * parts.shape[1]
-    copy, start = copy_of(item), offset_of(item)
-    begin, step = strides(item)
+    part = item_number(item) // parts.shape[1]
+    column = item_number(item) - part * parts.shape[1]
+    copy, start = member_of(item), vector_offset(item)
+    begin, step = lane_stride(item)
     fx, fy, fz, amount, most = 0.0, 0.0, 0.0, 0.0, -FAR
     v = vertex[part] + begin
     while v < vertex[part + 1]:
@@ -118,8 +118,8 @@ def _touch_part(work, item):
         if column > 0 and seen.obstacle[k] == column - 1:
             most = max(most, -seen.gap[k])
         v += step
-    fx, fy, fz = lane_total(item, fx), lane_total(item, fy), lane_total(item, fz)
-    amount, most = lane_total(item, amount), lane_most(item, most)
+    fx, fy, fz = warp_sum(item, fx), warp_sum(item, fy), warp_sum(item, fz)
+    amount, most = warp_sum(item, amount), warp_max(item, most)
     if begin == 0:
         parts[copy, column, 0, part], parts[copy, column, 1, part] = fx, fy
         parts[copy, column, 2, part], parts[copy, column, AMOUNT, part] = fz, amount
@@ -136,12 +136,12 @@ class JoinTouches(NamedTuple):
 
 @do.of(JoinTouches)
 def _join_touches(work, item):
-    parts, copy, row = work.parts, copy_of(item), number(item)
+    parts, copy, row = work.parts, member_of(item), item_number(item)
     bodies = len(work.cuts.part) - 1
     column, first, last = row - bodies + 1, 0, len(work.cuts.vertex) - 1
     if row < bodies:
         column, first, last = 0, work.cuts.part[row], work.cuts.part[row + 1]
-    begin, step = strides(item)
+    begin, step = lane_stride(item)
     for field in range(FIELDS):
         total, most = 0.0, -FAR
         k = first + begin
@@ -149,7 +149,7 @@ def _join_touches(work, item):
             total += parts[copy, column, field, k]
             most = max(most, parts[copy, column, field, k])
             k += step
-        total, most = lane_total(item, total), lane_most(item, most)
+        total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
             work.sums[copy, row, field] = most if field == MOST else total
 
@@ -159,8 +159,8 @@ def sum_touches(team, seen, cuts, parts, sums):
     """Sum contact forces of obstacles per body, and of bodies per obstacle."""
     for_each(team, 0, (len(seen.counts),), (seen,))
     pieces = len(cuts.vertex) - 1
-    each_item(team, 1, 0, pieces * parts.shape[1], TouchParts(seen, cuts, parts))
-    each_item(team, 2, 0, sums.shape[1], JoinTouches(cuts, parts, sums))
+    parallel_for(team, 1, 0, pieces * parts.shape[1], TouchParts(seen, cuts, parts))
+    parallel_for(team, 2, 0, sums.shape[1], JoinTouches(cuts, parts, sums))
 
 
 class Pressed(NamedTuple):
@@ -203,7 +203,7 @@ class TouchSums:
             Sums (batch, bodies, FIELDS) and (batch, obstacles, FIELDS).
         """
         self._device.run(sum_touches, 3, self._seen, self._cuts, self._parts, self._sums)
-        self._device.pull(self._sums)
+        self._device.download(self._sums)
         return self._sums[:, : self._bodies], self._sums[:, self._bodies :]
 
 
@@ -293,7 +293,7 @@ class ContactReport:
     def __str__(self) -> str:
         faces = f", faces {self.pierced:.2e} m" if self.pierced > 0 else ""
         return (
-            f"{counted(self.contacts, 'contact')} with {counted(len(self.obstacles), 'obstacle')}, deepest "
+            f"{pluralize(self.contacts, 'contact')} with {pluralize(len(self.obstacles), 'obstacle')}, deepest "
             f"{self.depth:.2e} m{faces}, forces times gaps {self.complementarity:.1e} J"
         )
 

@@ -328,6 +328,6 @@ class Pressing:
     def _push(self) -> None:
         """Project vertices out of the obstacles at their present poses."""
         self._stand(self._done)
-        self.contacts.device.push(self.contacts.shapes.rows)
+        self.contacts.device.upload(self.contacts.shapes.rows)
         self.contacts.moves += 1
         self.contacts.detect()

@@ -18,7 +18,16 @@ from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.obstacle_contact import Contacts
 from supple.contact.obstacle_kernels import follow
 from supple.contact.prescribed_motion import Pins, Pressing
-from supple.kernels import RECORD, chosen_by_type, gather, offset_of, physics, put_record, record_at, where
+from supple.kernels import (
+    RECORD,
+    device_function,
+    gather,
+    overload_by_type,
+    record_at,
+    store_record,
+    vector_offset,
+    where,
+)
 from supple.model.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.states import States
@@ -37,7 +46,7 @@ class Balls(NamedTuple):
     radius: Any
 
 
-@physics
+@device_function
 def _nearest(x, c, radius):
     """Project x onto the ball around c."""
     d = sub(x, c)
@@ -52,7 +61,7 @@ def in_ball(balls: Any, own: Any, batch: Any, x: Any) -> Any:
     """Project the displacements x of a vertex batch onto their balls; `()` means no bounds."""
 
 
-@chosen_by_type(in_ball)
+@overload_by_type(in_ball)
 def _in_ball(balls, own, batch, x):
     if len(balls) == 0:
         return lambda balls, own, batch, x: x
@@ -77,9 +86,9 @@ class Confine(NamedTuple):
 
 @act.of(Confine)
 def _confine(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     x = _nearest(record_at(o.u, k), record_at(o.balls.center, k), record_at(o.balls.radius, k)[0])
-    put_record(o.u, k, x)
+    store_record(o.u, k, x)
     follow(o.followers, o.u, k)
 
 
@@ -153,7 +162,7 @@ class Room:
         slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
         self.device.assign(self.balls.center, self.states.u)
         self.balls.radius[:-1, 0] = np.maximum(radius - slack, 0)
-        self.device.push(self.balls.radius)
+        self.device.upload(self.balls.radius)
         self.stale = False
 
     @property

@@ -23,10 +23,10 @@ from supple.collision.narrow_phase.contact_pairs import Meetings, Surfaces
 from supple.contact.friction_state import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
 from supple.model.model import Model
-from supple.support.text import counted
-from supple.terms import RubbingContacts
+from supple.support.text import pluralize
+from supple.terms import PenaltyContacts
 from supple.terms.contact.friction_sums import (
-    change_of_forces,
+    force_change,
     forces_on_bodies,
     forces_on_vertices,
 )
@@ -69,7 +69,7 @@ class WeakContact:
     friction: np.ndarray
     every: int | None = EVERY
 
-    def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
+    def follow(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
         found = self.found(problem)
@@ -77,7 +77,7 @@ class WeakContact:
         old: Any = problem.model.terms[index]
         return unless_alike(old, new, problem)
 
-    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> RubbingContacts:
+    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> PenaltyContacts:
         """Contacts at given positions, outside of a solve.
 
         Args:
@@ -106,9 +106,9 @@ class WeakContact:
     def found(self, problem: Problem) -> Meetings:
         """Find contacts at the positions of the problem, on its device."""
         device = problem.device
-        if not device.far:
+        if not device.is_remote:
             return self.meetings(problem.positions, device)
-        device.pull(problem.u)
+        device.download(problem.u)
         points = Points.displaced(self.rest, problem.u, device)
         return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._looking)
 
@@ -129,7 +129,7 @@ class WeakContact:
         met = self.meetings(x)
         return np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), x[met.vertices])
 
-    def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> RubbingContacts:
+    def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> PenaltyContacts:
         """Contact energy term.
 
         Args:
@@ -145,27 +145,27 @@ class WeakContact:
         mu = self.friction[slides.astype(int), first, second]
         columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
         vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
-        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
+        return PenaltyContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
 
 
-def unless_alike(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> RubbingContacts | None:
+def unless_alike(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> PenaltyContacts | None:
     """Return the new contacts; None if equivalent to the old contacts."""
     if problem.following.beginning:
         return None if _same(old, new) else new
     return new if _matters(old, new, problem) else None
 
 
-def _matters(old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
+def _matters(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> bool:
     """True if new contacts change vertex forces by more than the tolerances."""
     u, following = problem.states.vectors(problem.u)[0], problem.following
-    change, most, length = change_of_forces(old, new, u)
+    change, most, length = force_change(old, new, u)
     if change <= LEAST * most:
         return False
     missing = OF_MISSING * following.residual
     return bool(following.balanced or change > ALIKE * most or length > missing)
 
 
-def _same(old: RubbingContacts, new: RubbingContacts) -> bool:
+def _same(old: PenaltyContacts, new: PenaltyContacts) -> bool:
     pairs = ((old.vertices, new.vertices), (old.weights, new.weights), (old.numbers, new.numbers))
     return all(np.array_equal(a, b) for a, b in pairs)
 
@@ -231,14 +231,14 @@ class MetReport:
         return self.depth > 0 or self.crossed > 0
 
     def __str__(self) -> str:
-        through = f", {counted(self.crossed, 'edge')} through cloth" if self.crossed else ""
+        through = f", {pluralize(self.crossed, 'edge')} through cloth" if self.crossed else ""
         return (
-            f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m{through}, "
+            f"{pluralize(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m{through}, "
             f"forces times gaps {self.complementarity:.1e} J"
         )
 
 
-def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
+def met_force(term: PenaltyContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) contact forces on vertices [N] at positions x (n, 3) [m]."""
     return forces_on_vertices(term, x - rest)
 

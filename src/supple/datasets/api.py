@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import parse_share, run_store, store_path
 from supple.datasets.spec.dataset_spec import Spec, load_spec
-from supple.support.arguments import a_path, flag
+from supple.support.arguments import check_flag, check_path
 
 if TYPE_CHECKING:
     from supple.datasets.read.dataset import Dataset
@@ -57,12 +57,14 @@ def dataset(
     """
     from supple.datasets.read.dataset import open_dataset
 
-    flag("overwrite", overwrite)
-    flag("grow", grow)
-    flag("allow_code", allow_code)
-    flag("retry_failed", retry_failed)
+    check_flag("overwrite", overwrite)
+    check_flag("grow", grow)
+    check_flag("allow_code", allow_code)
+    check_flag("retry_failed", retry_failed)
     share, described = parse_share(shards, grow, overwrite), load_spec(spec, allow_code=allow_code)
-    folder = store_path(None if path is None else a_path(path, "the folder of a data set"), described.name)
+    folder = store_path(
+        None if path is None else check_path(path, "the folder of a data set"), described.name
+    )
     store = make_store(described, folder, overwrite, grow=grow)
     run_store(store, share, workers, ray, watch, retry_failed)
     return open_dataset(folder)

@@ -236,5 +236,5 @@ def _move(problem: Problem, free: np.ndarray, d: np.ndarray) -> None:
     """Move the free vertices by d (f, 3) [m]."""
     records = np.zeros((problem.model.vertices + 1, 4))
     records[free, :3] = d
-    problem.device.push(records)
+    problem.device.upload(records)
     line(problem, records)(1.0)

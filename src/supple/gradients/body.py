@@ -14,7 +14,7 @@ from supple.problem.element_quantities import is_deformed
 from supple.scene import Body
 from supple.scene.build import elastic_groups
 from supple.scene.regions import densities, region_named
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 if TYPE_CHECKING:
     from supple.gradients.gradient import Gradient
@@ -109,7 +109,7 @@ class BodyGradient:
         if name not in known:
             raise AttributeError(
                 f"{type(self._part.material).__name__} of {self._body.name!r} has no parameter {name!r}; "
-                f"{closest(name, ['density', *known])}"
+                f"{suggest_name(name, ['density', *known])}"
             )
         return known[name]
 

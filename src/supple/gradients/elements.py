@@ -70,7 +70,7 @@ def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Respons
     `tets` contains the responses of tetrahedra by term number.
     """
     total = np.zeros_like(along)
-    problem.device.pull(problem.u)
+    problem.device.download(problem.u)
     for k, term in enumerate(problem.model.terms):
         if k in tets:
             found = tets[k]

@@ -38,8 +38,8 @@ from supple.model.model import Model, Step
 from supple.problem import Problem
 from supple.problem.history import ACCELERATION, EARLIER
 from supple.scene import Body
-from supple.solve.options import Circumstances, backend_of, takes_options
-from supple.support.arguments import LARGEST, closest, finite_rows, listed, shown
+from supple.solve.options import BackendOptions, resolve_backend, takes_options
+from supple.support.arguments import MAX_MAGNITUDE, check_vectors, comma_list, format_value, suggest_name
 
 ACCURACY = 1e-9
 """Relative residual of the adjoint system."""
@@ -49,7 +49,7 @@ Loss = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
 
 @takes_options
-def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gradient:
+def gradient(result: Result, loss: Loss, **options: Unpack[BackendOptions]) -> Gradient:
     """Differentiate a function L of an equilibrium or time step with respect to all inputs.
 
     The inputs are forces, gravity, pins, densities, material parameters, rest shape and pressures. Newton
@@ -75,9 +75,9 @@ def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gr
     if not isinstance(result, Result):
         raise TypeError(
             "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
-            f"got {shown(result)}"
+            f"got {format_value(result)}"
         )
-    backend = backend_of(options)
+    backend = resolve_backend(options)
     return gradient_at(polished_in_time(lambda: problem_of(result, backend)), result, loss)
 
 
@@ -93,7 +93,7 @@ def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
 
 def direct_at(loss: Loss, x: np.ndarray) -> np.ndarray:
     """∂L/∂x (n, 3) at positions x (n, 3) [m]."""
-    return finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
+    return check_vectors("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=MAX_MAGNITUDE)
 
 
 def made_at(
@@ -202,7 +202,7 @@ class Gradient:
             values: Parameters of the motion.
         """
         if pin not in self.pins:
-            raise ValueError(f"there is no pin {pin!r}; {closest(pin, self.pins)}")
+            raise ValueError(f"there is no pin {pin!r}; {suggest_name(pin, self.pins)}")
         (rest,) = (self.model.rest[vertices] for name, vertices, _ in self.model.supports if name == pin)
         return motion_slopes(make, np.asarray(values, float), rest, self._time, self.pins[pin])
 
@@ -231,12 +231,12 @@ class Gradient:
         cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
         if cloth:
             raise ValueError(
-                f"The rest shape of cloth cannot be differentiated by yet, and the scene has {listed(cloth)}."
+                f"The rest shape of cloth cannot be differentiated by yet, and the scene has {comma_list(cloth)}."
             )
         tied = {term.name: None for term in self.model.terms if term.depends_on_rest}
         if tied:
             raise NoGradientError(
-                f"The scene has {listed(tied)} that are computed from the rest shape, which cannot be "
+                f"The scene has {comma_list(tied)} that are computed from the rest shape, which cannot be "
                 "differentiated by yet. Attach vertices to vertices or to fixed points without keep_offset, "
                 "and give springs a rest_length."
             )
@@ -277,8 +277,8 @@ class Gradient:
         for own in self.model.bodies:
             if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
                 return BodyGradient(self, own)
-        names = listed(own.name for own in self.model.bodies)
-        raise ValueError(f"body() takes a body of the scene, which has {names}; got {shown(body)}")
+        names = comma_list(own.name for own in self.model.bodies)
+        raise ValueError(f"body() takes a body of the scene, which has {names}; got {format_value(body)}")
 
     @property
     def _sticks(self) -> bool:

@@ -15,7 +15,7 @@ from supple.scene import Body, Scene, SceneError, VertexSet
 from supple.scene.arguments import number, vector
 from supple.scene.body_validation import check_parameters
 from supple.scene.loads.forces import Load, body_forces
-from supple.support.arguments import closest, finite_rows, listed, shown
+from supple.support.arguments import check_vectors, comma_list, format_value, suggest_name
 
 WHOLE = ("gravity", "forces", "rest", "pressures")
 """Inputs of the whole scene. Densities and material parameters belong to bodies, positions to pins."""
@@ -56,7 +56,7 @@ def inputs_of(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]
     if not found:
         known = ["gravity", "forces", "pins", "density", "rest", "pressures"]
         raise ValueError(
-            f"nothing is given to differentiate by: {listed(known)}, or a parameter of a material"
+            f"nothing is given to differentiate by: {comma_list(known)}, or a parameter of a material"
         )
     return found
 
@@ -67,20 +67,24 @@ def _bodies_with(scene: Scene, kind: str) -> list[str]:
     able = [name for name, parameters in known.items() if kind in parameters]
     if not able:
         every = sorted({parameter for parameters in known.values() for parameter in parameters})
-        raise ValueError(f"the scene has nothing called {kind!r}; {closest(kind, [*WHOLE, 'pins', *every])}")
+        raise ValueError(
+            f"the scene has nothing called {kind!r}; {suggest_name(kind, [*WHOLE, 'pins', *every])}"
+        )
     return able
 
 
 def _named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:
     if not isinstance(value, Mapping):
         if len(names) != 1:
-            raise ValueError(f"{kind} is for {listed(names)}: say for which, {kind}={{name: ...}}")
+            raise ValueError(f"{kind} is for {comma_list(names)}: say for which, {kind}={{name: ...}}")
         return [(Input(kind, names[0]), value)]
     found = []
     for key, one in value.items():
         name = getattr(key, "name", key)
         if name not in names:
-            raise ValueError(f"{kind} of {shown(name)}: there is only that of {listed(names) or 'nothing'}")
+            raise ValueError(
+                f"{kind} of {format_value(name)}: there is only that of {comma_list(names) or 'nothing'}"
+            )
         found.append((Input(kind, name), one))
     return found
 
@@ -116,7 +120,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
     if (gravity := given.get(Input("gravity"))) is not None:
         new.gravity = vector(gravity, "gravity [m/s²]")
     if (forces := given.get(Input("forces"))) is not None:
-        rows = finite_rows("forces [N]", forces, scene.bodies[-1].vertices.stop, SceneError)
+        rows = check_vectors("forces [N]", forces, scene.bodies[-1].vertices.stop, SceneError)
         new.loads += [Load(body.all, rows[body.vertices].copy()) for body in new.bodies]
     if (pressures := given.get(Input("pressures"))) is not None:
         new.inflations = _inflated(new.inflations, pressures)
@@ -145,7 +149,7 @@ def _motion(pin: Any, given: Mapping[Input, np.ndarray]) -> Any:
     positions = given.get(Input("pins", pin.name))
     if positions is None:
         return pin.motion
-    return At(finite_rows(f"positions of pin {pin.name!r} [m]", positions, len(pin.on), SceneError))
+    return At(check_vectors(f"positions of pin {pin.name!r} [m]", positions, len(pin.on), SceneError))
 
 
 def _changed_body(body: Body, given: Mapping[Input, np.ndarray]) -> Body:
@@ -174,7 +178,7 @@ def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
         material = kind.of_stored(**(body.material._asdict() | values))
     else:
         raise SceneError(
-            f"{listed(values)} of {body.name!r} say the same twice; give either the one or the other."
+            f"{comma_list(values)} of {body.name!r} say the same twice; give either the one or the other."
         )
     check_parameters(material, body.mesh)
     return material

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.api.batch import solved_under
+from supple.api.batch import solve_conditions
 from supple.api.simulate import Result, equilibrium
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, changed, inputs_of, pulled
@@ -19,8 +19,8 @@ from supple.model.model import Conditions
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions_in
-from supple.solve.float_range import refuse_beyond
-from supple.solve.options import Options, backend_of, request
+from supple.solve.float_range import check_float_range
+from supple.solve.options import Options, resolve_backend, resolve_request
 from supple.solvers import Solver
 
 KEPT = 8
@@ -57,7 +57,7 @@ class Layer:
     ) -> None:
         self.scene, self.inputs = scene_of(scene), tuple(inputs)
         self._solver, self._initial, self._options = solver, initial, dict(options)
-        self._backend = backend_of(self._options)  # type: ignore[arg-type]
+        self._backend = resolve_backend(self._options)  # type: ignore[arg-type]
         self._known: OrderedDict[bytes, Any] = OrderedDict()
 
     @property
@@ -135,19 +135,19 @@ class Layer:
         """Solve scenes that differ from the layer's in values; batched if the inputs permit it."""
         if {each.kind for each in self.inputs} & APART:
             return [self._equilibrium(scene) for scene in scenes]
-        asked = request(self.scene, self._solver, self._options, always_tolerance=True)  # type: ignore[arg-type]
+        asked = resolve_request(self.scene, self._solver, self._options, always_tolerance=True)  # type: ignore[arg-type]
         model = build_model(self.scene, quasistatic=True)
-        refuse_beyond(model, asked.backend.precision)
+        check_float_range(model, asked.backend.precision)
         initial = asked.initial(self._initial, model)
 
         def under(scene: Scene) -> Conditions:
             gravity = model.gravity._replace(vector=np.array(scene.gravity, float))
             return replace(conditions_in(scene), initial=initial, gravity=gravity)
 
-        return list(solved_under(model, map(under, scenes), asked, None))
+        return list(solve_conditions(model, map(under, scenes), asked, None))
 
     def _equilibrium(self, scene: Scene) -> Result:
-        return equilibrium(scene, self._solver, initial=self._initial, **self._options)
+        return equilibrium(scene, solver=self._solver, initial=self._initial, **self._options)
 
     def _kept(self, values: Sequence[np.ndarray], find: Callable[[], Any]) -> Any:
         """Return the cached result for some values, or compute it."""

@@ -17,9 +17,9 @@ from supple.gradients.gradient import Gradient, Loss, gradient_at, made_at
 from supple.gradients.polish import Polished, polished_in_time, problem_of
 from supple.gradients.report import NoGradientError
 from supple.problem import Problem
-from supple.solve.options import Circumstances, backend_of, takes_options
+from supple.solve.options import BackendOptions, resolve_backend, takes_options
 from supple.solvers.newton_methods.block_diagonal import most_gathered
-from supple.support.arguments import each, shown, whole_number
+from supple.support.arguments import check_integer, format_value, iterate_argument
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def gradients(
     take: Callable[[Gradient], T],
     *,
     batch_size: int | None = None,
-    **options: Unpack[Circumstances],
+    **options: Unpack[BackendOptions],
 ) -> Iterator[T]:
     """Differentiate many results of one scene.
 
@@ -56,14 +56,18 @@ def gradients(
     """
     if not callable(take):
         raise TypeError(
-            "take is a function of a gradient, such as lambda found: found.gravity; got " + shown(take)
+            "take is a function of a gradient, such as lambda found: found.gravity; got " + format_value(take)
         )
     if batch_size is not None:
-        whole_number("batch_size", batch_size)
+        check_integer("batch_size", batch_size)
     same = callable(loss) or isinstance(loss, np.ndarray)
-    losses: Iterator[Any] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
-    given = each(results, "results are a list or an iterator of results, as equilibria gives them")
-    backend = backend_of(options)
+    losses: Iterator[Any] = (
+        repeat(loss) if same else iterate_argument(loss, "loss is ∂L/∂x, or one for each result")
+    )
+    given = iterate_argument(
+        results, "results are a list or an iterator of results, as equilibria gives them"
+    )
+    backend = resolve_backend(options)
 
     def found() -> Iterator[T]:
         for one in attempted(_pairs(given, losses), backend, batch_size):
@@ -77,7 +81,7 @@ def gradients(
 def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
     for number, result in enumerate(results):
         if not isinstance(result, Result):
-            raise TypeError(f"results[{number}] must be a result of supple, got {shown(result)}")
+            raise TypeError(f"results[{number}] must be a result of supple, got {format_value(result)}")
         try:
             own = next(losses)
         except StopIteration:

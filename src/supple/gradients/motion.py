@@ -24,9 +24,16 @@ from supple.problem import Problem
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.contact_settings import contact_of
 from supple.scene.scene import scene_of
-from supple.solve.options import Options, backend_of, takes_options
+from supple.solve.options import Options, resolve_backend, takes_options
 from supple.solvers import Solver
-from supple.support.arguments import LARGEST, finite_rows, listed, positive, shown, whole_number
+from supple.support.arguments import (
+    MAX_MAGNITUDE,
+    check_integer,
+    check_positive,
+    check_vectors,
+    comma_list,
+    format_value,
+)
 
 TOLERANCE = 1e-10
 """Default tolerance of every step. Each step starts from the end of the previous one, so later polishing
@@ -63,8 +70,8 @@ class MotionGradient:
 def motion_gradient(
     scene: Scene | SceneFile,
     loss: Loss,
-    solver: Solver | str | None = "newton",
     *,
+    solver: Solver | str | None = "newton",
     wanted: Mapping[Body, Sequence[str]] | None = None,
     checkpoints: int = 10,
     dt: float | None = None,
@@ -93,14 +100,16 @@ def motion_gradient(
     owner = scene_of(scene)
     _refuse(owner)
     if not callable(loss):
-        raise TypeError(f"loss is a function of the number of a frame and its positions, got {shown(loss)}")
-    every = whole_number("checkpoints", checkpoints)
-    parts = whole_number("substeps", owner.substeps if substeps is None else substeps)
-    count = parts * whole_number("frames", owner.frames if frames is None else frames)
+        raise TypeError(
+            f"loss is a function of the number of a frame and its positions, got {format_value(loss)}"
+        )
+    every = check_integer("checkpoints", checkpoints)
+    parts = check_integer("substeps", owner.substeps if substeps is None else substeps)
+    count = parts * check_integer("frames", owner.frames if frames is None else frames)
     lost = owner.damping if damping is None else damping
     options.setdefault("tolerance", TOLERANCE)
-    pace: dict[str, Any] = {
-        "dt": positive("dt", owner.dt if dt is None else dt, "s") / parts,
+    schedule: dict[str, Any] = {
+        "dt": check_positive("dt", owner.dt if dt is None else dt, "s") / parts,
         "substeps": 1,
         "damping": lost,
         "quasistatic": False,
@@ -108,10 +117,10 @@ def motion_gradient(
 
     def steps(first: int, last: int, begin: Any, speed: Any) -> list[Frame]:
         limits: dict[str, Any] = {"first_frame": first, "frames": last, "initial": begin, "velocities": speed}
-        return list(simulate(scene, solver, **pace, **limits, **options))
+        return list(simulate(scene, solver=solver, **schedule, **limits, **options))
 
     kept, found = _forward(steps, count, every, initial, velocities, parts)
-    back = _Backward(loss, float(lost), parts, wanted or {}, backend_of(options))
+    back = _Backward(loss, float(lost), parts, wanted or {}, resolve_backend(options))
     for first in sorted(kept, reverse=True):
         begin, speed = kept[first]
         for frame in reversed(steps(first, min(first + every - 1, count), begin, speed)):
@@ -157,7 +166,7 @@ def _refuse(scene: Scene) -> None:
     flowing = [body.name for body in scene.bodies if evolving(type(body.material))]
     if flowing:
         raise NoGradientError(
-            f"Motions of materials that flow, {listed(flowing)}, cannot be differentiated yet."
+            f"Motions of materials that flow, {comma_list(flowing)}, cannot be differentiated yet."
         )
 
 
@@ -179,7 +188,9 @@ class _Backward:
         direct = self._ahead.pop(k, np.zeros_like(x))
         given = self._loss(k // self._parts, x) if k % self._parts == 0 else None
         if given is not None:
-            direct = direct + finite_rows(f"∂L/∂x of frame {k // self._parts}", given, len(x), limit=LARGEST)
+            direct = direct + check_vectors(
+                f"∂L/∂x of frame {k // self._parts}", given, len(x), limit=MAX_MAGNITUDE
+            )
         self._problem = problem_of(frame, self._backend, self._problem)
         balance = self._problem.balance().relative_residual
         found = gradient_at(Polished(self._problem, balance, balance, 0, 0.0), frame, direct)

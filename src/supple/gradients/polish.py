@@ -27,12 +27,12 @@ from supple.problem.history import evolving_parameters
 from supple.problem.material_update import are_alike, materials_of
 from supple.scene.loads.cavities import Gas
 from supple.scene.loads.follower_loads import Turning
-from supple.solve.loop import on_device, solve
+from supple.solve.loop import make_device, solve
 from supple.solvers import default_solver
 from supple.solvers.newton_methods.active_set import STICKS, touching_twin
 from supple.solvers.newton_methods.line_search import line
-from supple.support.arguments import listed
-from supple.support.text import counted
+from supple.support.arguments import comma_list
+from supple.support.text import pluralize
 
 TARGET = 1e-11
 """Relative residual at which Newton steps stop."""
@@ -101,14 +101,16 @@ def refuse_unknown(result: Result) -> None:
         )
     if result.stages and (flowed := flowed_before(result)):
         raise NoGradientError(
-            f"Elements of {listed(flowed)} flowed in earlier load steps, so that the result depends on its "
+            f"Elements of {comma_list(flowed)} flowed in earlier load steps, so that the result depends on its "
             "path, which cannot be differentiated through yet. Solve with load_steps=1, or take central "
             "differences of whole solves."
         )
     moving = result.step is not None and math.isfinite(result.step.dt)
     viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
     if moving and viscous:
-        raise NoGradientError(f"Motions of viscous bodies, {listed(viscous)}, cannot be differentiated yet.")
+        raise NoGradientError(
+            f"Motions of viscous bodies, {comma_list(viscous)}, cannot be differentiated yet."
+        )
 
 
 def flowed_before(result: Result) -> list[str]:
@@ -131,7 +133,7 @@ def problem_of(result: Result, backend: Backend, known: Problem | None = None) -
     model, step = acting(result.model, result.step), result.step
     suits = known is not None and not result.model.changing and same_shape(known.model, model)
     if known is None or not suits or not _goes_over(known, materials_of(model)):
-        problem = Problem(model, "float64", backend.threads, on_device(backend.device, model))
+        problem = Problem(model, "float64", backend.threads, make_device(backend.device, model))
     else:
         problem = known
         problem.loads.set(model.force)
@@ -251,7 +253,7 @@ def _direction(problem: Problem) -> np.ndarray:
     found = system.solve(forces.reshape(-1, 3), ACCURACY)
     records = np.zeros((problem.model.vertices + 1, 4))
     records[assembly.free, :3] = found.x
-    problem.device.push(records)
+    problem.device.upload(records)
     return records
 
 
@@ -272,10 +274,10 @@ def _refuse_sliding(problem: Problem) -> None:
     if slid.any():
         assert problem.model.obstacles is not None
         names = problem.model.obstacles.names
-        touched = listed({names[k]: None for k in which[slid] if 0 <= k < len(names)})
+        touched = comma_list({names[k]: None for k in which[slid] if 0 <= k < len(names)})
         raise NoGradientError(
             f"Friction cannot be differentiated through where vertices have slid, and "
-            f"{counted(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {touched}: the result "
+            f"{pluralize(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {touched}: the result "
             "depends on its path. Set friction=0 for this obstacle, or take central differences of whole "
             "solves from the same start."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 EXACT = 1e-8
 """Relative residual below which gradients are accurate to about five digits."""
@@ -56,9 +56,9 @@ class GradientReport:
     def __str__(self) -> str:
         lines = [
             f"Gradient at a relative residual of {self.relative_residual:.1e}, after "
-            f"{counted(self.steps, 'Newton step')} "
+            f"{pluralize(self.steps, 'Newton step')} "
             f"from {self.before:.1e}",
-            f"  {self.linear_solver}: {counted(self.iterations, 'iteration')}, residual {self.residual:.1e}, "
+            f"  {self.linear_solver}: {pluralize(self.iterations, 'iteration')}, residual {self.residual:.1e}, "
             f"{self.adjoint_seconds:.3g} s of {self.seconds:.3g} s",
             f"  smallest curvature seen {self.curvature:.3g} N/m",
         ]

@@ -188,7 +188,7 @@ class System:
 
     def _here(self, records: np.ndarray) -> np.ndarray:
         """(f, 3) vectors on the host."""
-        self.problem.device.pull(records)
+        self.problem.device.download(records)
         return records[:, :3].copy()
 
     def _product(self, x: np.ndarray) -> np.ndarray:

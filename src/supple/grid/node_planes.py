@@ -44,7 +44,7 @@ class NodePlanes(Contacts):
             planes.friction.coefficient[:count, there, 0] = friction
             arrays += [planes.friction.anchor, planes.friction.coefficient]
         for array in arrays:
-            self.device.push(array)
+            self.device.upload(array)
         self.detect()
 
     def _detect(self, free: np.ndarray) -> None:

@@ -59,10 +59,10 @@ class Joined:
     def cells(self) -> dict[str, np.ndarray]:
         """Connectivity by kind: tets (m, 4) of solids and triangles (k, 3) of cloth, if present."""
         first = np.cumsum([0, *(mesh.n_vertices for mesh in self.meshes)])
-        found: dict[str, list[np.ndarray]] = {}
+        cells: dict[str, list[np.ndarray]] = {}
         for mesh, start in zip(self.meshes, first[:-1], strict=True):
-            found.setdefault(f"{mesh.cell}s", []).append(mesh.cells + np.int32(start))
-        return {kind: np.concatenate(parts) for kind, parts in found.items()}
+            cells.setdefault(f"{mesh.cell}s", []).append(mesh.cells + np.int32(start))
+        return {kind: np.concatenate(parts) for kind, parts in cells.items()}
 
     def measures(self, positions: np.ndarray) -> np.ndarray:
         """(m,) volumes [m³] or areas [m²] of cells with vertices at positions (n, 3) [m]."""
@@ -115,13 +115,13 @@ def write_data(folder: Path, bodies: Sequence[Part]) -> None:
 
 def _read_data(folder: Path) -> dict[int, Any]:
     """Read mesh_data.npz: for each body with data, cell_data, point_data, and other data as `own`."""
-    found: dict[int, Any] = {}
+    data: dict[int, Any] = {}
     if (folder / DATA).exists():
         with _arrays(folder / DATA) as saved:
             for key in saved:
                 number, kind, name = key.split(" ", 2)
-                found.setdefault(int(number), {}).setdefault(kind, {})[name] = saved[key]
-    return found
+                data.setdefault(int(number), {}).setdefault(kind, {})[name] = saved[key]
+    return data
 
 
 def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBody]:
@@ -143,20 +143,20 @@ def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBo
         raise ResultsError(f"{frame} {error}.") from None
     grid = pyvista.read(frame)
     rest = np.asarray(grid.points, float) - grid.point_data["displacement"]
-    owner, kinds = np.asarray(grid.cell_data["body"]), np.asarray(grid.celltypes)
+    owner, cell_types = np.asarray(grid.cell_data["body"]), np.asarray(grid.celltypes)
     skins, data = _read_skins(folder), _read_data(folder)
     bodies = []
     for number, name in enumerate(names):
-        kind = kinds[owner == number][0]
-        cells = grid.cells_dict[kind][owner[kinds == kind] == number]
+        kind = cell_types[owner == number][0]
+        cells = grid.cells_dict[kind][owner[cell_types == kind] == number]
         vertices = slice(int(cells.min()), int(cells.max()) + 1)
         own = data.get(number, {}).pop("own", {})
         given = rest[vertices], (cells - vertices.start).astype(np.int32)
-        carried = data.get(number, {})
+        mesh_data = data.get(number, {})
         mesh = (
-            TetMesh(*given, **carried)
+            TetMesh(*given, **mesh_data)
             if kind == pyvista.CellType.TETRA
-            else TriMesh(*given, own.get("uv"), **carried)
+            else TriMesh(*given, own.get("uv"), **mesh_data)
         )
         skin = embed(skins[number], mesh) if number in skins else None
         bodies.append(SavedBody(name, mesh, vertices, skin, own.get("rest_measures", mesh.measures)))

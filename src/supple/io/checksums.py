@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from supple.io.errors import ResultsError
-from supple.support.os_errors import naming
+from supple.support.os_errors import add_path_to_os_errors
 
 CHECKSUMS = "checksums.sha256"
 
@@ -42,7 +42,7 @@ class Checksums:
     digests: dict[str, list[str]]
     broken: tuple[int, ...] = ()
 
-    def is_whole(self, name: str) -> bool:
+    def is_intact(self, name: str) -> bool:
         """True for an existing file with one of its recorded digests."""
         path = self.folder / name
         return path.is_file() and digest_of(path) in self.digests.get(name, ())
@@ -50,7 +50,7 @@ class Checksums:
 
 def start_checksums(folder: Path) -> None:
     """Start recording the checksums of files written to a folder."""
-    with naming(folder / CHECKSUMS):
+    with add_path_to_os_errors(folder / CHECKSUMS):
         (folder / CHECKSUMS).write_text(HEAD, encoding="utf-8")
 
 
@@ -132,14 +132,14 @@ def compact_checksums(folder: Path, keep_missing: bool = True) -> None:
     for name, digests in sorted(known.digests.items()):
         if not keep_missing and not (folder / name).exists():
             continue
-        found = digests[-1]
+        digest = digests[-1]
         if len(set(digests)) > 1 and (folder / name).is_file():
             now = digest_of(folder / name)
-            found = now if now in digests else found
-        lines.append(f"{found}  {name}\n")
+            digest = now if now in digests else digest
+        lines.append(f"{digest}  {name}\n")
     temporary = folder / f".unfinished_{uuid4().hex}_{CHECKSUMS}"
     try:
-        with naming(folder / CHECKSUMS, temporary):
+        with add_path_to_os_errors(folder / CHECKSUMS, temporary):
             temporary.write_text(HEAD + "".join(lines), encoding="utf-8")
             os.replace(temporary, folder / CHECKSUMS)
     finally:
@@ -154,7 +154,7 @@ def check_unchanged(path: Path, advice: str) -> None:
         advice: Suggested action, the second half of the sentence.
     """
     known = read_checksums(path.parent)
-    if known is not None and path.name in known.digests and path.exists() and not known.is_whole(path.name):
+    if known is not None and path.name in known.digests and path.exists() and not known.is_intact(path.name):
         raise ResultsError(
             f"{path} is damaged: it has changed since it was written, as its checksum in {CHECKSUMS} says; "
             f"{advice}"
@@ -179,7 +179,7 @@ def _folder_with_checksums(path: Path) -> Path | None:
 
 def _append(path: Path, lines: list[str]) -> None:
     """Append lines in one write, starting with a line break if the last line is incomplete."""
-    with naming(path), path.open("r+b") as file:
+    with add_path_to_os_errors(path), path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 1))
         torn = size > 0 and file.read(1) != b"\n"

@@ -23,7 +23,7 @@ from supple.contact.dynamic_terms import standing_at
 from supple.io.bodies import DATA, SKINS, SavedBody, read_bodies
 from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
 from supple.io.errors import FrameError, ResultsError
-from supple.io.formats import FORMATS, Format, Moment, Shot
+from supple.io.formats import FORMATS, ExportContext, Format, FrameData
 from supple.io.formats.format import AddFrame
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.lock import locked
@@ -36,12 +36,19 @@ from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled, start_of
 from supple.scene.scene import scene_of
 from supple.scene.shapes.obstacle_motion import obstacles_of
-from supple.support.arguments import a_path, closest, each, finite_rows, positive, shown
-from supple.support.os_errors import naming
+from supple.support.arguments import (
+    check_path,
+    check_positive,
+    check_vectors,
+    format_value,
+    iterate_argument,
+    suggest_name,
+)
+from supple.support.os_errors import add_path_to_os_errors
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ObstacleSurfaces:
     """Obstacles of a shot as additional bodies, with outlines."""
 
     obstacles: Obstacles
@@ -49,45 +56,45 @@ class Shown:
     bodies: tuple[SavedBody, ...]
 
     @staticmethod
-    def of(obstacles: Obstacles | None, shot: Shot) -> Shown | None:
+    def of(obstacles: Obstacles | None, context: ExportContext) -> ObstacleSurfaces | None:
         """Obstacles of a shot; None without visible obstacles."""
         if obstacles is None:
             return None
-        points = np.concatenate([body.mesh.points for body in shot.bodies])
+        points = np.concatenate([body.mesh.points for body in context.bodies])
         shapes = sorted(outlines(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row]))
-        places = placed(shapes, obstacles, 0.0)
+        points = placed(shapes, obstacles, 0.0)
         first, bodies = len(points), []
         for k, name in enumerate(obstacles.names):
             mine = [i for i, each in enumerate(shapes) if obstacles.obstacle[each.row] == k]
             if mine:
-                starts = np.cumsum([0, *(len(places[i]) for i in mine)])
+                starts = np.cumsum([0, *(len(points[i]) for i in mine)])
                 triangles = np.concatenate(
                     [s + shapes[i].triangles for s, i in zip(starts[:-1], mine, strict=True)]
                 )
-                mesh = TriMesh(np.concatenate([places[i] for i in mine]), triangles)
+                mesh = TriMesh(np.concatenate([points[i] for i in mine]), triangles)
                 own = slice(first, first + int(starts[-1]))
                 bodies.append(SavedBody(name, mesh, own, None, mesh.measures))
                 first = own.stop
-        return Shown(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
+        return ObstacleSurfaces(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
 
-    def shot(self, shot: Shot) -> Shot:
+    def context(self, context: ExportContext) -> ExportContext:
         """The shot with obstacles as additional bodies."""
-        return replace(shot, bodies=[*shot.bodies, *self.bodies])
+        return replace(context, bodies=[*context.bodies, *self.bodies])
 
-    def moment(self, moment: Moment, time: float) -> Moment:
+    def moment(self, moment: FrameData, time: float) -> FrameData:
         """Append obstacle points at a time [s] to a frame; body fields are 0 there."""
         points = placed(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
         vertices = sum(map(len, points))
         fields = Fields(
-            {name: _padded(values, vertices) for name, values in moment.fields.vertices.items()},
-            {name: _padded(values, cells) for name, values in moment.fields.cells.items()},
+            {name: _pad_zeros(values, vertices) for name, values in moment.fields.vertices.items()},
+            {name: _pad_zeros(values, cells) for name, values in moment.fields.cells.items()},
         )
         return replace(moment, positions=np.concatenate([moment.positions, *points]), fields=fields)
 
 
-def _padded(values: np.ndarray, further: int) -> np.ndarray:
-    return np.concatenate([values, np.zeros((further, *values.shape[1:]), values.dtype)])
+def _pad_zeros(values: np.ndarray, extra: int) -> np.ndarray:
+    return np.concatenate([values, np.zeros((extra, *values.shape[1:]), values.dtype)])
 
 
 log = logging.getLogger("supple")
@@ -124,11 +131,11 @@ def export(
     """
     chosen = parse_formats(formats)
     _refuse_without_fields(chosen, values)
-    folder = ResultsFolder(a_path(results, "a results folder"))
-    indices, shot, single = open_shot(folder)
-    target = _made(folder.path if output is None else a_path(output, "a folder to write to"))
+    folder = ResultsFolder(check_path(results, "a results folder"))
+    indices, context, single = open_results(folder)
+    target = _make_folder(folder.path if output is None else check_path(output, "a folder to write to"))
     with locked(target):
-        paths = _write(shot, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
+        paths = _write(context, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
         compact_checksums(target)
     return paths
 
@@ -140,9 +147,9 @@ def export_own(
     obstacles: Obstacles | None = None,
 ) -> dict[str, Path]:
     """Export the frames into the results folder whose lock the caller holds."""
-    indices, shot, single = open_shot(ResultsFolder(results))
+    indices, context, single = open_results(ResultsFolder(results))
     frames, chosen = _read(results, indices, None), parse_formats(formats)
-    return _write(shot, frames, chosen, results, values, obstacles, single)
+    return _write(context, frames, chosen, results, values, obstacles, single)
 
 
 def _refuse_without_fields(formats: list[Format], values: Values | None) -> None:
@@ -182,18 +189,18 @@ def save_frames(
         raise ResultsError("the scene has no bodies, so there is nothing to write.")
     if isinstance(frames, Result):
         frames = [frames]
-    frames = each(frames, "frames are what simulate() gives, or a list of results")
-    shot = Shot(scene.bodies, positive("dt", scene.dt if dt is None else dt, "s"))
-    chosen, target = parse_formats(formats), _made(a_path(output, "a folder to write to"))
+    frames = iterate_argument(frames, "frames are what simulate() gives, or a list of results")
+    context = ExportContext(scene.bodies, check_positive("dt", scene.dt if dt is None else dt, "s"))
+    chosen, target = parse_formats(formats), _make_folder(check_path(output, "a folder to write to"))
     names = quantities_named(fields)
-    values = _evaluated(scene, names) if names else None
+    values = _field_evaluator(scene, names) if names else None
     _refuse_without_fields(chosen, values)
     with locked(target):
-        moments = _with_start(_moments(frames, scene, shot.dt), scene, initial)
-        return _write(shot, moments, chosen, target, values, obstacles_of(scene))
+        frame_data = _with_start(_frame_data(frames, scene, context.dt), scene, initial)
+        return _write(context, frame_data, chosen, target, values, obstacles_of(scene))
 
 
-def _evaluated(scene: Scene, names: list[str]) -> Values:
+def _field_evaluator(scene: Scene, names: list[str]) -> Values:
     """Function that evaluates fields of results, or of positions under the scene's loads at their time."""
     model = assembled(scene)
 
@@ -209,20 +216,24 @@ def _evaluated(scene: Scene, names: list[str]) -> Values:
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
     """Return formats by their names, comma-separated or in a list, without duplicates."""
-    words = formats.split(",") if isinstance(formats, str) else list(each(formats, "formats are names"))
+    words = (
+        formats.split(",")
+        if isinstance(formats, str)
+        else list(iterate_argument(formats, "formats are names"))
+    )
     if not all(isinstance(word, str) for word in words):
-        raise ResultsError(f"formats are names such as 'usd,glb'; got {shown(formats)}.")
+        raise ResultsError(f"formats are names such as 'usd,glb'; got {format_value(formats)}.")
     names = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
     if not names:
         raise ResultsError(f"no format is named; there are {', '.join(FORMATS)}.")
     for name in names:
         if name not in FORMATS:
-            raise ResultsError(f"there is no format {name!r}; {closest(name, FORMATS)}")
+            raise ResultsError(f"there is no format {name!r}; {suggest_name(name, FORMATS)}")
         FORMATS[name].refuse_missing_package()
     return [FORMATS[name] for name in names]
 
 
-def open_shot(folder: ResultsFolder) -> tuple[range, Shot, bool]:
+def open_results(folder: ResultsFolder) -> tuple[range, ExportContext, bool]:
     """Open a results folder for export.
 
     Returns:
@@ -241,7 +252,7 @@ def open_shot(folder: ResultsFolder) -> tuple[range, Shot, bool]:
         check_unchanged(path, "`supple run` with --resume writes it again.")
     bodies = read_bodies(folder.path, frame_path(folder.path, 1, ".vtu"), names)
     single = report["solver"].get("single_equilibrium", False)
-    return indices, Shot(bodies, report["scene"]["dt"]), single
+    return indices, ExportContext(bodies, report["scene"]["dt"]), single
 
 
 def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[SavedFrame]:
@@ -260,7 +271,7 @@ def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
     """
     paths = frame_path(folder, index, ".npz"), frame_path(folder, index, ".vtu")
     for path in paths if checksums is not None else ():
-        if checksums is None or path.name not in checksums.digests or checksums.is_whole(path.name):
+        if checksums is None or path.name not in checksums.digests or checksums.is_intact(path.name):
             continue
         how = (
             f"{path} is damaged: it is not what its checksum says; `supple run` with --resume writes it again"
@@ -270,7 +281,7 @@ def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
         log.warning("%s", how)
 
 
-def _made(output: Path) -> Path:
+def _make_folder(output: Path) -> Path:
     """Return a folder, created if necessary."""
     if output.exists() and not output.is_dir():
         raise ResultsError(f"{output} is a file; name a folder for what is exported.")
@@ -279,7 +290,7 @@ def _made(output: Path) -> Path:
 
 
 def _write(
-    shot: Shot,
+    context: ExportContext,
     frames: Iterable[Any],
     formats: list[Format],
     output: Path,
@@ -287,37 +298,37 @@ def _write(
     obstacles: Obstacles | None = None,
     single: bool = False,
 ) -> dict[str, Path]:
-    shown = Shown.of(obstacles, shot)
-    beside = shot if shown is None else shown.shot(shot)
+    surfaces = ObstacleSurfaces.of(obstacles, context)
+    with_obstacles = context if surfaces is None else surfaces.context(context)
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:
-        shots = [beside if format.obstacles else shot for format in formats]
+        contexts = [with_obstacles if format.obstacles else context for format in formats]
         writers = [
-            (stack.enter_context(_opened(format, paths[format.name], shown_shot)), format)
-            for format, shown_shot in zip(formats, shots, strict=True)
+            (stack.enter_context(_open_writer(format, paths[format.name], format_context)), format)
+            for format, format_context in zip(formats, contexts, strict=True)
         ]
         for frame in frames:
             any_frame = True
             fields = Fields() if values is None else values(frame)
-            moment = Moment(frame.positions, frame.index, frame.time, fields)
-            whole = moment if shown is None else shown.moment(moment, _when(frame, single))
+            moment = FrameData(frame.positions, frame.index, frame.time, fields)
+            with_surfaces = moment if surfaces is None else surfaces.moment(moment, _when(frame, single))
             for add, format in writers:
-                add(whole if format.obstacles else moment)
-            del moment, whole, frame  # keeps one frame in memory
+                add(with_surfaces if format.obstacles else moment)
+            del moment, with_surfaces, frame  # keeps one frame in memory
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
 
 
 @contextmanager
-def _opened(format: Format, path: Path, shot: Shot) -> Iterator[AddFrame]:
+def _open_writer(format: Format, path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Open the writer of a format; operating system errors, such as a full disk, name the export."""
     hidden = path.with_name(f".unfinished_{path.name}")
-    with naming(path, hidden), format.writer(path, shot) as add:
+    with add_path_to_os_errors(path, hidden), format.writer(path, context) as add:
 
-        def add_frame(moment: Moment) -> None:
-            with naming(path, hidden):
+        def add_frame(moment: FrameData) -> None:
+            with add_path_to_os_errors(path, hidden):
                 add(moment)
 
         yield add_frame
@@ -336,7 +347,7 @@ def _with_start(frames: Iterator[Any], scene: Scene, initial: ArrayLike | None) 
         if first.index == 1:
             count = scene.bodies[-1].vertices.stop
             positions = (
-                start_of(scene) if initial is None else finite_rows("initial", initial, count, ResultsError)
+                start_of(scene) if initial is None else check_vectors("initial", initial, count, ResultsError)
             )
             yield SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
         yield first
@@ -344,12 +355,12 @@ def _with_start(frames: Iterator[Any], scene: Scene, initial: ArrayLike | None) 
         yield from frames
 
 
-def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Any]:
+def _frame_data(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Any]:
     """Convert results and plain arrays to frames with index and time."""
     count = scene.bodies[-1].vertices.stop
     for number, frame in enumerate(frames, start=1):
         given = frame.positions if isinstance(frame, Result) else frame
-        positions = finite_rows(f"frame {number}", given, count, ResultsError)
+        positions = check_vectors(f"frame {number}", given, count, ResultsError)
         if isinstance(frame, Frame):
             yield frame
         elif isinstance(frame, Result):

@@ -48,14 +48,14 @@ def cloth_data(meshes: Sequence[Mesh], positions: np.ndarray) -> dict[str, np.nd
         for name, axis in (("weft", "u"), ("warp", "v")):
             known = sheet and mesh.uv is not None
             threads[name].append(mesh.field(axis) if known else np.full((mesh.n_cells, 3), np.nan))
-    found = {name: np.concatenate(parts) for name, parts in threads.items()}
-    woven = {name: values for name, values in found.items() if not np.isnan(values).all()}
+    strains = {name: np.concatenate(parts) for name, parts in threads.items()}
+    woven = {name: values for name, values in strains.items() if not np.isnan(values).all()}
     return {"bending_angle": np.concatenate(angle), **woven}
 
 
 PVD = "animation.pvd"
 
-OF_STATE, REMEMBERED = ("displacements", "velocities"), "history of elements: "
+STATE_ARRAYS, HISTORY_PREFIX = ("displacements", "velocities"), "history of elements: "
 """Names of a `State`'s arrays in files, and the prefix of its history variables."""
 
 
@@ -97,8 +97,8 @@ def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | 
     arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
-        arrays |= {f"state_{name}": getattr(frame.state, name) for name in OF_STATE}
-        arrays |= {f"{REMEMBERED}{name}": values for name, values in frame.state.history.items()}
+        arrays |= {f"state_{name}": getattr(frame.state, name) for name in STATE_ARRAYS}
+        arrays |= {f"{HISTORY_PREFIX}{name}": values for name, values in frame.state.history.items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
         np.savez(path, allow_pickle=False, **arrays, **(fields or Fields()).all)
 
@@ -155,12 +155,12 @@ def check_frame(folder: Path, index: int, vertices: int, checksums: Checksums | 
         path = frame_path(folder, index, suffix)
         if not path.exists():
             raise FrameError(f"{path} is not there.")
-        if checksums is not None and not checksums.is_whole(path.name):
+        if checksums is not None and not checksums.is_intact(path.name):
             raise FrameError(f"{path} is damaged: it is not what its checksum says.")
-    found = len(read_frame(folder, index).positions)
-    if found != vertices:
+    n_vertices = len(read_frame(folder, index).positions)
+    if n_vertices != vertices:
         path = frame_path(folder, index, ".npz")
-        raise FrameError(f"{path} has the positions of {found} vertices; the scene has {vertices}.")
+        raise FrameError(f"{path} has the positions of {n_vertices} vertices; the scene has {vertices}.")
     path = frame_path(folder, index, ".vtu")
     if not path.is_file():
         raise FrameError(f"{path} is no file.")
@@ -174,10 +174,10 @@ def _frame(saved: ArrayFile) -> SavedFrame:
     """Frame of an NPZ file; raises a ValueError or KeyError for invalid contents."""
     vectors = [saved["positions"], saved["velocities"]]
     state = None
-    if f"state_{OF_STATE[0]}" in saved:
-        u, v = (saved[f"state_{name}"] for name in OF_STATE)
-        kept = [name for name in saved if name.startswith(REMEMBERED)]
-        state = State(u, v, {name.removeprefix(REMEMBERED): saved[name] for name in kept})
+    if f"state_{STATE_ARRAYS[0]}" in saved:
+        u, v = (saved[f"state_{name}"] for name in STATE_ARRAYS)
+        names = [name for name in saved if name.startswith(HISTORY_PREFIX)]
+        state = State(u, v, {name.removeprefix(HISTORY_PREFIX): saved[name] for name in names})
         vectors += [u, v]
     if any(v.shape != (len(vectors[0]), 3) or not np.isfinite(v).all() for v in vectors):
         raise ValueError("vectors are missing or not finite")

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from supple.io.errors import ResultsError
-from supple.support.os_errors import naming
+from supple.support.os_errors import add_path_to_os_errors
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +29,11 @@ WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 if os.name == "nt":
     import msvcrt
 
-    FAR = 1 << 30
+    LOCK_OFFSET = 1 << 30
     """Offset of a locked byte beyond the end of the file, because Windows makes locked bytes unreadable."""
 
     def _lock(descriptor: int) -> None:
-        os.lseek(descriptor, FAR, os.SEEK_SET)
+        os.lseek(descriptor, LOCK_OFFSET, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         os.lseek(descriptor, 0, os.SEEK_SET)
 
@@ -45,14 +45,14 @@ else:
 
 
 @contextmanager
-def locked(folder: Path, beside: bool = False) -> Iterator[None]:
+def locked(folder: Path, outside: bool = False) -> Iterator[None]:
     """Hold the lock of a folder; a `ResultsError` names the current holder.
 
     Args:
         folder: Folder.
         beside: Create the lock file next to the folder instead of inside, so that the folder may be replaced.
     """
-    path = folder.with_name(f"{NAME}_{folder.name}") if beside else folder / NAME
+    path = folder.with_name(f"{NAME}_{folder.name}") if outside else folder / NAME
     descriptor = _acquire(path, folder)
     try:
         yield
@@ -67,7 +67,7 @@ def locked(folder: Path, beside: bool = False) -> Iterator[None]:
 def _acquire(path: Path, folder: Path) -> int:
     """Return a descriptor of the locked file."""
     while True:
-        with naming(folder, path):
+        with add_path_to_os_errors(folder, path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             _lock(descriptor)

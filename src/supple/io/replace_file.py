@@ -13,7 +13,7 @@ from time import time
 from uuid import uuid4
 
 from supple.io.checksums import add_checksum
-from supple.support.os_errors import naming
+from supple.support.os_errors import add_path_to_os_errors
 
 OWN = re.compile(r"\.(unfinished|replaced)_([A-Za-z0-9.-]+)_(\d+)_[0-9a-f]{8}_(.+)")
 """Names of unfinished and replaced files: state, machine, process and final name."""
@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     temporary = unfinished(path)
     try:
-        with naming(path, temporary):
+        with add_path_to_os_errors(path, temporary):
             yield temporary
             add_checksum(path, temporary)
             os.replace(temporary, path)
@@ -44,12 +44,12 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     """Write to a temporary folder that replaces the folder `path` when complete.
 
     The old folder is renamed first and deleted afterwards. In any case, either the old or the new folder is
-    complete at `path`. Only if the process is killed between both renames, `put_back` restores the old one.
+    complete at `path`. Only if the process is killed between both renames, `restore_replaced` restores the old one.
     """
-    put_back(path)
+    restore_replaced(path)
     temporary, aside = unfinished(path), _own(path, "replaced")
     try:
-        with naming(path, temporary):
+        with add_path_to_os_errors(path, temporary):
             yield temporary
             add_checksum(path, temporary)
             try:
@@ -65,17 +65,17 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def put_back(path: Path) -> None:
+def restore_replaced(path: Path) -> None:
     """Restore the old folder if its replacement was interrupted by a kill."""
     with suppress(OSError):  # another process was faster, or there is no write permission
-        if not path.exists() and (left := left_beside(path, "replaced")):
+        if not path.exists() and (left := find_leftovers(path, "replaced")):
             os.rename(max(left, key=lambda old: old.stat().st_ctime), path)
 
 
-def left_beside(path: Path, *states: str) -> list[Path]:
+def find_leftovers(path: Path, *states: str) -> list[Path]:
     """Temporary files next to a path in the given states: "unfinished" new ones or "replaced" old ones."""
-    found = ((OWN.match(other.name), other) for other in path.parent.glob(".*"))
-    return [other for match, other in found if match and match[1] in states and match[4] == path.name]
+    matches = ((OWN.match(other.name), other) for other in path.parent.glob(".*"))
+    return [other for match, other in matches if match and match[1] in states and match[4] == path.name]
 
 
 def _delete(aside: Path) -> None:

@@ -20,7 +20,7 @@ from supple.io.frames import check_frame, frame_path
 from supple.io.lock import locked
 from supple.io.replace_file import replacing
 from supple.support.input_files import read_text
-from supple.support.memory import say_bytes, say_count
+from supple.support.memory import format_bytes, format_count
 
 SMALLEST_FRAME = 2000
 """Size of a frame's files without positions [bytes]."""
@@ -77,13 +77,13 @@ class ResultsFolder:
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
             yield
 
-    def refuse_without_room(self, frames: int, vertices: int) -> None:
+    def check_disk_space(self, frames: int, vertices: int) -> None:
         """Raise a ResultsError if disk space is insufficient for this number of frames."""
         needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
         if needed > free:
             raise ResultsError(
-                f"{say_count(frames)} frames of {vertices:,} vertices need at least {say_bytes(needed)}, and "
-                f"{self.path} has {say_bytes(free)} left; ask for fewer frames, or name another folder."
+                f"{format_count(frames)} frames of {vertices:,} vertices need at least {format_bytes(needed)}, and "
+                f"{self.path} has {format_bytes(free)} left; ask for fewer frames, or name another folder."
             )
 
     def clear(self) -> None:
@@ -112,8 +112,8 @@ class ResultsFolder:
             raise ResultsError(f"{self.path} has frames but no {path.name}; {again}") from None
         except ValueError as error:
             raise ResultsError(f"{path} is not a report of supple; {again}") from error
-        kinds = {"scene": dict, "solver": dict, "frames": list}
-        if not isinstance(report, dict) or not all(isinstance(report[k], kinds[k]) for k in kinds):
+        types = {"scene": dict, "solver": dict, "frames": list}
+        if not isinstance(report, dict) or not all(isinstance(report[k], types[k]) for k in types):
             raise ResultsError(f"{path} is not a report of supple; {again}")
         if not all(isinstance(frame, dict) for frame in report["frames"]):
             raise ResultsError(f"{path} is not a report of supple: its frames are no tables; {again}")
@@ -135,7 +135,7 @@ class ResultsFolder:
             frames.append(frame)
         return frames
 
-    def whole(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
+    def intact_frames(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
         """Complete frames up to the first damaged one; also returns a description of the damage, or None."""
         frames, checksums = self.complete(report), read_checksums(self.path)
         for index in range(1, len(frames) + 1):

@@ -9,7 +9,7 @@ from supple.io.checksums import CHECKSUMS, Checksums, read_checksums
 from supple.io.errors import ResultsError
 from supple.io.lock import NAME
 from supple.io.results import ComparisonFolder, ResultsFolder
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 
 @dataclass
@@ -45,53 +45,53 @@ def verify_results(folder: Path) -> Verification:
         ResultsError: Not a folder of `supple run` or `supple compare`.
     """
     results = _results_folder(folder)
-    checksums, found = read_checksums(folder), Verification()
+    checksums, verification = read_checksums(folder), Verification()
     if checksums is None:
-        found.problems.append(
+        verification.problems.append(
             f"{folder} has no {CHECKSUMS}: the run was written by an earlier version of supple, or the file "
             "was deleted, so its files cannot be verified."
         )
-        return found
+        return verification
     for line in checksums.broken:
-        found.problems.append(f"{folder / CHECKSUMS} is damaged: line {line} is no checksum.")
+        verification.problems.append(f"{folder / CHECKSUMS} is damaged: line {line} is no checksum.")
     for name in sorted(checksums.digests):
-        _verify_file(checksums, name, found)
+        _verify_file(checksums, name, verification)
     own = {path.relative_to(folder).as_posix() for path in results.files}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_dir() or name in checksums.digests or name in (CHECKSUMS, NAME) or _is_unfinished(name):
             continue
         if name in own or any(name.startswith(f"{folder_name}/") for folder_name in own):
-            found.unexpected.append(name)
-            found.problems.append(f"{path} is unexpected: it has no checksum.")
+            verification.unexpected.append(name)
+            verification.problems.append(f"{path} is unexpected: it has no checksum.")
         else:
-            found.foreign.append(name)
-    return found
+            verification.foreign.append(name)
+    return verification
 
 
-def _verify_file(checksums: Checksums, name: str, found: Verification) -> None:
+def _verify_file(checksums: Checksums, name: str, verification: Verification) -> None:
     path = checksums.folder / name
     if not path.exists():
-        found.missing.append(name)
-        found.problems.append(f"{path} is missing.")
+        verification.missing.append(name)
+        verification.problems.append(f"{path} is missing.")
         return
-    found.files += 1
+    verification.files += 1
     try:
-        whole = checksums.is_whole(name)
+        is_intact = checksums.is_intact(name)
     except OSError as error:
-        found.damaged.append(name)
-        found.problems.append(f"{path} cannot be read: {error.strerror or error}.")
+        verification.damaged.append(name)
+        verification.problems.append(f"{path} cannot be read: {error.strerror or error}.")
         return
-    if not whole:
-        found.damaged.append(name)
-        found.problems.append(f"{path} is damaged: it is not what its checksum says.")
+    if not is_intact:
+        verification.damaged.append(name)
+        verification.problems.append(f"{path} is damaged: it is not what its checksum says.")
 
 
-def summarize_verification(found: Verification) -> str:
+def summarize_verification(verification: Verification) -> str:
     """One line with the number of intact files, or of problems."""
-    if found.good:
-        return f"{counted(found.files, 'file')} read, every checksum right"
-    return counted(len(found.problems), "problem")
+    if verification.good:
+        return f"{pluralize(verification.files, 'file')} read, every checksum right"
+    return pluralize(len(verification.problems), "problem")
 
 
 def _results_folder(folder: Path) -> ResultsFolder:

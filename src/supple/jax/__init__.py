@@ -20,8 +20,8 @@ except ImportError as error:
 
 def equilibrium(
     scene: Scene | SceneFile,
-    solver: Solver | str | None = None,
     *,
+    solver: Solver | str | None = None,
     initial: np.ndarray | None = None,
     complaints: list[str] | None = None,
     **given: Any,

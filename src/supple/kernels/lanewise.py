@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels.parallel.thread_team import (
-    enter,
-    leave,
-    proceed,
+    end_phase,
+    first_item,
+    next_item,
     records,
     records_at_once,
-    skip,
+    skip_phases,
 )
-from supple.kernels.simd.load_store import WARP, Place
+from supple.kernels.simd.load_store import WARP, WorkItem
 
 
-class LanePlace(Place):
+class LaneWorkItem(WorkItem):
     """Work item of the emulated GPU; a separate class because no thread shares its item with others."""
 
     __slots__ = ()
@@ -37,10 +37,10 @@ def run_lanewise(kernel: Callable, phases: int, active: np.ndarray, size: int, *
         size: Vertex vectors per batch member.
         *args: Arguments of the kernel.
     """
-    left = np.zeros(1, np.int64)
-    kernel(Lanewise(active, np.int64(size), left), *args)
-    if left[0] != phases:
-        raise AssertionError(f"{kernel.__name__} has {left[0]} phases, not {phases}")
+    completed = np.zeros(1, np.int64)
+    kernel(Lanewise(active, np.int64(size), completed), *args)
+    if completed[0] != phases:
+        raise AssertionError(f"{kernel.__name__} has {completed[0]} phases, not {phases}")
 
 
 class Lanewise(NamedTuple):
@@ -49,39 +49,39 @@ class Lanewise(NamedTuple):
     Attributes:
         active: (k,) active batch members.
         size: Vertex vectors per batch member.
-        left: (1,) number of completed phases.
+        completed: (1,) number of completed phases.
     """
 
     active: Any
     size: Any
-    left: Any
+    completed: Any
 
 
-@enter.of(Lanewise)
-def _enter(team, phase, first, last):
-    copy = np.int64(team.active[0])
-    return LanePlace(np.int64(first), 0, WARP, 0, copy, copy * team.size)
+@first_item.of(Lanewise)
+def _first_item(team, phase, first, last):
+    member = np.int64(team.active[0])
+    return LaneWorkItem(np.int64(first), 0, WARP, 0, member, member * team.size)
 
 
-@proceed.of(Lanewise)
-def _proceed(team, phase, place, first, last):
-    number, lane, slot = place.number, place.lane + 1, place.slot
+@next_item.of(Lanewise)
+def _next_item(team, phase, item, first, last):
+    number, lane, slot = item.number, item.lane + 1, item.slot
     if lane == WARP:
         number, lane = number + 1, 0
     if number == last and slot + 1 < len(team.active):
         number, slot = np.int64(first), slot + 1
-    copy = np.int64(team.active[slot])
-    return LanePlace(number, lane, WARP, slot, copy, copy * team.size)
+    member = np.int64(team.active[slot])
+    return LaneWorkItem(number, lane, WARP, slot, member, member * team.size)
 
 
-@leave.of(Lanewise)
-def _leave(team, phase, first, last):
-    team.left[0] += 1
+@end_phase.of(Lanewise)
+def _end_phase(team, phase, first, last):
+    team.completed[0] += 1
 
 
-@skip.of(Lanewise)
-def _skip(team, phase, phases):
-    team.left[0] += phases - phase
+@skip_phases.of(Lanewise)
+def _skip_phases(team, phase, phases):
+    team.completed[0] += phases - phase
 
 
 @records.of(Lanewise)

@@ -15,14 +15,14 @@ from supple.kernels import (
     four_at,
     generic,
     number_at,
-    ordered,
     pack_like,
     pack_of_six,
     pack_of_three,
-    range_of,
+    row_range,
+    row_sum,
     six_numbers,
     six_sum,
-    sum_up,
+    strict_order,
     three_numbers,
     three_sum,
     vector_of_eight,
@@ -95,34 +95,34 @@ def _eight(A, x, row):
 @summed.of(Threes)
 def _sum_three(A, at, v):
     a, b, c = three_numbers(v)
-    return pack_of_three(sum_up(at, a), sum_up(at, b), sum_up(at, c))
+    return pack_of_three(row_sum(at, a), row_sum(at, b), row_sum(at, c))
 
 
 @summed.of(Sixes)
 def _sum_six(A, at, v):
     a, b, c, d, e, f = six_numbers(v)
     return pack_of_six(
-        sum_up(at, a), sum_up(at, b), sum_up(at, c), sum_up(at, d), sum_up(at, e), sum_up(at, f)
+        row_sum(at, a), row_sum(at, b), row_sum(at, c), row_sum(at, d), row_sum(at, e), row_sum(at, f)
     )
 
 
 @product.of(Threes)
 def _times_threes(A, at, x):
     indices, blocks = A.indices, A.blocks
-    first, last, step = range_of(A.indptr, at)
+    first, last, step = row_range(A.indptr, at)
     p = q = r = pack_like(0.0, vector_of_four(x, at.row))
     for k in range(first, last, step):
         y = vector_of_four(x, indices[k])
         p = p + four_at(blocks, 9 * k) * y
         q = q + four_at(blocks, 9 * k + 3) * y
         r = r + four_at(blocks, 9 * k + 6) * y
-    return pack_of_three(sum_up(at, three_sum(p)), sum_up(at, three_sum(q)), sum_up(at, three_sum(r)))
+    return pack_of_three(row_sum(at, three_sum(p)), row_sum(at, three_sum(q)), row_sum(at, three_sum(r)))
 
 
 @product.of(Sixes)
 def _times_sixes(A, at, x):
     indices, blocks = A.indices, A.blocks
-    first, last, step = range_of(A.indptr, at)
+    first, last, step = row_range(A.indptr, at)
     p = q = r = s = t = u = pack_like(0.0, vector_of_eight(x, at.row))
     for k in range(first, last, step):
         y, i = vector_of_eight(x, indices[k]), 36 * k
@@ -133,26 +133,26 @@ def _times_sixes(A, at, x):
         t = t + eight_at(blocks, i + 24) * y
         u = u + eight_at(blocks, i + 30) * y
     return pack_of_six(
-        sum_up(at, six_sum(p)),
-        sum_up(at, six_sum(q)),
-        sum_up(at, six_sum(r)),
-        sum_up(at, six_sum(s)),
-        sum_up(at, six_sum(t)),
-        sum_up(at, six_sum(u)),
+        row_sum(at, six_sum(p)),
+        row_sum(at, six_sum(q)),
+        row_sum(at, six_sum(r)),
+        row_sum(at, six_sum(s)),
+        row_sum(at, six_sum(t)),
+        row_sum(at, six_sum(u)),
     )
 
 
 @product.of(Ones)
 def _times_ones(A, at, x):
     indices, blocks = A.indices, A.blocks
-    first, last, step = range_of(A.indptr, at)
+    first, last, step = row_range(A.indptr, at)
     p = pack_like(0.0, vector_of_four(x, at.row))
     for k in range(first, last, step):
         p = p + number_at(blocks, k) * vector_of_four(x, indices[k])
     return summed(A, at, p)
 
 
-@ordered
+@strict_order
 def _times_three(D, row, a, b, c):
     return (
         D[row, 0] * a + D[row, 1] * b + D[row, 2] * c,

@@ -7,12 +7,12 @@ from numba import njit
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import (
+    claim_chunk,
     counters_for,
+    device_function,
     finish_chunk,
     kernel,
-    physics,
     run,
-    take_chunk,
     wait_for_phase,
 )
 
@@ -77,12 +77,12 @@ def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, c
     chunks = -(-rows // CHUNK)
     for i in range(1, len(sums)):
         phase = 3 * (i - 1)
-        chunk = take_chunk(counters, phase, chunks)
+        chunk = claim_chunk(counters, phase, chunks)
         while chunk >= 0:
             first, last = chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)
             sums[i, chunk, 0] = _multiply(indptr, indices, blocks, first, last, p, q)
             finish_chunk(counters, phase)
-            chunk = take_chunk(counters, phase, chunks)
+            chunk = claim_chunk(counters, phase, chunks)
         wait_for_phase(counters, phase, chunks)
         curvature = sums[i, :, 0].sum()
         done[0] = i - 1
@@ -91,24 +91,24 @@ def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, c
 
         gain = sums[i - 1, :, 1].sum()
         alpha = gain / curvature
-        chunk = take_chunk(counters, phase + 1, chunks)
+        chunk = claim_chunk(counters, phase + 1, chunks)
         while chunk >= 0:
             first, last = chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)
             sums[i, chunk, 1], sums[i, chunk, 2] = _step(alpha, inverse, first, last, x, r, p, q)
             finish_chunk(counters, phase + 1)
-            chunk = take_chunk(counters, phase + 1, chunks)
+            chunk = claim_chunk(counters, phase + 1, chunks)
         wait_for_phase(counters, phase + 1, chunks)
         done[0] = i
         if not sums[i, :, 2].sum() > target:
             return
 
         beta = sums[i, :, 1].sum() / gain
-        chunk = take_chunk(counters, phase + 2, chunks)
+        chunk = claim_chunk(counters, phase + 2, chunks)
         while chunk >= 0:
             for j in range(3 * chunk * CHUNK, 3 * min(rows, (chunk + 1) * CHUNK)):
                 p[j] = q[j] + beta * p[j]
             finish_chunk(counters, phase + 2)
-            chunk = take_chunk(counters, phase + 2, chunks)
+            chunk = claim_chunk(counters, phase + 2, chunks)
         wait_for_phase(counters, phase + 2, chunks)
 
 
@@ -130,7 +130,7 @@ def _multiply(indptr, indices, blocks, first, last, p, q):
     return total
 
 
-@physics
+@device_function
 def _step(alpha, inverse, first, last, x, r, p, q):
     """x += α p, r -= α q, then q = z = D⁻¹ r in rows first to last - 1; returns their r·z and r·r."""
     rz = rr = 0.0

@@ -150,11 +150,11 @@ def shifted(assembly: Assembly, kind: str) -> Threes:
     """Assemble a Hessian variant with shifted diagonal blocks."""
     matrix = assembly.matrix(kind)
     device, diagonal = assembly.problem.device, assembly.pattern.diagonal
-    device.pull(matrix.blocks)
+    device.download(matrix.blocks)
     own = matrix.blocks[diagonal]
     shift = SHIFT * np.trace(own, axis1=1, axis2=2)
     matrix.blocks[diagonal] = own + shift[:, None, None] * np.eye(3)
-    device.push(matrix.blocks)
+    device.upload(matrix.blocks)
     return matrix
 
 

@@ -61,7 +61,7 @@ def pcg(
     found, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
 
     def here(records: np.ndarray) -> np.ndarray:
-        M.device.pull(records)
+        M.device.download(records)
         return records[:, :3].ravel()
 
     negative = None if found.negative is None else here(found.negative)
@@ -88,14 +88,14 @@ def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
     """Curvature p·Hp / |p|² [N/m] along padded vectors p (f, 4)."""
     figures = np.zeros((1, 4))
     M.device.run(measure_curvature, 3, H, p, M.vectors.q, M.vectors.parts, figures)
-    M.device.pull(figures)
+    M.device.download(figures)
     return float(figures[0, 1] / max(figures[0, 2], 1e-300))
 
 
 def product_here(H: Threes, p: np.ndarray, M: Preconditioner) -> np.ndarray:
     """Compute H p (f, 3) for padded vectors p (f, 4) on the device and download it."""
     curvature_along(H, p, M)
-    M.device.pull(M.vectors.q)
+    M.device.download(M.vectors.q)
     return M.vectors.q[:, :3].copy()
 
 
@@ -107,5 +107,5 @@ def shares_along(M: Preconditioner) -> np.ndarray:
     """
     p, q = M.vectors.p, M.vectors.q
     for vector in (p, q):
-        M.device.pull(vector)
+        M.device.download(vector)
     return np.einsum("fi,fi->f", p[:, :3], q[:, :3])

@@ -9,18 +9,18 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from supple.kernels import (
     do,
-    each_item,
-    each_shared_row,
+    is_writer,
+    item_number,
     kernel,
-    lane_total,
-    number,
-    put_vector,
-    skip,
-    strides,
+    lane_stride,
+    parallel_for,
+    parallel_for_shared_rows,
+    skip_phases,
+    store_vector,
     vector_of_four,
-    writes,
+    warp_sum,
 )
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.block_matrix import product
 from supple.linear.multilevel.v_cycle import apply_cycle, chebyshev_start, cycle_phases
 from supple.linear.transfer import begin_row
@@ -99,7 +99,7 @@ def iterate(
     degree, dense = int(cycle.degree), len(cycle.dense) > 0
     each = cycle_phases(len(cycle.start) - 1, degree, dense) + 7
     figures = np.zeros((BURST + 1, 4))
-    device.push(figures)
+    device.upload(figures)
     alphas: list[float] = []
     betas: list[float] = []
     gains: list[float] = []
@@ -109,7 +109,7 @@ def iterate(
         device.run(
             _iterate, (BURST + 1) * each, A, cycle, vectors, figures, target, count + 1, (BURST + 1) * each
         )
-        device.pull(figures)
+        device.download(figures)
         steps = int(figures[1:, 3].sum())
         gain, curvature = figures[: steps + 1, 1], figures[1 : steps + 1, 0]
         alphas += (gain[:-1] / curvature).tolist()
@@ -123,7 +123,7 @@ def iterate(
             break
         figures[:] = 0
         figures[0] = last
-        device.push(figures)
+        device.upload(figures)
     total = float(np.dot(alphas, gains)) if alphas else 0.0
     failed = bool(last[1] < 0)
     negative = failed or (steps < count and not arrived)
@@ -173,8 +173,8 @@ class Multiply(NamedTuple):
 @do.of(Multiply)
 def _multiply(work, at):
     q = product(work.A, at, work.p)
-    if writes(at):
-        put_vector(work.q, at.row, q)
+    if is_writer(at):
+        store_vector(work.q, at.row, q)
 
 
 class Dot(NamedTuple):
@@ -188,9 +188,9 @@ class Dot(NamedTuple):
 
 @do.of(Dot)
 def _dot(work, place):
-    a, b, part = work.a, work.b, number(place)
+    a, b, part = work.a, work.b, item_number(place)
     size = -(-len(a) // PARTS)
-    begin, step = strides(place)
+    begin, step = lane_stride(place)
     row, end = part * size + begin, min(len(a), (part + 1) * size)
     gain = square = 0.0
     while row < end:
@@ -198,7 +198,7 @@ def _dot(work, place):
             gain += a[row, c] * b[row, c]
             square += a[row, c] * a[row, c]
         row += step
-    gain, square = lane_total(place, gain), lane_total(place, square)
+    gain, square = warp_sum(place, gain), warp_sum(place, square)
     if begin == 0:
         work.parts[0, part] = gain
         if work.squares:
@@ -218,14 +218,14 @@ class Total(NamedTuple):
 
 @do.of(Total)
 def _total(work, place):
-    begin, step = strides(place)
+    begin, step = lane_stride(place)
     for field in range(work.count):
         total = 0.0
         k = begin
         while k < PARTS:
             total += work.parts[field, k]
             k += step
-        total = lane_total(place, total)
+        total = warp_sum(place, total)
         if begin == 0:
             work.figures[work.i, work.first + field] = total
     if begin == 0:
@@ -247,11 +247,11 @@ def _step(work, row):
     x, r, alpha = work.vectors.x, work.vectors.r, work.alpha
     here = vector_of_four(r, row)
     if work.first:
-        put_vector(x, row, 0.0 * here)
+        store_vector(x, row, 0.0 * here)
     else:
-        put_vector(x, row, vector_of_four(x, row) + alpha * vector_of_four(work.vectors.p, row))
+        store_vector(x, row, vector_of_four(x, row) + alpha * vector_of_four(work.vectors.p, row))
         here = here - alpha * vector_of_four(work.vectors.q, row)
-        put_vector(r, row, here)
+        store_vector(r, row, here)
     begin_row(work.fine, row, work.gain, here)
 
 
@@ -285,18 +285,18 @@ def _iterate(team, A, cycle, vectors, figures, target, most, phases):
     for i in range(target.begun, most):
         alpha = beta = 0.0
         if i > 0:
-            each_shared_row(team, phase, 0, rows, Multiply(A, p, q))
-            each_item(team, phase + 1, 0, PARTS, Dot(p, q, False, parts))
-            each_item(team, phase + 2, 0, 1, Total(parts, 1, figures, i, 0, 0.0))
+            parallel_for_shared_rows(team, phase, 0, rows, Multiply(A, p, q))
+            parallel_for(team, phase + 1, 0, PARTS, Dot(p, q, False, parts))
+            parallel_for(team, phase + 2, 0, 1, Total(parts, 1, figures, i, 0, 0.0))
             phase += 3
             curvature, gain = figures[i, 0], figures[i - 1, 1]
             if not curvature > FLAT * gain:
                 break
             alpha = gain / curvature
-        each_row(team, phase, 0, rows, Step(fine, vectors, i == 0, alpha, first))
+        parallel_for_rows(team, phase, 0, rows, Step(fine, vectors, i == 0, alpha, first))
         phase = apply_cycle(team, phase + 1, cycle)
-        each_item(team, phase, 0, PARTS, Dot(r, z, True, parts))
-        each_item(team, phase + 1, 0, 1, Total(parts, 2, figures, i, 1, 1.0))
+        parallel_for(team, phase, 0, PARTS, Dot(r, z, True, parts))
+        parallel_for(team, phase + 1, 0, 1, Total(parts, 2, figures, i, 1, 1.0))
         phase += 2
         if reference < 0.0:
             reference = figures[i, 1]
@@ -304,14 +304,14 @@ def _iterate(team, A, cycle, vectors, figures, target, most, phases):
             break
         if i > 0:
             beta = figures[i, 1] / figures[i - 1, 1]
-        each_row(team, phase, 0, rows, Turn(p, z, beta))
+        parallel_for_rows(team, phase, 0, rows, Turn(p, z, beta))
         phase += 1
-    skip(team, phase, phases)
+    skip_phases(team, phase, phases)
 
 
 @kernel
 def measure_curvature(team, A, p, q, parts, figures):
     """Compute p·Ap and p·p into columns 1 and 2 of `figures` (1, 4); q and parts are work memory."""
-    each_shared_row(team, 0, 0, len(p), Multiply(A, p, q))
-    each_item(team, 1, 0, PARTS, Dot(p, q, True, parts))
-    each_item(team, 2, 0, 1, Total(parts, 2, figures, 0, 1, 1.0))
+    parallel_for_shared_rows(team, 0, 0, len(p), Multiply(A, p, q))
+    parallel_for(team, 1, 0, PARTS, Dot(p, q, True, parts))
+    parallel_for(team, 2, 0, 1, Total(parts, 2, figures, 0, 1, 1.0))

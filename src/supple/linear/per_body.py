@@ -60,11 +60,11 @@ def _sizes(M: Preconditioner, body: np.ndarray) -> np.ndarray:
     """√(r·Mr) of each body for the final residual r of conjugate gradients."""
     r, z = M.vectors.r, M.cycle.fine.x
     for vector in (r, z):
-        M.device.pull(vector)
+        M.device.download(vector)
     return np.sqrt(np.maximum(np.bincount(body, np.einsum("fi,fi->f", r[:, :3], z[:, :3])), 0))
 
 
 def _scaled(M: Preconditioner, records: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Return padded vectors (f, 4) times factors (f,) in new memory."""
-    M.device.pull(records)
+    M.device.download(records)
     return records * by[:, None]

@@ -53,7 +53,7 @@ class OnHost(ABC):
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         matrix = self._assembly.here(H)
-        self._assembly.problem.device.pull(b)
+        self._assembly.problem.device.download(b)
         if not np.isfinite(matrix.data).all():  # libraries may crash otherwise
             raise NotPositive
         return as_records(self.solve_here(matrix, b[:, :3].ravel(), accuracy))
@@ -279,7 +279,7 @@ class EnclosedGradients:
         self._assembly, self._patience = assembly, patience
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
-        self._assembly.problem.device.pull(b)
+        self._assembly.problem.device.download(b)
         system = EnclosedSystem(self._assembly, H)
         found = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience)
         if found.negative is not None and not found.x.any():

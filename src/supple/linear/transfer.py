@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from supple.kernels import (
+    device_function,
     do,
     generic,
+    is_writer,
     pack_like,
     pack_of_six,
     pack_of_three,
-    physics,
-    put_vector,
-    range_of,
-    writes,
+    row_range,
+    store_vector,
 )
 from supple.linear.block_matrix import Ones, Sixes, Threes, divided, summed, vector_at
 
 
-@physics
+@device_function
 def begin_row(level, row, gain, b):
     """Set b, a pack, in a row and take the first smoothing step from x = 0: x = d = gain D⁻¹ b."""
-    put_vector(level.b, row, b)
+    store_vector(level.b, row, b)
     d = gain * divided(level.A, level.inverse, row, vector_at(level.A, level.b, row))  # b as stored, rounded
-    put_vector(level.x, row, d)
-    put_vector(level.d, row, d)
+    store_vector(level.x, row, d)
+    store_vector(level.d, row, d)
 
 
 @generic
@@ -102,12 +102,12 @@ class Restrict(NamedTuple):
 @do.of(Restrict)
 def _restrict(work, at):
     coarse, level, row = work.coarse, work.level, at.row
-    first, last, step = range_of(work.child_start, at)
+    first, last, step = row_range(work.child_start, at)
     b = pack_like(0.0, vector_at(coarse.A, coarse.b, row))
     for k in range(first, last, step):
         b = b + lifted(level.A, level, work.child[k], work.r)
     b = summed(coarse.A, at, b)
-    if writes(at):
+    if is_writer(at):
         begin_row(coarse, row, work.gain, b)
 
 
@@ -127,4 +127,4 @@ def _prolong(work, row):
     parent, x = level.parent[row], vector_at(level.A, work.x, row)
     if parent >= 0:
         x = x + work.over * carried(level.A, level, row, work.e, parent)
-    put_vector(work.y, row, x)
+    store_vector(work.y, row, x)

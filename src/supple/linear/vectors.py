@@ -14,18 +14,18 @@ from scipy.sparse import csr_array
 
 from supple.algebra.projector import free_part
 from supple.kernels import (
-    chosen_by_type,
     do,
-    each_item,
+    item_number,
     kernel,
-    number,
+    lane_stride,
     number_at,
-    put_number,
-    put_record,
+    overload_by_type,
+    parallel_for,
     record_at,
-    strides,
+    store_number,
+    store_record,
 )
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels.parallel.tiles import parallel_for_rows
 
 
 class Take(NamedTuple):
@@ -45,7 +45,7 @@ def _take(work, row):
 @kernel
 def take_free(team, records, free, out):
     """out = padded vectors of the free vertices (f,), in the precision of `out`."""
-    each_row(team, 0, 0, len(free), Take(records, free, out))
+    parallel_for_rows(team, 0, 0, len(free), Take(records, free, out))
 
 
 class Locate(NamedTuple):
@@ -66,14 +66,14 @@ def _locate(work, row):
 @kernel
 def locate(team, rest, u, free, positions):
     """Compute positions (f, 3) of the free vertices [m] from rest positions (f, 3) and displacements u."""
-    each_row(team, 0, 0, len(free), Locate(rest, u, free, positions))
+    parallel_for_rows(team, 0, 0, len(free), Locate(rest, u, free, positions))
 
 
 def unheld_record(normals: Any, i: int, x: Any) -> Any:
     """Remove the components of x along the constrained directions of vertex i."""
 
 
-@chosen_by_type(unheld_record)
+@overload_by_type(unheld_record)
 def _unheld_record(normals, i, x):
     if len(normals) == 0:
         return lambda normals, i, x: x
@@ -92,14 +92,14 @@ class Spread(NamedTuple):
 @do.of(Spread)
 def _spread(work, row):
     i = types.int64(work.free[row])
-    put_record(work.out, i, unheld_record(work.normals, i, record_at(work.x, row)))
+    store_record(work.out, i, unheld_record(work.normals, i, record_at(work.x, row)))
 
 
 @kernel
 def spread_free(team, x, free, normals, out):
     """out = x at the free vertices without components along constrained directions; other rows keep their
     values."""
-    each_row(team, 0, 0, len(free), Spread(x, free, normals, out))
+    parallel_for_rows(team, 0, 0, len(free), Spread(x, free, normals, out))
 
 
 class SumRows(NamedTuple):
@@ -123,13 +123,13 @@ def _sum_rows(work, row):
         total = number_at(work.out, to + c) if work.adds else 0.0
         for k in range(work.indptr[row], work.indptr[row + 1]):
             total += work.weights[k] * number_at(work.source, width * work.indices[k] + c)
-        put_number(work.out, to + c, total)
+        store_number(work.out, to + c, total)
 
 
 @kernel
 def sum_rows(team, work):
     """Compute all rows of `SumRows`."""
-    each_row(team, 0, 0, len(work.target), work)
+    parallel_for_rows(team, 0, 0, len(work.target), work)
 
 
 class Sums(NamedTuple):
@@ -162,14 +162,14 @@ class Round(NamedTuple):
 
 @do.of(Round)
 def _round(work, place):
-    begin, step = strides(place)
-    k, end = number(place) * PIECE + begin, min(work.out.size, (number(place) + 1) * PIECE)
+    begin, step = lane_stride(place)
+    k, end = item_number(place) * PIECE + begin, min(work.out.size, (item_number(place) + 1) * PIECE)
     while k < end:
-        put_number(work.out, k, number_at(work.source, k))
+        store_number(work.out, k, number_at(work.source, k))
         k += step
 
 
 @kernel
 def round_numbers(team, source, out):
     """Copy source to out, in the precision of `out`."""
-    each_item(team, 0, 0, -(-out.size // PIECE), Round(source, out))
+    parallel_for(team, 0, 0, -(-out.size // PIECE), Round(source, out))

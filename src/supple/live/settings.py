@@ -19,8 +19,8 @@ from supple.materials import (
     membrane_materials,
 )
 from supple.scene import Scene, SceneFile
-from supple.solve.options import method_of, resolved_stop
-from supple.solve.step_schedule import Pace, make_pace
+from supple.solve.options import resolve_solver, resolve_stop
+from supple.solve.step_schedule import StepSchedule, make_schedule
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
 
@@ -91,7 +91,7 @@ def file_settings(file: SceneFile) -> Settings:
     tolerance = file.stop.tolerance
     every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
-        solvers=(method_of(None, file),),
+        solvers=(resolve_solver(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
@@ -100,15 +100,15 @@ def file_settings(file: SceneFile) -> Settings:
     )
 
 
-def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[Pace, StopCriteria]:
+def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[StepSchedule, StopCriteria]:
     """Step settings and termination criteria of a motion.
 
     They equal those of `supple run` for the file and solver, with the selected time step and, if set, the
     selected number of sweeps.
     """
-    pace = make_pace(file.scene, solver, settings.dt, 1, None, False)
+    schedule = make_schedule(file.scene, solver, settings.dt, 1, None, False)
     chosen = None if settings.sweeps is None else StopCriteria(max_iterations=settings.sweeps)
-    return pace, chosen or resolved_stop({}, file, solver)
+    return schedule, chosen or resolve_stop({}, file, solver)
 
 
 def sweeps_to_balance(settings: Settings, solver: Solver, scene: Scene) -> int:

@@ -16,8 +16,8 @@ from supple.problem import Balance
 from supple.problem.history import checked_history
 from supple.solve.loop import make_problem
 from supple.solve.report import Outcome, Report
-from supple.solve.step_schedule import Pace
-from supple.solve.time_loop import Stepping
+from supple.solve.step_schedule import StepSchedule
+from supple.solve.time_loop import TimeLoop
 from supple.solvers import Run, Solver
 
 LARGE = 500_000
@@ -94,7 +94,7 @@ class Track:
         self.step: Step | None = None
         self.bodies = bodies
         self._run: Run | None = None
-        self._stepping: Stepping | None = None
+        self._stepping: TimeLoop | None = None
         self._state: Mapping[str, np.ndarray] = {}
 
     def go_back_to(self, positions: np.ndarray, bodies: np.ndarray | None, updates: int) -> None:
@@ -164,21 +164,21 @@ class Track:
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
 
-    def move_by(self, pace: Pace, stop: StopCriteria) -> Stepping:
+    def move_by(self, schedule: StepSchedule, stop: StopCriteria) -> TimeLoop:
         """Prepare the steps of a motion.
 
         Raises:
             ValueError: The solver does not support the model or the step settings.
         """
         now = self._stepping
-        if now is None or (now.pace, now.stop) != (pace, stop):
-            now = self._stepping = Stepping(self._problem, self.solver, stop, pace, watch=self._look)
+        if now is None or (now.schedule, now.stop) != (schedule, stop):
+            now = self._stepping = TimeLoop(self._problem, self.solver, stop, schedule, watch=self._look)
         return now
 
     def advance(
         self,
         time: float,
-        pace: Pace,
+        schedule: StepSchedule,
         stop: StopCriteria,
         forces: np.ndarray | None,
         abandoned: Callable[[], bool],
@@ -197,7 +197,7 @@ class Track:
             DivergedError: The solve failed.
             AbandonedError: The step was abandoned.
         """
-        stepping, self._abandoned = self.move_by(pace, stop), abandoned
+        stepping, self._abandoned = self.move_by(schedule, stop), abandoned
         stepping.origin, stepping.index = time, 0
         (report,) = stepping.advance(forces)
         if report.outcome is Outcome.FAILED:

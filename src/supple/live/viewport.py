@@ -11,7 +11,7 @@ from supple.collision.obstacles.render_meshes import Outline, outlines, placed
 from supple.live.gltf_surface import Scale, painted
 from supple.live.snapshot import Shape, Snapshot
 from supple.model.model import Model
-from supple.view.camera import OPENING, fitted_camera
+from supple.view.camera import OPENING, fit_camera
 from supple.view.contacts import contact_points
 from supple.view.fields import FIELDS
 from supple.view.render.surface import Surface, surface_of
@@ -235,7 +235,7 @@ class Stage:
     def _place_cameras(self, rest: np.ndarray) -> None:
         """Point all cameras at the figures, using the view direction of pictures."""
         points = np.concatenate([rest + figure.offset for figure in self.figures])
-        camera = fitted_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
+        camera = fit_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
         center = (points.min(axis=0) + points.max(axis=0)) / 2
         position = center + DISTANCE * (camera.position - center)
         start = self._server.initial_camera

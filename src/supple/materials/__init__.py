@@ -48,7 +48,7 @@ from supple.materials.transverse_stvk import TransverseStVK
 from supple.materials.viscous import ViscousBranch
 from supple.materials.woven_stvk import WovenStVK
 from supple.materials.yeoh import Yeoh
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 MATERIALS: dict[str, type[Material]] = {
     "corotated": Corotated,
@@ -84,10 +84,10 @@ MEMBRANES: dict[str, type[Material]] = {
 
 def membrane_materials() -> dict[str, type[Material]]:
     """Return the materials suitable for sheets by name: membrane materials and compatible solid materials."""
-    return MEMBRANES | {name: kind for name, kind in MATERIALS.items() if suits_sheets(kind)}
+    return MEMBRANES | {name: kind for name, kind in MATERIALS.items() if is_membrane_material(kind)}
 
 
-def suits_sheets(kind: type[Material]) -> bool:
+def is_membrane_material(kind: type[Material]) -> bool:
     """True if sheets can use this material class.
 
     It must be rotation-invariant, and isotropic or with scalar parameters and in-plane directions, so that
@@ -109,9 +109,11 @@ def register_material(name: str, kind: type[Material]) -> None:
         ValueError: The name is not an identifier, or belongs to another material.
     """
     if not (isinstance(kind, type) and issubclass(kind, Material)):
-        raise TypeError(f"a material is a subclass of supple.materials.Material, got {shown(kind)}")
+        raise TypeError(f"a material is a subclass of supple.materials.Material, got {format_value(kind)}")
     if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"a material's name must be a plain word such as 'corotated', got {shown(name)}")
+        raise ValueError(
+            f"a material's name must be a plain word such as 'corotated', got {format_value(name)}"
+        )
     known = MATERIALS | MEMBRANES
     if known.get(name, kind) is not kind:
         raise ValueError(f"there is already a material {name!r}, {known[name].__name__}; names must differ")
@@ -167,6 +169,7 @@ __all__ = [
     "examples_of",
     "findings",
     "hessian_bound",
+    "is_membrane_material",
     "is_per_element",
     "material_name",
     "measured",
@@ -181,7 +184,6 @@ __all__ = [
     "stress",
     "stress_coefficients",
     "stress_differential",
-    "suits_sheets",
     "table_of",
     "traction",
     "vertex_response",

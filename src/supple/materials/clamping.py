@@ -6,7 +6,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import add_diagonal, combine, contract, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import all_lanes, chosen_by_type, physics, where
+from supple.kernels import all_lanes, device_function, overload_by_type, where
 from supple.materials.material import psi, stress
 
 
@@ -15,7 +15,7 @@ def clamp_of(material: Any) -> float:
     return type(material).clamp
 
 
-@chosen_by_type(clamp_of)
+@overload_by_type(clamp_of)
 def _clamp_of(material):
     stretch = material.instance_class.clamp
     return lambda material: stretch
@@ -32,14 +32,14 @@ def clamped_energy(material: Any, F: Any) -> Any:
     return (_in_principal_frame if material.isotropic else _at_clamped)(material, F)
 
 
-@chosen_by_type(clamped_energy)
+@overload_by_type(clamped_energy)
 def _clamped_energy(material, F):
     if material.instance_class.isotropic:
         return lambda material, F: _in_principal_frame(material, F)
     return lambda material, F: _at_clamped(material, F)
 
 
-@physics
+@device_function
 def _sound(material, F):
     """True if no stretch is below the clamp."""
     clamp = clamp_of(material)
@@ -47,7 +47,7 @@ def _sound(material, F):
     return (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
 
 
-@physics
+@device_function
 def _at_clamped(material, F):
     sound = _sound(material, F)
     if all_lanes(sound):
@@ -61,7 +61,7 @@ def _at_clamped(material, F):
     return psi(material, at) + contract(P, combine(1.0, F, -1.0, at)), P
 
 
-@physics
+@device_function
 def _in_principal_frame(material, F):
     """`clamped_energy` of an isotropic material, whose P is diagonal in the principal frame of F."""
     sound = _sound(material, F)

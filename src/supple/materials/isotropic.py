@@ -11,7 +11,7 @@ from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
 from supple.materials.parameters import Parameter, without_aliases
 from supple.materials.volumetric import BULK
-from supple.support.arguments import LARGEST, shown
+from supple.support.arguments import MAX_MAGNITUDE, format_value
 
 YOUNG = Parameter("young", "Young's modulus", "Pa", "E", above=0, example=1e5, aliases=("E",))
 
@@ -79,10 +79,10 @@ class Isotropic(Material):
         """
         values = cls._checked(cls.stored, given)
         mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
-        if not np.all((lam <= LARGEST) & (3 * lam > -2 * mu)):
+        if not np.all((lam <= MAX_MAGNITUDE) & (3 * lam > -2 * mu)):
             raise ValueError(
-                f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {LARGEST:g} Pa, "
-                f"got mu={shown(given['mu'])}, lam={shown(given['lam'])}"
+                f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {MAX_MAGNITUDE:g} Pa, "
+                f"got mu={format_value(given['mu'])}, lam={format_value(given['lam'])}"
             )
         if mu.ndim:
             values = {"mu": mu.copy(), "lam": lam.copy()}

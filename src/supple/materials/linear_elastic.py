@@ -12,7 +12,7 @@ from supple.algebra.matrix3 import (
     scaled,
     transpose,
 )
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.isotropic import Isotropic
 from supple.materials.material import hessian_bound, psi, stress, stress_differential, traction
 
@@ -25,13 +25,13 @@ class LinearElastic(Isotropic):
     quadratic: ClassVar[bool] = True
 
 
-@physics
+@device_function
 def _stress_of(material, strain):
     """2μ ε + λ tr(ε) I."""
     return add_diagonal(scaled(2.0 * material.mu, strain), material.lam * (strain[0] + strain[4] + strain[8]))
 
 
-@physics
+@device_function
 def _symmetric(A):
     return combine(0.5, A, 0.5, transpose(A))  # compiles to faster code than ½ (A + Aᵀ)
 

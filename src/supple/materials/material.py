@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, contract, dot, matvec, outer, scaled
-from supple.kernels import generic, name_apart
+from supple.kernels import generic, make_name_unique
 from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
@@ -103,7 +103,7 @@ class Material(tuple):
             from supple.materials.from_psi import derive
 
             derive(cls)
-        name_apart(cls)
+        make_name_unique(cls)
 
     def __new__(cls, **given: Any) -> Self:
         made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))

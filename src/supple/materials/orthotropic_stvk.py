@@ -9,7 +9,7 @@ from supple.materials.material import Material
 from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
 from supple.materials.volumetric import modulus
-from supple.support.arguments import SMALLEST
+from supple.support.arguments import MIN_MAGNITUDE
 
 
 def _ratio(pair: str) -> Parameter:
@@ -81,7 +81,7 @@ def _perpendicular(first: Any, second: Any) -> Any:
     p, q = np.asarray(first), np.asarray(second)
     across = q - np.sum(p * q, axis=-1, keepdims=True) * p
     length = np.linalg.norm(across, axis=-1, keepdims=True)
-    if np.any(length < max(1e-6, SMALLEST)):
+    if np.any(length < max(1e-6, MIN_MAGNITUDE)):
         raise ValueError("second must not be along first: the two directions span a plane")
     across = across / length
     return tuple(across.tolist()) if across.ndim == 1 else across

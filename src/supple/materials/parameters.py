@@ -9,7 +9,7 @@ from typing import Any, Literal, NewType
 
 import numpy as np
 
-from supple.support.arguments import LARGEST, SMALLEST, closest, floats, shown
+from supple.support.arguments import MAX_MAGNITUDE, MIN_MAGNITUDE, format_value, suggest_name, to_floats
 
 SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor": (3, 3), "symmetric": (3, 3)}
 """Input shape of each kind for a uniform value; values per element have an additional leading axis."""
@@ -145,7 +145,7 @@ class Parameter:
         Raises:
             ValueError: The value is out of bounds, not finite or of the wrong shape.
         """
-        values, shape = floats(given), SHAPES[self.kind]
+        values, shape = to_floats(given), SHAPES[self.kind]
         if self.kind == "scalar":
             self._refuse_outside(given, values)
         self._refuse_shape(given, values)
@@ -175,13 +175,13 @@ class Parameter:
             ):
                 inside = inside if bound is None else inside & holds(values, bound)
         if not values.size or not inside.all():
-            raise ValueError(f"{self.name} must {self._wanted}, got {shown(given)}{self._advised}")
+            raise ValueError(f"{self.name} must {self._wanted}, got {format_value(given)}{self._advised}")
         positive = self.above is not None and self.above >= 0
-        lowest, size = (SMALLEST if positive else 0.0), np.abs(values)
-        if size.max() > LARGEST or (size.min() < lowest):
+        lowest, size = (MIN_MAGNITUDE if positive else 0.0), np.abs(values)
+        if size.max() > MAX_MAGNITUDE or (size.min() < lowest):
             raise ValueError(
-                f"{self.name} must lie between {lowest if positive else -LARGEST:g} and {LARGEST:g}"
-                f"{f' {self.unit}' if self.unit else ''}, got {shown(given)}"
+                f"{self.name} must lie between {lowest if positive else -MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}"
+                f"{f' {self.unit}' if self.unit else ''}, got {format_value(given)}"
             )
 
     @property
@@ -205,7 +205,7 @@ class Parameter:
             return
         each = ("m", *map(str, shape))
         wanted = f"({', '.join(each)})" if shape else "(m,)"
-        found = f"it has shape {values.shape}" if values.ndim else f"got {shown(given)}"
+        found = f"it has shape {values.shape}" if values.ndim else f"got {format_value(given)}"
         raise ValueError(
             f"{self.name} must have shape {shape} for the whole body or {wanted} with one entry per "
             f"tetrahedron; {found}"
@@ -214,15 +214,17 @@ class Parameter:
     def _whole(self, given: Any, values: np.ndarray) -> np.ndarray:
         """Normalize directions and flatten tensors, to (size,) or (m, size) numbers."""
         rows = values.reshape(-1, int(np.prod(SHAPES[self.kind])))
-        wrong = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1) <= LARGEST)))
+        wrong = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1) <= MAX_MAGNITUDE)))
         if len(wrong):
-            raise ValueError(f"{self.name} must be finite, got {shown(rows[wrong[0]].tolist())}{_at(wrong)}")
+            raise ValueError(
+                f"{self.name} must be finite, got {format_value(rows[wrong[0]].tolist())}{_at(wrong)}"
+            )
         if self.kind == "direction":
             length = np.linalg.norm(rows, axis=1, keepdims=True)
-            if len(zero := np.flatnonzero(length[:, 0] < SMALLEST)):
+            if len(zero := np.flatnonzero(length[:, 0] < MIN_MAGNITUDE)):
                 raise ValueError(
                     f"{self.name} is a direction and must not be zero, got "
-                    f"{shown(rows[zero[0]].tolist())}{_at(zero)}{self._advised}"
+                    f"{format_value(rows[zero[0]].tolist())}{_at(zero)}{self._advised}"
                 )
             rows = rows / length
         if self.kind == "symmetric":
@@ -230,7 +232,7 @@ class Parameter:
             skew = np.abs(matrices - matrices.transpose(0, 2, 1)).max(axis=(1, 2))
             if len(wrong := np.flatnonzero(skew > 1e-6 * np.abs(rows).max(axis=1))):
                 raise ValueError(
-                    f"{self.name} must be symmetric, got {shown(matrices[wrong[0]].tolist())}{_at(wrong)}"
+                    f"{self.name} must be symmetric, got {format_value(matrices[wrong[0]].tolist())}{_at(wrong)}"
                 )
             rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, SIX]
         return rows[0] if values.ndim == len(SHAPES[self.kind]) else rows
@@ -293,7 +295,7 @@ def instead_of(cls: type, name: str, names: list[str]) -> str:
                 "supple.materials.Direction; "
                 "several numbers are several parameters, and what never changes is a constant of the class"
             )
-    return closest(name, names) if names else "it has none"
+    return suggest_name(name, names) if names else "it has none"
 
 
 def _at(wrong: np.ndarray) -> str:

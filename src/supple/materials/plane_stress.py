@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.corotated import Corotated
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import bound_coefficients, psi, stress_differential
@@ -67,13 +67,13 @@ class PlaneStressNeoHookean(PlaneStress):
     __slots__ = ()
 
 
-@physics
+@device_function
 def _slack(material):
     """r = 1 - 2ν."""
     return (2.0 * material.mu - material.lam) / (2.0 * material.mu + material.lam)
 
 
-@physics
+@device_function
 def _pressure(material, J):
     """q = J (1 + r)²/(r + J²)² and its derivative: P = μ (F - q cof F)."""
     r = _slack(material)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from supple.algebra.matrix3 import combine, matmul
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.isotropic import LAM, MU, POISSON, YOUNG, Isotropic
 from supple.materials.material import (
     Material,
@@ -90,7 +90,7 @@ def norm(strain: np.ndarray) -> np.ndarray:
     return np.sqrt((strain[:, :3] ** 2).sum(axis=1) + 2 * (strain[:, 3:] ** 2).sum(axis=1))
 
 
-@physics
+@device_function
 def _elastic_strain(material, F):
     E, p = green_strain(F), material.plastic_strain
     return combine(1.0, E, -1.0, (p[0], p[3], p[4], p[3], p[1], p[5], p[4], p[5], p[2]))

@@ -11,7 +11,7 @@ from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.ogden import Ogden
 from supple.materials.transverse_stvk import TransverseStVK
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 PSI = 6894.757
 """Pascals per pound-force per square inch [Pa]."""
@@ -163,5 +163,5 @@ def measured_density(name: str) -> float:
 
 def _found(name: str) -> Measured:
     if not isinstance(name, str) or name not in MEASURED:
-        raise ValueError(f"there is no measured material {name!r}; {closest(str(name), MEASURED)}")
+        raise ValueError(f"there is no measured material {name!r}; {suggest_name(str(name), MEASURED)}")
     return MEASURED[name]

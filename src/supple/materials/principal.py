@@ -10,7 +10,7 @@ al. 2019].
 from __future__ import annotations
 
 from supple.algebra.svd import rotation_svd, symmetric_eigen
-from supple.kernels import generic, physics
+from supple.kernels import device_function, generic
 from supple.materials.linear_elastic import LinearElastic
 from supple.materials.material import Material, stress_differential
 
@@ -56,14 +56,14 @@ def _principal_hessian(material, s):
     )
 
 
-@physics
+@device_function
 def positive(values):
     """max(x, 0) for each of three numbers."""
     zero = 0.0 * values[0]
     return (max(values[0], zero), max(values[1], zero), max(values[2], zero))
 
 
-@physics
+@device_function
 def positive_symmetric(A):
     """Positive semi-definite projection of a symmetric matrix, as xx yy zz xy xz yz."""
     values, V = symmetric_eigen(A[0], A[1], A[2], A[3], A[4], A[5])

@@ -31,7 +31,7 @@ from supple.materials.material import (
 )
 from supple.materials.parameters import Parameter, is_per_element
 from supple.materials.safe_step import confinement
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 SWELLING = Parameter(
     "swelling", "growth of every length at rest", symbol="s", above=-1, default=0.0, slider=(-0.5, 0.5)
@@ -102,7 +102,7 @@ def inverse(shape: Any) -> Any:
     wrong = np.flatnonzero(~(np.linalg.det(matrices) > 0))
     if len(wrong):
         raise ValueError(
-            f"rest_deformation must have a positive determinant, got {shown(matrices[wrong[0]].tolist())}"
+            f"rest_deformation must have a positive determinant, got {format_value(matrices[wrong[0]].tolist())}"
             + (f" for tetrahedron {wrong[0]}" if len(matrices) > 1 else "")
         )
     found = np.linalg.inv(matrices).reshape(-1, 9)
@@ -124,7 +124,7 @@ def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None
     """
     if not isinstance(material, Material):
         raise TypeError(
-            f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {shown(material)}"
+            f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"
         )
     if isinstance(material, Resting):
         raise ValueError(f"{type(material).__name__} has a rest shape of its own already")

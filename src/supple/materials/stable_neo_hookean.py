@@ -4,7 +4,7 @@ import math
 
 from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import bound_coefficients, psi, stress_differential
 
@@ -19,7 +19,7 @@ class StableNeoHookean(Isotropic):
     __slots__ = ()
 
 
-@physics
+@device_function
 def _constants(material):
     """(m, l, α - 1)."""
     m = (4.0 / 3.0) * material.mu

@@ -16,7 +16,7 @@ from supple.algebra.matrix3 import (
     scaled,
     transpose,
 )
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import bound_coefficients, hessian_bound, psi, stress_differential
 from supple.materials.parameters import SIX
@@ -34,26 +34,26 @@ def green_strains(F: np.ndarray) -> np.ndarray:
     return (0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))).reshape(-1, 9)[:, SIX]
 
 
-@physics
+@device_function
 def green_strain(F):
     """E = ½ (Fᵀ F - I)."""
     return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
 
 
-@physics
+@device_function
 def second_piola(material, E):
     """S = 2μ E + λ tr(E) I."""
     return add_diagonal(scaled(2.0 * material.mu, E), material.lam * (E[0] + E[4] + E[8]))
 
 
-@physics
+@device_function
 def strain_energy(material, E):
     """μ |E|² + λ/2 tr(E)²."""
     trace = E[0] + E[4] + E[8]
     return material.mu * contract(E, E) + 0.5 * material.lam * trace * trace
 
 
-@physics
+@device_function
 def differential(material, F, dF, S):
     """δP = δF S + F δS."""
     FtdF = matmul(transpose(F), dF)
@@ -61,7 +61,7 @@ def differential(material, F, dF, S):
     return combine(1.0, matmul(dF, S), 1.0, matmul(F, second_piola(material, dE)))
 
 
-@physics
+@device_function
 def bound(material, F, S, g, h):
     """(|S| + μ/20)(g·h) I + μ (g·h) F Fᵀ + μ (F h)(F g)ᵀ + λ (F g)(F h)ᵀ.
 
@@ -97,7 +97,7 @@ def _hessian_bound(material, F, g, h):
     return bound(material, F, second_piola(material, green_strain(F)), g, h)
 
 
-@physics
+@device_function
 def coefficients(material, F, S):
     """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain like the exact Hessian."""
     shear = math.sqrt(contract(S, S)) + material.mu * (1.0 + contract(F, F) / 3.0)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import combine, matmul
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.material import (
     Material,
     bound_coefficients,
@@ -77,12 +77,12 @@ class ViscousBranch(Material):
         }
 
 
-@physics
+@device_function
 def _moduli(material):
     return Moduli(material.viscous_rate * material.shear, material.viscous_rate * material.second)
 
 
-@physics
+@device_function
 def _change(material, F):
     """E - A."""
     E, A = green_strain(F), material.viscous_strain

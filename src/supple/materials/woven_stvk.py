@@ -19,7 +19,7 @@ from supple.algebra.matrix3 import (
     sub,
     transpose,
 )
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.materials.material import (
     Material,
     hessian_bound,
@@ -31,7 +31,7 @@ from supple.materials.material import (
 )
 from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 SYMMETRY = 1e-3
 """Largest relative asymmetry of given Poisson's ratios, an allowance for rounding of measured values."""
@@ -85,12 +85,12 @@ class WovenStVK(Material):
         if off.any():
             raise ValueError(
                 f"poisson_warp must be poisson_weft × young_warp/young_weft = {np.ravel(wanted)[0]:.4g}, "
-                f"else pulling and pushing in a circle would make energy; got {shown(other)}"
+                f"else pulling and pushing in a circle would make energy; got {format_value(other)}"
             )
         free = 1 - nu * (nu * warp / weft)
         if not np.all(free > 0):
             raise ValueError(
-                f"poisson_weft × poisson_warp must be less than 1, got {shown(nu)} and {shown(other)}"
+                f"poisson_weft × poisson_warp must be less than 1, got {format_value(nu)} and {format_value(other)}"
             )
         return {
             "along": weft / free,
@@ -121,7 +121,7 @@ class WovenStVK(Material):
         return self.across * (1 - self.poisson_weft * self.poisson_warp)
 
 
-@physics
+@device_function
 def _second_piola(material, E):
     """S(E) = (c₁₁ e₁ + c₁₂ e₂) a aᵀ + (c₂₂ e₂ + c₁₂ e₁)(I - a aᵀ) + 2G (a (E a)ᵀ + (E a) aᵀ - 2 e₁ a aᵀ).
 

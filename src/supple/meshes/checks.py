@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.measures import squared_edges, volumes
-from supple.support.arguments import LONGEST, SHORTEST
+from supple.support.arguments import MAX_LENGTH, MIN_LENGTH
 
 FLAT = 1e-14
 """Ratio |V|/ℓ³, with longest edge ℓ, below which a tet counts as flat: rounding decides the sign of its
@@ -80,14 +80,14 @@ def _refuse_size(points: np.ndarray) -> None:
     low, high = points.min(axis=0), points.max(axis=0)
     largest = max(np.abs(low).max(), np.abs(high).max())
     size = high / 2 - low / 2  # halves avoid overflow
-    if largest > LONGEST:
+    if largest > MAX_LENGTH:
         found = f"The points reach {largest:.2g} m from the origin"
-    elif 0 < size.max() < SHORTEST / 2:
+    elif 0 < size.max() < MIN_LENGTH / 2:
         found = f"The mesh is {say_size(2 * size)}"
     else:
         return
     raise MeshError(
-        f"{found}; sizes must be between {SHORTEST:g} and {LONGEST:g} m. Scale the mesh: lengths are in "
+        f"{found}; sizes must be between {MIN_LENGTH:g} and {MAX_LENGTH:g} m. Scale the mesh: lengths are in "
         "meters."
     )
 

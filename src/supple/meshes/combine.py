@@ -17,7 +17,7 @@ from supple.meshes.checks import MeshError, say_first
 from supple.meshes.files.mesh_data import merged, refuse_mixed
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
-from supple.support.arguments import each, one_number, shown
+from supple.support.arguments import check_number, format_value, iterate_argument
 
 
 def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
@@ -28,7 +28,7 @@ def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
         cells: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
     """
     if not isinstance(mesh, TetMesh):
-        raise TypeError(f"extract_cells needs a TetMesh, got {shown(mesh)}")
+        raise TypeError(f"extract_cells needs a TetMesh, got {format_value(mesh)}")
     chosen = np.asarray(cells)
     if chosen.dtype == bool and chosen.shape == (mesh.n_tets,):
         chosen = np.flatnonzero(chosen)
@@ -36,7 +36,7 @@ def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
     if not whole or chosen.min() < 0 or chosen.max() >= mesh.n_tets:
         raise MeshError(
             f"cells must be True or False for each of the {mesh.n_tets} tets, or numbers from 0 to "
-            f"{mesh.n_tets - 1}, at least one; got {shown(cells)}."
+            f"{mesh.n_tets - 1}, at least one; got {format_value(cells)}."
         )
     return TetMesh(
         mesh.points,
@@ -55,9 +55,9 @@ def merge(meshes: Iterable[TetMesh]) -> TetMesh:
     Args:
         meshes: Meshes to merge.
     """
-    parts = list(each(meshes, "meshes are a list of TetMesh"))
+    parts = list(iterate_argument(meshes, "meshes are a list of TetMesh"))
     if not parts or not all(isinstance(part, TetMesh) for part in parts):
-        raise TypeError(f"merge needs a list of at least one TetMesh, got {shown(parts)}")
+        raise TypeError(f"merge needs a list of at least one TetMesh, got {format_value(parts)}")
     for data in ([p.cell_data for p in parts], [p.point_data for p in parts]):
         refuse_mixed(data)
     first = np.cumsum([0, *(part.n_vertices for part in parts)])
@@ -83,10 +83,14 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], tolerance: float) -> TriMesh:
     Raises:
         MeshError: The distance is larger than an edge, so that triangles would collapse.
     """
-    pieces = [surfaces] if isinstance(surfaces, TriMesh) else list(each(surfaces, "pieces are TriMesh"))
+    pieces = (
+        [surfaces]
+        if isinstance(surfaces, TriMesh)
+        else list(iterate_argument(surfaces, "pieces are TriMesh"))
+    )
     if not pieces or not all(isinstance(piece, TriMesh) for piece in pieces):
-        raise TypeError(f"weld needs one TriMesh or a list of them, got {shown(surfaces)}")
-    distance = one_number("tolerance", tolerance, at_least=0)
+        raise TypeError(f"weld needs one TriMesh or a list of them, got {format_value(surfaces)}")
+    distance = check_number("tolerance", tolerance, at_least=0)
     whole = _together(pieces)
     group = _groups(whole.points, distance)
     triangles = group[whole.triangles]

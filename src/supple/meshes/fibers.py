@@ -11,7 +11,7 @@ from scipy.sparse.linalg import spsolve
 
 from supple.meshes.checks import MeshError
 from supple.meshes.tetmesh import TetMesh
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list[int]
 
@@ -36,7 +36,7 @@ def fibers_between(mesh: TetMesh, origin: Selection, insertion: Selection) -> np
         MeshError: Empty or overlapping ends, or tetrahedra without a direction.
     """
     if not isinstance(mesh, TetMesh):
-        raise TypeError(f"fibers_between needs a TetMesh, got {shown(mesh)}")
+        raise TypeError(f"fibers_between needs a TetMesh, got {format_value(mesh)}")
     low, high = (
         _vertices(mesh, chosen, name) for chosen, name in ((origin, "origin"), (insertion, "insertion"))
     )
@@ -62,7 +62,7 @@ def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
     if not len(numbers):
         raise MeshError(f"{name} of fibers selects no vertex of the mesh; it needs at least one")
     if numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= mesh.n_vertices:
-        given = f"a function that gives {shown(found)}" if callable(chosen) else shown(chosen)
+        given = f"a function that gives {format_value(found)}" if callable(chosen) else format_value(chosen)
         raise MeshError(
             f"{name} of fibers must be vertices of the mesh, 0 to {mesh.n_vertices - 1}, got {given}"
         )

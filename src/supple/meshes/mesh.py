@@ -22,7 +22,7 @@ from supple.meshes.arguments import scaling, three
 from supple.meshes.checks import MeshError
 from supple.meshes.files.mesh_data import Data, field_of
 from supple.meshes.measures import measures, qualities
-from supple.support.arguments import floats, one_number, shown, whole_number
+from supple.support.arguments import check_integer, check_number, format_value, to_floats
 
 
 class Constant:
@@ -72,7 +72,7 @@ class Movable(Constant, ABC):
             center: Point on the axis, (3,) [m].
         """
         direction, c = three("axis", axis), three("center", center)
-        angle = one_number("angle", angle)
+        angle = check_number("angle", angle)
         if not direction.any():
             raise MeshError("axis must not be zero.")
         R = Rotation.from_rotvec(angle * direction / np.linalg.norm(direction)).as_matrix()
@@ -192,14 +192,14 @@ class Mesh(Movable):
 
     def worst(self, count: int = 10) -> np.ndarray:
         """Ids of the `count` cells with the lowest quality, worst first."""
-        return np.argsort(self.quality, kind="stable")[: whole_number("count", count, at_least=0)]
+        return np.argsort(self.quality, kind="stable")[: check_integer("count", count, at_least=0)]
 
 
 def lumped(
     cells: np.ndarray, measures: np.ndarray, density: ArrayLike, n: int, what: str, dimension: int
 ) -> np.ndarray:
     """Lump cell masses to vertices, (n,) [kg]: equal fractions for the corners of each cell (m, k)."""
-    rho = floats(density)
+    rho = to_floats(density)
     if rho.shape not in ((), (len(cells),)):
         raise ValueError(
             f"density must be one number or one for each of the {len(cells)} {what}, "
@@ -207,7 +207,7 @@ def lumped(
         )
     if not np.all(np.isfinite(rho) & (rho > 0)):
         unit = {2: "kg/m²", 3: "kg/m³"}[dimension]
-        raise ValueError(f"density must be positive and finite [{unit}], got {shown(density)}.")
+        raise ValueError(f"density must be positive and finite [{unit}], got {format_value(density)}.")
     k = cells.shape[1]
     return np.bincount(cells.ravel(), np.repeat(rho * measures / k, k), minlength=n)
 

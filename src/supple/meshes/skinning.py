@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from supple.meshes import Mesh, TriMesh
 from supple.meshes.closest_point import closest_in_body
-from supple.support.arguments import finite_rows, shown
+from supple.support.arguments import check_vectors, format_value
 
 if TYPE_CHECKING:
     from supple.model.model import Model
@@ -194,11 +194,11 @@ def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
     """
     mesh = body if isinstance(body, Mesh) else getattr(body, "mesh", None)
     if not isinstance(mesh, Mesh):
-        raise TypeError(f"a surface is embedded in a body of a scene or a mesh, got {shown(body)}")
+        raise TypeError(f"a surface is embedded in a body of a scene or a mesh, got {format_value(body)}")
     if not isinstance(surface, TriMesh):
         raise TypeError(
             "a surface is a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
-            f"{shown(surface)}"
+            f"{format_value(surface)}"
         )
     embedding = Embedding(surface, mesh)
     far = np.flatnonzero(embedding.distance > FAR * _mean_edge(mesh))
@@ -331,7 +331,7 @@ def visible_surface(scene: Scene | SceneFile | Model, positions: np.ndarray) -> 
     """
     bodies = getattr(getattr(scene, "scene", scene), "bodies", None)
     if not bodies:
-        raise TypeError(f"a scene with bodies is needed, or the model of a result; got {shown(scene)}")
-    positions = finite_rows("positions", positions, bodies[-1].vertices.stop)
+        raise TypeError(f"a scene with bodies is needed, or the model of a result; got {format_value(scene)}")
+    positions = check_vectors("positions", positions, bodies[-1].vertices.stop)
     visible = VisibleSurface(bodies)
     return Surface(visible.points(positions), visible.triangles, visible.body)

@@ -13,36 +13,42 @@ from supple.ordering.coloring import (
     sort_corners,
     widest_color,
 )
-from supple.ordering.dynamic_batches import ChangingBatches, ChangingElements, changes
+from supple.ordering.dynamic_batches import DynamicBatches, DynamicElements, is_dynamic
 from supple.ordering.element_batches import ElementBatches, batch_colored_elements, color_elements
 from supple.ordering.row_trees import row_arrays
-from supple.ordering.tie_elimination import NEARLY_LARGEST, Carrying, Equations, carrying, equations
-from supple.ordering.tied_groups import Links, batch_links
+from supple.ordering.tie_elimination import (
+    NEARLY_LARGEST,
+    TieElimination,
+    TieEquations,
+    eliminate_ties,
+    tie_equations,
+)
+from supple.ordering.tied_groups import TiedGroups, batch_tied_groups
 
 __all__ = [
     "NEARLY_LARGEST",
-    "Carrying",
-    "ChangingBatches",
-    "ChangingElements",
+    "TieElimination",
+    "DynamicBatches",
+    "DynamicElements",
     "Colors",
     "ElementBatches",
-    "Equations",
-    "Links",
+    "TieEquations",
+    "TiedGroups",
     "ListedColors",
     "VertexBatches",
     "batch_colored_elements",
     "batch_elements",
-    "batch_links",
+    "batch_tied_groups",
     "batch_vertices",
-    "carrying",
-    "changes",
+    "eliminate_ties",
+    "is_dynamic",
     "cluster_elements",
     "color_bounds",
     "color_count",
     "color_elements",
     "color_vertices",
     "each_color",
-    "equations",
+    "tie_equations",
     "incidence",
     "row_arrays",
     "sort_corners",

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.kernels import lanes_of
 from supple.ordering.coloring import color_vertices, incidence
-from supple.terms import Elements, Term, Visits
+from supple.terms import Elements, Incidence, Term
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class VertexBatches:
         return len(self.color_start) - 1
 
 
-VISITS_PER_BATCH = 2
+BATCH_OVERHEAD = 2
 """Overhead of a batch in units of one incidence: on one H200 1.3 μs compared with 0.5 μs."""
 
 
@@ -61,7 +61,7 @@ def batch_vertices(
         at_once: Number of batches processed concurrently by the device.
     """
     n, lanes = len(free), lanes or lanes_of(dtype)
-    stencils = [_visited(term) for term in terms]
+    stencils = [_unpadded_stencils(term) for term in terms]
     color = color_vertices(stencils, np.flatnonzero(free), n)
     incidences = [incidence(s, n) for s in stencils]
     valences = [np.diff(start) for start, _, _ in incidences]
@@ -80,14 +80,14 @@ def batch_vertices(
         color_start.append(color_start[-1] + len(table))
     all_own = np.concatenate(own) if own else np.zeros((0, lanes), np.int32)
     all_widths = np.concatenate(widths) if widths else np.zeros(0, np.int64)
-    by_vertex = [_visits_by_vertex(found, all_own, all_widths, dtype) for found in incidences]
-    rows = tuple(term.rows(*visits) for term, visits in zip(terms, by_vertex, strict=True))
-    element = tuple(visits.elements for visits, _ in by_vertex)
+    by_vertex = [_batch_incidences(csr, all_own, all_widths, dtype) for csr in incidences]
+    rows = tuple(term.rows(*packed) for term, packed in zip(terms, by_vertex, strict=True))
+    element = tuple(packed.elements for packed, _ in by_vertex)
     starts = np.array(color_start, np.int64)
     return VertexBatches(all_own[:, None, :].copy(), all_widths, starts, rows, element)
 
 
-def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> int:
+def best_width(vertices: int, max_incidences: list[int], lanes: int, at_once: float) -> int:
     """Choose the number of vertices per batch with the least estimated time.
 
     Args:
@@ -99,16 +99,16 @@ def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> 
 
     def cost(width: int) -> float:
         rounds = np.ceil(-(-vertices // width) / at_once)
-        return float(rounds * (VISITS_PER_BATCH + sum(-(-count * width // lanes) for count in visits)))
+        return float(rounds * (BATCH_OVERHEAD + sum(-(-count * width // lanes) for count in max_incidences)))
 
     return min((lanes >> k for k in range(lanes.bit_length())), key=cost)
 
 
-def _visits_by_vertex(
-    found: tuple, own: np.ndarray, width: np.ndarray, dtype: np.dtype
-) -> tuple[Visits, np.ndarray]:
+def _batch_incidences(
+    csr: tuple, own: np.ndarray, width: np.ndarray, dtype: np.dtype
+) -> tuple[Incidence, np.ndarray]:
     """Incidences of all batches with the stencils of a term, and the first row of each batch."""
-    first, element, slot = found
+    first, element, slot = csr
     n, lanes = len(first) - 1, own.shape[1]
     parts = lanes // width
     valence = np.append(np.diff(first), 0)  # the padding vertex n has no incidences
@@ -120,16 +120,16 @@ def _visits_by_vertex(
     batch_of[own[batch, lane]], lane_of[own[batch, lane]] = batch, lane
     vertex = np.repeat(np.arange(n), np.diff(first))
     rank = np.arange(len(vertex)) - first[vertex]
-    kept = batch_of[vertex] >= 0
-    vertex, rank, element, slot = vertex[kept], rank[kept], element[kept], slot[kept]
+    is_batched = batch_of[vertex] >= 0
+    vertex, rank, element, slot = vertex[is_batched], rank[is_batched], element[is_batched], slot[is_batched]
     batch, lane = batch_of[vertex], lane_of[vertex]
     row, part = np.divmod(rank, parts[batch])
     own_of_row = np.repeat(own, np.diff(start), axis=0)
     row, lane = start[batch] + row, part * width[batch] + lane
-    return Visits(element, slot, row, lane, own_of_row, np.dtype(dtype), by_vertices=True), start
+    return Incidence(element, slot, row, lane, own_of_row, np.dtype(dtype), by_vertices=True), start
 
 
-def _visited(term: Term) -> np.ndarray:
+def _unpadded_stencils(term: Term) -> np.ndarray:
     """Stencils (m, k) of a term, with -1 for nodes that only pad a stencil."""
     if term.carriage is None:
         return term.vertices
@@ -151,6 +151,6 @@ def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None 
     row, lane = np.divmod(np.arange(m), lanes)
     own = np.full((-(-max(m, term.capacity or 0) // lanes), lanes), padding, np.int32)
     own[row, lane] = term.vertices[:, 0]
-    visits = Visits(np.arange(m), np.zeros(m, np.int64), row, lane, own, np.dtype(dtype))
-    rows = term.rows(visits, np.zeros(1, np.int64))
-    return Elements(own[:, None, :].copy(), rows, visits.elements)
+    incidence = Incidence(np.arange(m), np.zeros(m, np.int64), row, lane, own, np.dtype(dtype))
+    rows = term.rows(incidence, np.zeros(1, np.int64))
+    return Elements(own[:, None, :].copy(), rows, incidence.elements)

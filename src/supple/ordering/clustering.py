@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.kernels import kernel, maker
+from supple.kernels import allocating_kernel, kernel
 from supple.ordering.coloring import incidence
 
 
-@maker
+@allocating_kernel
 def _smallest_degree_last(neighbor_start, neighbor, degree, order):
     """Fill `order` with the vertices in order of removal by least remaining degree (bucket queue)."""
     n = len(degree)
@@ -64,7 +64,7 @@ def smallest_degree_last(start: np.ndarray, neighbor: np.ndarray) -> np.ndarray:
     return order[::-1].copy()
 
 
-@maker
+@allocating_kernel
 def _closeness(stencils, start, element, neighbor_start, neighbor, shared):
     """List the elements that share vertices with each element, and the number of shared vertices.
 
@@ -77,7 +77,7 @@ def _closeness(stencils, start, element, neighbor_start, neighbor, shared):
     fill = len(neighbor) > 0
     buffer = np.empty(len(stencils), np.int64)
     for e in range(len(stencils)):
-        found = 0
+        neighbors = 0
         for s in range(k):
             v = stencils[e, s]
             for i in range(start[v], start[v + 1]):
@@ -86,16 +86,16 @@ def _closeness(stencils, start, element, neighbor_start, neighbor, shared):
                     if seen[other] != e:
                         seen[other] = e
                         times[other] = 0
-                        buffer[found] = other
-                        found += 1
+                        buffer[neighbors] = other
+                        neighbors += 1
                     times[other] += 1
         neighbor_start[e] = count
         if fill:  # closest first: distance falls with the number of shared vertices; ties by number
-            others = buffer[:found]
-            for j, place in enumerate(np.argsort(np.abs(others - e) - len(stencils) * times[others])):
-                neighbor[count + j] = others[place]
-                shared[count + j] = times[others[place]]
-        count += found
+            others = buffer[:neighbors]
+            for j, rank in enumerate(np.argsort(np.abs(others - e) - len(stencils) * times[others])):
+                neighbor[count + j] = others[rank]
+                shared[count + j] = times[others[rank]]
+        count += neighbors
     neighbor_start[len(stencils)] = count
     return count
 
@@ -118,7 +118,7 @@ def _seed(neighbor_start, neighbor, shared, slots, cluster):
     return best
 
 
-@maker
+@allocating_kernel
 def _cluster(neighbor_start, neighbor, shared, slots, size, cluster, members):
     """Claim elements for clusters of `size`, `size` - 1, ..., 1; returns the number of clusters."""
     n = len(cluster)
@@ -143,18 +143,18 @@ def _cluster(neighbor_start, neighbor, shared, slots, size, cluster, members):
                     continue
                 members[clusters, 0] = j
                 cluster[j] = clusters
-                found = 1
+                claimed = 1
                 for i in range(neighbor_start[j], neighbor_start[j + 1]):
-                    if found == size:
+                    if claimed == size:
                         break
                     if cluster[neighbor[i]] < 0:
-                        members[clusters, found] = neighbor[i]
+                        members[clusters, claimed] = neighbor[i]
                         cluster[neighbor[i]] = clusters
-                        found += 1
-                if found == size:
+                        claimed += 1
+                if claimed == size:
                     clusters += 1
                 else:  # too small: undo
-                    for i in range(found):
+                    for i in range(claimed):
                         cluster[members[clusters, i]] = -1
                         members[clusters, i] = -1
             while next_root < n and visited[next_root]:
@@ -198,5 +198,5 @@ def cluster_elements(stencils: np.ndarray, vertices: int, size: int) -> np.ndarr
     start, neighbor, shared = element_graph(stencils, vertices)
     cluster = np.full(len(stencils), -1, np.int64)
     members = np.full((len(stencils), size), -1, np.int64)
-    found = _cluster(start, neighbor, shared, stencils.shape[1], size, cluster, members)
-    return members[:found]
+    clusters = _cluster(start, neighbor, shared, stencils.shape[1], size, cluster, members)
+    return members[:clusters]

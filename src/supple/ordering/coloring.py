@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from supple.kernels import chosen_by_type, do, kernel, leave, number, passage, renumbered, take_part
+from supple.kernels import (
+    do,
+    end_phase,
+    inline_control,
+    item_number,
+    kernel,
+    overload_by_type,
+    parallel_for_nowait,
+    with_number,
+)
 
 
 def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -117,7 +126,7 @@ def color_count(colors: Any) -> int:
     return colors.count if isinstance(colors, ListedColors) else len(colors) - 1
 
 
-@chosen_by_type(color_count)
+@overload_by_type(color_count)
 def _color_count(colors):
     if isinstance(colors, types.BaseTuple):
         return lambda colors: colors.count
@@ -130,7 +139,7 @@ def color_bounds(colors: Any, color: int) -> tuple[int, int]:
     return start[color], start[min(color + 1, color_count(colors))]
 
 
-@chosen_by_type(color_bounds)
+@overload_by_type(color_bounds)
 def _color_bounds(colors, color):
     if isinstance(colors, types.BaseTuple):
         return lambda colors, color: (
@@ -140,31 +149,31 @@ def _color_bounds(colors, color):
     return lambda colors, color: (colors[color], colors[min(color + 1, color_count(colors))])
 
 
-class Listed(NamedTuple):
+class ListedBatches(NamedTuple):
     """Work on the batches of a list."""
 
     order: Any
     work: Any
 
 
-@do.of(Listed)
-def _do_listed(listed, place):
-    do(listed.work, renumbered(place, listed.order[number(place)]))
+@do.of(ListedBatches)
+def _do_listed_batches(part, item):
+    do(part.work, with_number(item, part.order[item_number(item)]))
 
 
 def at_batches(colors: Any, work: Any) -> Any:
     """Work on the batches to which the items of `colors` refer."""
-    return Listed(colors.order, work) if isinstance(colors, ListedColors) else work
+    return ListedBatches(colors.order, work) if isinstance(colors, ListedColors) else work
 
 
-@chosen_by_type(at_batches)
+@overload_by_type(at_batches)
 def _at_batches(colors, work):
     if isinstance(colors, types.BaseTuple):
-        return lambda colors, work: Listed(colors.order, work)
+        return lambda colors, work: ListedBatches(colors.order, work)
     return lambda colors, work: work
 
 
-@passage
+@inline_control
 def each_color(team, phase, colors, bounds, work):
     """Run work on all batches, one phase per color; returns the next phase.
 
@@ -178,10 +187,10 @@ def each_color(team, phase, colors, bounds, work):
     first, last = bounds
     count = color_count(colors)
     for color in range(count):
-        take_part(team, phase + color, first, last, at_batches(colors, work))
-        following = color_bounds(colors, color + 1)  # overlaps with the work of other threads
-        leave(team, phase + color, first, last)
-        first, last = following
+        parallel_for_nowait(team, phase + color, first, last, at_batches(colors, work))
+        next_bounds = color_bounds(colors, color + 1)  # overlaps with the work of other threads
+        end_phase(team, phase + color, first, last)
+        first, last = next_bounds
     return phase + count
 
 

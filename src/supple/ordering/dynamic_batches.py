@@ -25,19 +25,19 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import HOST, Runner, kernel
-from supple.ordering.batch_moves import Fill, fill_rows, put_lanes, swap_visits, tables_of
+from supple.ordering.batch_moves import Fill, fill_rows, stencil_tables, swap_incidences, write_lanes
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
 from supple.ordering.coloring import ListedColors, incidence, merge_stencils
 from supple.ordering.row_trees import empty_rows, map_rows, row_arrays
-from supple.ordering.slot_table import Whereabouts, as_ids, list_by_color, visit_moves
+from supple.ordering.slot_table import SlotTable, as_ids, incidence_moves, list_by_color
 from supple.terms import Term
 
-MIXING = 2654435761
+HASH_MULTIPLIER = 2654435761
 """Multiplier of the hash: 2³² times the golden section [Knuth's multiplicative hashing]."""
 
 
 @dataclass(frozen=True)
-class LastingColors:
+class StaticColors:
     """Colors by the static stencils, and work arrays of `recolor`.
 
     Attributes:
@@ -54,16 +54,16 @@ class LastingColors:
     number: np.ndarray
 
 
-def lasting_colors(color: np.ndarray, stencils: Sequence[np.ndarray]) -> LastingColors:
+def static_colors(color: np.ndarray, stencils: Sequence[np.ndarray]) -> StaticColors:
     """Prepare recoloring from the static colors (n,) and the static stencils (m, k) of each term."""
     merged, n = merge_stencils(stencils), len(color)
     first, element, _ = incidence(merged, n)
     start, near = np.zeros(n + 1, np.int64), np.empty(len(element) * (merged.shape[1] - 1), np.int32)
     count = _find_near(merged, first, element, color, np.full(n, -1, np.int32), start, near)
-    return LastingColors(color, start, near[:count].copy(), color.copy(), np.full(n, -1, np.int32))
+    return StaticColors(color, start, near[:count].copy(), color.copy(), np.full(n, -1, np.int32))
 
 
-def recolor(lasting: LastingColors, stencils: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def recolor(static: StaticColors, stencils: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Recolor vertices so that no two vertices of a new stencil have the same color.
 
     Args:
@@ -73,24 +73,24 @@ def recolor(lasting: LastingColors, stencils: Sequence[np.ndarray]) -> tuple[np.
     Returns:
         Vertices that change color, and their new colors.
     """
-    new, color, now = merge_stencils(stencils), lasting.color, lasting.now
-    touched, numbered = np.empty(new.size, np.int32), np.empty(new.shape, np.int32)
-    count = _number_touched(new, color, lasting.number, touched, numbered)
-    touched, first, element = touched[:count], np.zeros(count + 2, np.int32), np.empty(new.size, np.int32)
+    new, color, now = merge_stencils(stencils), static.color, static.now
+    vertices, numbered = np.empty(new.size, np.int32), np.empty(new.shape, np.int32)
+    count = _number_vertices(new, color, static.number, vertices, numbered)
+    vertices, first, element = vertices[:count], np.zeros(count + 2, np.int32), np.empty(new.size, np.int32)
     _list_stencils(numbered, first, element)
     forbidden = np.full(int(color.max(initial=-1)) + count + 2, -1, np.int32)
-    work = numbered, first, element, lasting.start, lasting.near, now, forbidden
-    found = color[touched]
-    _take_colors(_mixed_up(touched), touched, found, *work)
-    moved = np.flatnonzero(found != color[touched])
-    now[touched], lasting.number[touched] = color[touched], -1
-    return touched[moved], found[moved]
+    work = numbered, first, element, static.start, static.near, now, forbidden
+    new_color = color[vertices]
+    _assign_colors(_hash_order(vertices), vertices, new_color, *work)
+    moved = np.flatnonzero(new_color != color[vertices])
+    now[vertices], static.number[vertices] = color[vertices], -1
+    return vertices[moved], new_color[moved]
 
 
-def _mixed_up(vertices: np.ndarray) -> np.ndarray:
+def _hash_order(vertices: np.ndarray) -> np.ndarray:
     """Order in which vertices are recolored: sorted by hash."""
     low = np.uint64(0xFFFFFFFF)
-    hashed = (vertices.astype(np.uint64) * np.uint64(MIXING)) & low
+    hashed = (vertices.astype(np.uint64) * np.uint64(HASH_MULTIPLIER)) & low
     both = np.sort((hashed << np.uint64(32)) | np.arange(len(vertices), dtype=np.uint64))
     return (both & low).astype(np.int64)
 
@@ -117,7 +117,7 @@ def _find_near(stencils, first, element, color, seen, start, near):
 
 
 @kernel
-def _number_touched(stencils, color, number, touched, numbered):
+def _number_vertices(stencils, color, number, vertices, numbered):
     """Number the free vertices in order of first appearance and write the number of each corner, or -1."""
     count = 0
     for e in range(len(stencils)):
@@ -126,7 +126,7 @@ def _number_touched(stencils, color, number, touched, numbered):
             if v >= 0 and color[v] >= 0:  # pinned vertices cause no conflict
                 if number[v] < 0:
                     number[v] = count
-                    touched[count] = v
+                    vertices[count] = v
                     count += 1
                 numbered[e, slot] = number[v]
     return count
@@ -151,44 +151,44 @@ def _list_stencils(numbered, first, element):
 
 
 @kernel
-def _take_colors(order, touched, found, numbered, first, element, start, near, now, forbidden):
-    """Assign each vertex its previous color or the smallest available one, stored in `found` (k,) and `now`
+def _assign_colors(order, vertices, new_color, numbered, first, element, start, near, now, forbidden):
+    """Assign each vertex its previous color or the smallest available one, stored in `new_color` (k,) and `now`
     (n,)."""
     for i in order:
-        v = touched[i]
+        v = vertices[i]
         for k in range(first[i], first[i + 1]):
             for slot in range(numbered.shape[1]):
                 j = numbered[element[k], slot]
                 if j >= 0 and j != i:
-                    forbidden[found[j]] = i
+                    forbidden[new_color[j]] = i
         for k in range(start[v], start[v + 1]):
             forbidden[now[near[k]]] = i
-        if forbidden[found[i]] == i:
+        if forbidden[new_color[i]] == i:
             least = 0
             while forbidden[least] == i:
                 least += 1
-            found[i] = now[v] = least
+            new_color[i] = now[v] = least
 
 
-MORE_COLORS = 16
+EXTRA_COLORS = 16
 """Number of additional colors beyond those of the static stencils."""
 
-BUSY = 6
+MAX_UNSHARED = 6
 """Number of incidences with dynamic stencils above which GPU lanes share a vertex. One contact incidence
 takes about 1 μs on an H200, and every color of a sweep takes as long as its slowest vertex."""
 
-SHARERS = 8
+MIN_SHARED_LANES = 8
 """Minimum number of GPU lanes per vertex of an overflow batch."""
 
-ROWS_AT_LEAST = 4096
+MIN_ROWS = 4096
 """Minimum number of incidence rows, if the capacity is large enough to fill them."""
 
 
-_NOWHERE = np.empty((0, 7), np.int32)
+NO_MOVES = np.empty((0, 7), np.int32)
 """Empty list of moves."""
 
 
-def changes(term: Term) -> bool:
+def is_dynamic(term: Term) -> bool:
     """True if the stencils of a term may change during a solve."""
     return term.capacity is not None
 
@@ -207,15 +207,15 @@ class Plan:
     colors: np.ndarray
     count: int
     starts: list[np.ndarray]
-    visits: dict[int, np.ndarray]
+    locations: dict[int, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Changes:
+class BatchUpdate:
     """Updates of the batches in device memory.
 
     Attributes:
-        moves: Moves of incidences, (arrays, moves, back) as in `swap_visits`.
+        moves: Moves of incidences, (arrays, moves, back) as in `swap_incidences`.
         written: Arrays written by the host, with the number of rows to upload.
         own: (batches, 1, lanes) vertex ids.
         places: (k, 3) batch, lane and vertex of each changed entry of `own`.
@@ -225,24 +225,24 @@ class Changes:
     moves: list[tuple[tuple, np.ndarray, int]]
     written: list[tuple[np.ndarray, int]]
     own: np.ndarray
-    places: np.ndarray
+    slots: np.ndarray
     fills: list[Fill]
 
-    def carry_out(self, device: Runner) -> None:
+    def apply(self, device: Runner) -> None:
         """Apply the updates to the arrays in device memory."""
         for arrays, moves, back in self.moves:
-            device.run(swap_visits, 2, arrays, moves, back)
+            device.run(swap_incidences, 2, arrays, moves, back)
         for array, rows in self.written:
-            device.push(array, rows)
-        if len(self.places):
-            vertex = np.ascontiguousarray(self.places[:, 2:])
-            device.run(put_lanes, 1, (self.own,), (vertex,), self.places)
+            device.upload(array, rows)
+        if len(self.slots):
+            vertex = np.ascontiguousarray(self.slots[:, 2:])
+            device.run(write_lanes, 1, (self.own,), (vertex,), self.slots)
         for fill in self.fills:
             if len(fill.batches):
                 device.run(fill_rows, 1, fill)
 
 
-class ChangingBatches:
+class DynamicBatches:
     """Vertex batches that adapt to changing stencils.
 
     Attributes:
@@ -263,81 +263,86 @@ class ChangingBatches:
     ) -> None:
         self.growth = growth
         self._dtype, self._lanes, self._n = np.dtype(dtype), lanes, len(free)
-        lasting = tuple(term for term in terms if not changes(term))
-        changing = [term for term in terms if changes(term)]
-        home = batch_vertices(lasting, free, dtype, lanes, at_once)
-        self._first, self._first_colors = len(home.own), home.colors
-        narrow = lanes if at_once is None else int(home.width.min(initial=max(1, lanes // SHARERS)))
-        self._busy = None if at_once is None else BUSY
-        expected = min(int(free.sum()), sum(_visits(term) for term in changing) // 4)
-        spare = growth * (1 + home.colors + -(-expected // narrow))
-        self.own = np.concatenate([home.own, np.full((spare, 1, lanes), self._n, np.int32)])
-        width = np.concatenate([home.width, np.full(spare, narrow, np.int64)])
-        self._where = Whereabouts(home, width, self._n)
-        self._batch_color = np.repeat(np.arange(home.colors), np.diff(home.color_start))
-        color = np.append(self._batch_color, -1)[self._where.home[:, 0]].astype(np.int32)
-        self.lasting = lasting_colors(color, [term.vertices for term in lasting])
+        static_terms = tuple(term for term in terms if not is_dynamic(term))
+        dynamic_terms = [term for term in terms if is_dynamic(term)]
+        static = batch_vertices(static_terms, free, dtype, lanes, at_once)
+        self._first, self._first_colors = len(static.own), static.colors
+        narrow = (
+            lanes if at_once is None else int(static.width.min(initial=max(1, lanes // MIN_SHARED_LANES)))
+        )
+        self._max_unshared = None if at_once is None else MAX_UNSHARED
+        expected = min(int(free.sum()), sum(_max_incidences(term) for term in dynamic_terms) // 4)
+        spare = growth * (1 + static.colors + -(-expected // narrow))
+        self.own = np.concatenate([static.own, np.full((spare, 1, lanes), self._n, np.int32)])
+        width = np.concatenate([static.width, np.full(spare, narrow, np.int64)])
+        self._slot_table = SlotTable(static, width, self._n)
+        self._batch_color = np.repeat(np.arange(static.colors), np.diff(static.color_start))
+        color = np.append(self._batch_color, -1)[self._slot_table.default_slot[:, 0]].astype(np.int32)
+        self.static_colors = static_colors(color, [term.vertices for term in static_terms])
         self._valences = {
             k: np.bincount(term.vertices.ravel(), minlength=self._n)[: self._n]
             for k, term in enumerate(terms)
-            if not changes(term)
+            if not is_dynamic(term)
         }
         self._ranked = np.lexsort([-valence for valence in self._valences.values()] or [np.zeros(self._n)])
         self._rank = np.empty(self._n, np.int64)
         self._rank[self._ranked] = np.arange(self._n)
-        room = home.colors + growth * MORE_COLORS + 1
-        self.colors = ListedColors(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
-        known = zip(home.terms, home.element, strict=True)
-        pairs = [self._empty(t, spare) if changes(t) else self._roomy(t, *next(known), spare) for t in terms]
-        self.batches = VertexBatches(self.own, width, home.color_start, *zip(*pairs, strict=True))
+        max_colors = static.colors + growth * EXTRA_COLORS + 1
+        self.colors = ListedColors(0, np.zeros(max_colors, np.int64), np.zeros(len(self.own), np.int64))
+        static_rows = zip(static.terms, static.element, strict=True)
+        pairs = [
+            self._empty_rows(t, spare) if is_dynamic(t) else self._extend_rows(t, *next(static_rows), spare)
+            for t in terms
+        ]
+        self.batches = VertexBatches(self.own, width, static.color_start, *zip(*pairs, strict=True))
         numbered = zip(terms, self.batches.element, strict=True)
-        self._slots = {k: np.zeros(e.shape, np.int8) for k, (t, e) in enumerate(numbered) if changes(t)}
-        self._moves = {k: _NOWHERE for k in range(len(terms)) if k not in self._slots}
-        self._arranged = dict(self._moves)
-        self._taken: Sequence[Term] = ()
+        self._slots = {k: np.zeros(e.shape, np.int8) for k, (t, e) in enumerate(numbered) if is_dynamic(t)}
+        self._moves = {k: NO_MOVES for k in range(len(terms)) if k not in self._slots}
+        self._updated_moves = dict(self._moves)
+        self._terms: Sequence[Term] = ()
 
     @property
     def moved(self) -> np.ndarray:
         """Vertices outside their default slots."""
-        return self._where.away[:, 6]
+        return self._slot_table.overflow[:, 6]
 
-    def _roomy(self, term: Term, rows: Any, element: np.ndarray, spare: int) -> tuple[Any, np.ndarray]:
+    def _extend_rows(self, term: Term, rows: Any, element: np.ndarray, spare: int) -> tuple[Any, np.ndarray]:
         """Rows and element ids of a static term, extended by rows for moved vertices."""
-        parts = self._lanes // int(self._where.width[-1])
+        parts = self._lanes // int(self._slot_table.width[-1])
         most = int(np.bincount(term.vertices.ravel()).max(initial=0))
         more = empty_rows(term, spare * -(-most // parts), self._lanes, self._n, self._dtype)
         start = np.concatenate([rows.start, np.full(spare, rows.start[-1])])
-        roomy = map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
+        extended = map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
         nothing = np.full((len(row_arrays(more)[0]), self._lanes), -1, np.int32)
-        return roomy, np.concatenate([element, nothing])
+        return extended, np.concatenate([element, nothing])
 
-    def _empty(self, term: Term, spare: int) -> tuple[Any, np.ndarray]:
+    def _empty_rows(self, term: Term, spare: int) -> tuple[Any, np.ndarray]:
         """Empty rows and element ids of a dynamic term."""
-        visits = _visits(term)
-        count = min(visits, self.growth * max(ROWS_AT_LEAST, visits // 4))
+        max_count = _max_incidences(term)
+        count = min(max_count, self.growth * max(MIN_ROWS, max_count // 4))
         rows = empty_rows(term, count, self._lanes, self._n, self._dtype)
         rows = rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
         return rows, np.full((count, self._lanes), -1, np.int32)
 
-    def take(self, terms: Sequence[Term]) -> Changes | None:
+    def set_terms(self, terms: Sequence[Term]) -> BatchUpdate | None:
         """Adopt terms with new stencils.
 
         Returns:
             Updates to apply in device memory, or None if the room is insufficient; then nothing has changed.
         """
         stencils = {k: as_ids(terms[k].vertices) for k in self._slots}
-        before, known = self._where.away, self._taken
+        before, known = self._slot_table.overflow, self._terms
         if known and all(np.array_equal(known[k].vertices, ids) for k, ids in stencils.items()):
-            self._taken = terms
+            self._terms = terms
             fills = [self._fill(terms, k) for k in self._slots if terms[k] is not known[k]]
-            return Changes([], [], self.own, np.empty((0, 3), np.int32), fills)
+            return BatchUpdate([], [], self.own, np.empty((0, 3), np.int32), fills)
         plan = self._plan(stencils)
         if plan is None:
-            self._where.go(before)
+            self._slot_table.set_overflow(before)
             return None
-        self._taken = terms
-        places = self._where.exchange_own(self.own, before, self._n)
-        moves, written = [], self._put_colors(plan)
+        self._terms = terms
+        slots = self._slot_table.update_vertex_ids(self.own, before, self._n)
+        moves, written = [], self._update_colors(plan)
         for k, rows in enumerate(self.batches.terms):
             start, element, slot = plan.starts[k], self.batches.element[k], self._slots.get(k)
             rows.start[len(rows.start) - len(start) :] = start
@@ -345,41 +350,41 @@ class ChangingBatches:
             if slot is None:
                 moves += self._moves_of(k, rows)
             else:
-                self._where.list_visits(stencils[k], start, plan.visits[k], element, slot)
+                self._slot_table.list_incidences(stencils[k], start, plan.locations[k], element, slot)
                 written += [(element, int(start[-1])), (slot, int(start[-1]))]
-        return Changes(moves, written, self.own, places, [self._fill(terms, k) for k in stencils])
+        return BatchUpdate(moves, written, self.own, slots, [self._fill(terms, k) for k in stencils])
 
     def _plan(self, stencils: dict[int, np.ndarray]) -> Plan | None:
         """Plan new colors and slots for the stencils of the dynamic terms and update the slot table.
 
         Returns None if the room is insufficient.
         """
-        moved, color = recolor(self.lasting, list(stencils.values()))
-        if self._busy is not None:
-            others = self._where.with_visits(list(stencils.values()), self._busy, moved)
-            moved = np.concatenate([moved, others])
-            color = np.concatenate([color, self.lasting.color[others]])
+        moved, color = recolor(self.static_colors, list(stencils.values()))
+        if self._max_unshared is not None:
+            shared = self._slot_table.busy_vertices(list(stencils.values()), self._max_unshared, moved)
+            moved = np.concatenate([moved, shared])
+            color = np.concatenate([color, self.static_colors.color[shared]])
         both = np.sort((color.astype(np.int64) << 32) | self._rank[moved])
         moved, color = self._ranked[both & 0xFFFFFFFF], both >> 32
         batch, lane, colors = self._spread(color)
         count = max(int(color.max(initial=-1)) + 1, self._first_colors)
         if len(colors) > len(self.own) - self._first or count >= len(self.colors.start):
             return None
-        self._where.go(self._where.moves(moved, batch, lane))
-        visits = {k: self._where.visits(ids) for k, ids in stencils.items()}
+        self._slot_table.set_overflow(self._slot_table.moves(moved, batch, lane))
+        incidences = {k: self._slot_table.locate_incidences(ids) for k, ids in stencils.items()}
         starts = [
-            visits[k][0] if k in visits else self._starts(k, rows.start)
+            incidences[k][0] if k in incidences else self._starts(k, rows.start)
             for k, rows in enumerate(self.batches.terms)
         ]
-        room = [len(row_arrays(rows)[0]) for rows in self.batches.terms]
-        if any(start[-1] > rows for start, rows in zip(starts, room, strict=True)):
+        capacity = [len(row_arrays(rows)[0]) for rows in self.batches.terms]
+        if any(start[-1] > rows for start, rows in zip(starts, capacity, strict=True)):
             return None
-        return Plan(colors, count, starts, {k: places for k, (_, places) in visits.items()})
+        return Plan(colors, count, starts, {k: locations for k, (_, locations) in incidences.items()})
 
     def _spread(self, color: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Assign overflow batches and lanes to vertices sorted by color; also returns the color of each
         batch."""
-        narrow = int(self._where.width[-1])
+        narrow = int(self._slot_table.width[-1])
         used, begin, size = np.unique(color, return_index=True, return_counts=True)
         batches = -(-size // narrow)
         rank = np.arange(len(color)) - np.repeat(begin, size)
@@ -388,21 +393,21 @@ class ChangingBatches:
 
     def _starts(self, k: int, start: np.ndarray) -> np.ndarray:
         """First rows of the overflow batches of a static term."""
-        away, rows = self._where.away, np.zeros(len(start) - self._first, np.int64)
+        overflow, rows = self._slot_table.overflow, np.zeros(len(start) - self._first, np.int64)
         rows[0] = start[self._first]
-        parts = self._lanes // away[:, 5]
-        np.maximum.at(rows, 1 + away[:, 3] - self._first, -(-self._valences[k][away[:, 6]] // parts))
+        parts = self._lanes // overflow[:, 5]
+        np.maximum.at(rows, 1 + overflow[:, 3] - self._first, -(-self._valences[k][overflow[:, 6]] // parts))
         return np.cumsum(rows)
 
-    def _put_colors(self, plan: Plan) -> list[tuple[np.ndarray, int]]:
-        _, start, listed = self.colors
-        list_by_color(np.concatenate([self._batch_color, plan.colors]), start, listed)
-        self.colors = ListedColors(plan.count, start, listed)
-        return [(start, len(start)), (listed, len(listed))]
+    def _update_colors(self, plan: Plan) -> list[tuple[np.ndarray, int]]:
+        _, start, order = self.colors
+        list_by_color(np.concatenate([self._batch_color, plan.colors]), start, order)
+        self.colors = ListedColors(plan.count, start, order)
+        return [(start, len(start)), (order, len(order))]
 
     def _moves_of(self, k: int, rows: Any) -> list[tuple[tuple, np.ndarray, int]]:
         """Moves of a static term's incidences: first back to default slots, then to new overflow slots."""
-        back, away = self._moves[k], visit_moves(self._where.away, rows.start, self._valences[k])
+        back, away = self._moves[k], incidence_moves(self._slot_table.overflow, rows.start, self._valences[k])
         if np.array_equal(back, away):
             return []
         self._moves[k] = away
@@ -412,25 +417,25 @@ class ChangingBatches:
         """Rows to write for a dynamic term."""
         rows, element = self.batches.terms[k], self.batches.element[k]
         batches = np.flatnonzero(np.diff(rows.start)).astype(np.int32)
-        tables = tables_of(terms[k], self._dtype)
+        tables = stencil_tables(terms[k], self._dtype)
         return Fill(row_arrays(rows), tables, rows.start, self.own, element, self._slots[k], batches)
 
-    def arrange_elements(self) -> None:
+    def update_element_ids(self) -> None:
         """Update the element ids of `batches` to the current incidences of static terms."""
         for k, away in self._moves.items():
-            back = self._arranged[k]
+            back = self._updated_moves[k]
             if back is not away:
                 element = self.batches.element[k][:, None]
-                HOST.run(swap_visits, 2, (element,), np.concatenate([back, away]), len(back))
-                self._arranged[k] = away
+                HOST.run(swap_incidences, 2, (element,), np.concatenate([back, away]), len(back))
+                self._updated_moves[k] = away
 
 
-def _visits(term: Any) -> int:
+def _max_incidences(term: Any) -> int:
     """Largest number of incidences of a dynamic term."""
     return int(term.capacity * term.vertices.shape[1])
 
 
-class ChangingElements:
+class DynamicElements:
     """Packed elements of a dynamic term, as in `batch_elements`, with room for its capacity.
 
     Attributes:
@@ -439,23 +444,23 @@ class ChangingElements:
 
     def __init__(self, term: Term, dtype: np.dtype, padding: int, lanes: int) -> None:
         self.elements = batch_elements(term, dtype, padding, lanes)
-        self._taken, self._dtype, self._padding = term, dtype, padding
+        self._term, self._dtype, self._padding = term, dtype, padding
         element = self.elements.element
         self._start, self._slot = np.arange(len(element) + 1), np.zeros(element.shape, np.int8)
 
-    def take(self, term: Term, device: Runner) -> None:
+    def set_term(self, term: Term, device: Runner) -> None:
         """Adopt the stencils of a new term; no effect for the current term."""
-        if term is self._taken:
+        if term is self._term:
             return
         own, element, rows = self.elements.own, self.elements.element, self.elements.rows
-        now, before = len(term.vertices), len(self._taken.vertices)
-        self._taken = term
+        now, before = len(term.vertices), len(self._term.vertices)
+        self._term = term
         own.ravel()[:now], own.ravel()[now:before] = term.vertices[:, 0], self._padding
         element.ravel()[:now], element.ravel()[now:before] = np.arange(now), -1
         batches = np.arange(-(-max(now, before) // element.shape[1]), dtype=np.int32)
         if len(batches):
-            device.push(own, len(batches))
-            device.push(element, len(batches))
-            tables = tables_of(term, self._dtype)
+            device.upload(own, len(batches))
+            device.upload(element, len(batches))
+            tables = stencil_tables(term, self._dtype)
             work = Fill(row_arrays(rows), tables, self._start, own, element, self._slot, batches)
             device.run(fill_rows, 1, work)

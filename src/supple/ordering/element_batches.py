@@ -10,11 +10,11 @@ from scipy.sparse import csr_matrix
 
 from supple.kernels import kernel, lanes_of
 from supple.ordering.clustering import cluster_elements, smallest_degree_last
-from supple.terms import Term, Visits
+from supple.terms import Incidence, Term
 
 
 @kernel
-def _greedy_groups(groups, stencils, first, taken, color):
+def _greedy_groups(groups, stencils, first, used_colors, color):
     """Color groups greedily from group `first` on: the smallest color that no group with a common vertex has.
 
     Args:
@@ -29,25 +29,25 @@ def _greedy_groups(groups, stencils, first, taken, color):
     """
     for g in range(first, len(groups)):
         c = 0
-        for word in range(taken.shape[1]):
+        for word in range(used_colors.shape[1]):
             used = np.uint64(0)
             for e in groups[g]:
                 if e >= 0:
                     for v in stencils[e]:
-                        used |= taken[v, word]
+                        used |= used_colors[v, word]
             bit = 0
             while bit < 64 and (used >> np.uint64(bit)) & np.uint64(1):
                 bit += 1
             c += bit
             if bit < 64:
                 break
-        if c == 64 * taken.shape[1]:
+        if c == 64 * used_colors.shape[1]:
             return g
         color[g] = c
         for e in groups[g]:
             if e >= 0:
                 for v in stencils[e]:
-                    taken[v, c // 64] |= np.uint64(1) << np.uint64(c % 64)
+                    used_colors[v, c // 64] |= np.uint64(1) << np.uint64(c % 64)
     return len(groups)
 
 
@@ -62,9 +62,9 @@ def color_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np.
         vertices: Number of vertices.
     """
     color, done = np.empty(len(groups), np.int64), 0
-    taken, stencils = np.zeros((vertices, 1), np.uint64), stencils.astype(np.int64)
-    while (done := _greedy_groups(groups, stencils, done, taken, color)) < len(groups):
-        taken = np.concatenate([taken, np.zeros_like(taken)], axis=1)
+    used_colors, stencils = np.zeros((vertices, 1), np.uint64), stencils.astype(np.int64)
+    while (done := _greedy_groups(groups, stencils, done, used_colors, color)) < len(groups):
+        used_colors = np.concatenate([used_colors, np.zeros_like(used_colors)], axis=1)
     return color
 
 
@@ -105,7 +105,7 @@ class ElementBatches:
         return self.own.shape[2]
 
     @property
-    def places(self) -> tuple[Any, Any, Any, Any]:
+    def projection_fields(self) -> tuple[Any, Any, Any, Any]:
         """First fields of every projection: color_start, start (() for batches of one row), own and rows."""
         single = len(self.start) == len(self.own) + 1
         return self.color_start, () if single else self.start, self.own, self.rows
@@ -144,19 +144,19 @@ def element_groups(
     if cells:
         return cell_groups(stencils)
     if smallest_last:
-        order = in_order_of_vertices(stencils, vertices)
+        order = sort_by_vertices(stencils, vertices)
         groups = element_groups(stencils[order], vertices, cluster_size)
         return np.where(groups >= 0, order[groups], -1)
     if cluster_size == 1:
         return np.arange(len(stencils))[:, None]
     groups = cluster_elements(stencils, vertices, cluster_size)
-    group, place = np.nonzero(groups >= 0)
-    ends = stencils[groups[group, place]]
-    touched = csr_matrix(
+    group, member = np.nonzero(groups >= 0)
+    ends = stencils[groups[group, member]]
+    membership = csr_matrix(
         (np.ones(ends.size, np.int32), (np.repeat(group, ends.shape[1]), ends.ravel())),
         shape=(len(groups), vertices),
     )
-    return groups[_smallest_last(touched @ touched.T)]
+    return groups[_smallest_last(membership @ membership.T)]
 
 
 def _smallest_last(graph: Any) -> np.ndarray:
@@ -166,15 +166,15 @@ def _smallest_last(graph: Any) -> np.ndarray:
     return smallest_degree_last(graph.indptr.astype(np.int64), graph.indices.astype(np.int64))
 
 
-def in_order_of_vertices(stencils: np.ndarray, vertices: int) -> np.ndarray:
+def sort_by_vertices(stencils: np.ndarray, vertices: int) -> np.ndarray:
     """(m,) elements sorted by their vertices, which are in smallest-degree-last order of the mesh graph."""
     count = stencils.shape[1]
     element = np.repeat(np.arange(len(stencils)), count)
-    touched = csr_matrix(
+    membership = csr_matrix(
         (np.ones(stencils.size, np.int32), (stencils.ravel(), element)), shape=(vertices, len(stencils))
     )
     rank = np.empty(vertices, np.int64)
-    rank[_smallest_last(touched @ touched.T)] = np.arange(vertices)
+    rank[_smallest_last(membership @ membership.T)] = np.arange(vertices)
     ranks = np.sort(rank[stencils], axis=1)
     return np.lexsort(ranks.T[::-1])
 
@@ -223,21 +223,21 @@ def batch_colored_elements(
     sizes = np.bincount(color)
     color_start = np.concatenate([[0], np.cumsum(-(-sizes // lanes))]).astype(np.int64)
     begin = np.cumsum(sizes) - sizes
-    place = np.arange(len(groups)) + np.repeat(lanes * color_start[:-1] - begin, sizes)
+    slot = np.arange(len(groups)) + np.repeat(lanes * color_start[:-1] - begin, sizes)
     table = np.full((color_start[-1] * lanes, groups.shape[1]), -1, np.int64)
-    table[place] = groups[order]
+    table[slot] = groups[order]
     table = table.reshape(-1, lanes, groups.shape[1])
     longest = (table >= 0).sum(axis=2).max(axis=1)
     start = np.concatenate([[0], np.cumsum(longest)]).astype(np.int64)
     element = np.full((start[-1], lanes), -1, np.int64)
     for k in range(groups.shape[1]):
-        there = longest > k
-        element[start[:-1][there] + k] = table[there, :, k]
+        is_longer = longest > k
+        element[start[:-1][is_longer] + k] = table[is_longer, :, k]
 
     row, lane = np.nonzero(element >= 0)
     chosen = element[row, lane]
     own = np.full(element.shape, vertices, np.int32)
     own[row, lane] = term.vertices[chosen, 0]
-    visits = Visits(chosen, np.zeros(len(chosen), np.int64), row, lane, own, np.dtype(dtype))
-    rows = term.rows(visits, start)
-    return ElementBatches(own[:, None, :].copy(), start, color_start, visits.elements, rows)
+    incidence = Incidence(chosen, np.zeros(len(chosen), np.int64), row, lane, own, np.dtype(dtype))
+    rows = term.rows(incidence, start)
+    return ElementBatches(own[:, None, :].copy(), start, color_start, incidence.elements, rows)

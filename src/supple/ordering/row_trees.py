@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.terms import Term, Visits
+from supple.terms import Incidence, Term
 
 
 def map_rows(function: Callable, *rows: Any) -> Any:
@@ -24,14 +24,14 @@ def map_rows(function: Callable, *rows: Any) -> Any:
 
 def row_arrays(rows: Any) -> tuple[np.ndarray, ...]:
     """All arrays (rows, fields, lanes) of packed term data."""
-    found: list[np.ndarray] = []
-    map_rows(found.append, rows)
-    return tuple(found)
+    arrays: list[np.ndarray] = []
+    map_rows(arrays.append, rows)
+    return tuple(arrays)
 
 
 def empty_rows(term: Term, count: int, lanes: int, n: int, dtype: np.dtype) -> Any:
     """Allocate `count` rows of a term without incidences, for a model of n vertices."""
     none = np.empty(0, np.int64)
     return term.rows(
-        Visits(none, none, none, none, np.full((count, lanes), n, np.int32), dtype), np.zeros(1, np.int64)
+        Incidence(none, none, none, none, np.full((count, lanes), n, np.int32), dtype), np.zeros(1, np.int64)
     )

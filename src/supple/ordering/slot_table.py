@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from supple.kernels import kernel, physics
-from supple.ordering.batch_moves import place_of_visit
+from supple.kernels import device_function, kernel
+from supple.ordering.batch_moves import locate_incidence
 from supple.ordering.batches import VertexBatches
 
 
-class Whereabouts:
+class SlotTable:
     """Current and default slots of all vertices.
 
     Attributes:
@@ -22,55 +22,63 @@ class Whereabouts:
             current slot, then the vertex.
     """
 
-    def __init__(self, home: VertexBatches, width: np.ndarray, n: int) -> None:
-        self.width, self.lanes = width, home.own.shape[2]
-        at, first = np.nonzero(np.arange(self.lanes) < home.width[:, None])
-        v = home.own[at, 0, first]
-        places = np.full((n + 1, 2), -1, np.int32)
-        places[v, 0], places[v, 1] = at, first
-        self.home = places[:n].copy()
-        self.at = self.home.copy()
-        self.away = np.empty((0, 7), np.int32)
+    def __init__(self, batches: VertexBatches, width: np.ndarray, n: int) -> None:
+        self.width, self.lanes = width, batches.own.shape[2]
+        batch, first = np.nonzero(np.arange(self.lanes) < batches.width[:, None])
+        v = batches.own[batch, 0, first]
+        default_slot = np.full((n + 1, 2), -1, np.int32)
+        default_slot[v, 0], default_slot[v, 1] = batch, first
+        self.default_slot = default_slot[:n].copy()
+        self.current_slot = self.default_slot.copy()
+        self.overflow = np.empty((0, 7), np.int32)
         self._rank = np.zeros(n, np.int32)
 
     def moves(self, vertices: np.ndarray, batch: np.ndarray, lane: np.ndarray) -> np.ndarray:
-        """Moves of vertices to new slots, (k, 7) in the format of `away`."""
-        there = self.home[vertices]
-        columns = there[:, 0], there[:, 1], self.width[there[:, 0]], batch, lane, self.width[batch], vertices
+        """Moves of vertices to new slots, (k, 7) in the format of `overflow`."""
+        default_slot = self.default_slot[vertices]
+        columns = (
+            default_slot[:, 0],
+            default_slot[:, 1],
+            self.width[default_slot[:, 0]],
+            batch,
+            lane,
+            self.width[batch],
+            vertices,
+        )
         return np.column_stack(columns).astype(np.int32)
 
-    def go(self, away: np.ndarray) -> None:
+    def set_overflow(self, overflow: np.ndarray) -> None:
         """Set the vertices in overflow slots; all others return to their default slots."""
-        self.at[self.away[:, 6]] = self.away[:, :2]
-        self.at[away[:, 6]] = away[:, 3:5]
-        self.away = away
+        self.current_slot[self.overflow[:, 6]] = self.overflow[:, :2]
+        self.current_slot[overflow[:, 6]] = overflow[:, 3:5]
+        self.overflow = overflow
 
-    def visits(self, stencils: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def locate_incidences(self, stencils: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Locate the incidences of all vertices with stencils (m, k).
 
         Returns:
             (batches + 1,) first row of each batch, and (m, k, 2) row within the batch, -1 for none, and lane.
         """
-        start, places = np.zeros(len(self.width) + 1, np.int64), np.empty((*stencils.shape, 2), np.int32)
-        _find_visits(stencils, self.at, self.width, self.lanes, self._rank, start, places)
-        return start, places
+        start, locations = np.zeros(len(self.width) + 1, np.int64), np.empty((*stencils.shape, 2), np.int32)
+        _locate_incidences(stencils, self.current_slot, self.width, self.lanes, self._rank, start, locations)
+        return start, locations
 
-    def with_visits(self, stencils: list[np.ndarray], more_than: int, but: np.ndarray) -> np.ndarray:
+    def busy_vertices(self, stencils: list[np.ndarray], more_than: int, but: np.ndarray) -> np.ndarray:
         """Free vertices with more than `more_than` incidences with stencils (m, k), except for the vertices
         `but`."""
-        found, count = np.empty(sum(ids.size for ids in stencils), np.int64), 0
-        self._rank[but] = -len(found) - 1
+        busy, count = np.empty(sum(ids.size for ids in stencils), np.int64), 0
+        self._rank[but] = -len(busy) - 1
         for ids in stencils:
-            count = _find_busy(ids, self.home, more_than, self._rank, found, count)
+            count = _find_busy(ids, self.default_slot, more_than, self._rank, busy, count)
         for ids in (*stencils, but):
             self._rank[ids] = 0
-        return found[:count]
+        return busy[:count]
 
-    def list_visits(
+    def list_incidences(
         self,
         stencils: np.ndarray,
         start: np.ndarray,
-        places: np.ndarray,
+        locations: np.ndarray,
         element: np.ndarray,
         slot: np.ndarray,
     ) -> None:
@@ -78,26 +86,26 @@ class Whereabouts:
 
         Args:
             stencils: (m, k) vertex ids.
-            start, places: Result of `visits`.
+            start, places: Result of `locate_incidences`.
             element, slot: (rows, lanes) outputs.
         """
         element[: start[-1]] = -1
-        _list_visits(stencils, self.at, start, places, element, slot)
+        _list_incidences(stencils, self.current_slot, start, locations, element, slot)
 
-    def exchange_own(self, own: np.ndarray, before: np.ndarray, nobody: int) -> np.ndarray:
+    def update_vertex_ids(self, own: np.ndarray, before: np.ndarray, empty_id: int) -> np.ndarray:
         """Update the vertex ids `own` (batches, 1, lanes) after moves.
 
         Args:
             own: Vertex ids to update.
-            before: Previous `away`.
+            before: Previous `overflow`.
             nobody: Vertex id of empty slots.
 
         Returns:
             (k, 3) batch, lane and vertex of each changed entry.
         """
-        lanes = self.lanes // np.concatenate([before[:, [2, 5]], self.away[:, [2, 5]]])
-        places = np.empty((int(lanes.sum()), 3), np.int32)
-        return places[: _exchange_own(own, before, self.away, nobody, places)].copy()
+        lanes = self.lanes // np.concatenate([before[:, [2, 5]], self.overflow[:, [2, 5]]])
+        changed = np.empty((int(lanes.sum()), 3), np.int32)
+        return changed[: _update_vertex_ids(own, before, self.overflow, empty_id, changed)].copy()
 
 
 def as_ids(stencils: np.ndarray) -> np.ndarray:
@@ -105,38 +113,38 @@ def as_ids(stencils: np.ndarray) -> np.ndarray:
     return np.array(stencils, np.int32, order="C")
 
 
-@physics
-def _fills_up(stencils, e, k):
+@device_function
+def _is_padding(stencils, e, k):
     """True if a corner repeats the first one as padding."""
     return k > 0 and stencils[e, k] == stencils[e, 0]
 
 
 @kernel
-def _find_busy(stencils, home, more_than, rank, found, count):
+def _find_busy(stencils, default_slot, more_than, rank, busy, count):
     """Count incidences in rank (n,) and append vertices that exceed the limit; returns the length of the
     list."""
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
             v = stencils[e, k]
-            if home[v, 0] >= 0 and not _fills_up(stencils, e, k):
+            if default_slot[v, 0] >= 0 and not _is_padding(stencils, e, k):
                 rank[v] += 1
                 if rank[v] == more_than + 1:
-                    found[count] = v
+                    busy[count] = v
                     count += 1
     return count
 
 
 @kernel
-def _find_visits(stencils, at, width, lanes, rank, start, places):
+def _locate_incidences(stencils, slot_of, width, lanes, rank, start, locations):
     """Locate incidences; `rank` (n,) is 0 before and after."""
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
             v = stencils[e, k]
-            batch, places[e, k, 0] = at[v, 0], -1
-            if batch >= 0 and not _fills_up(stencils, e, k):
-                row, lane = place_of_visit(rank[v], 0, at[v, 1], width[batch], lanes)
+            batch, locations[e, k, 0] = slot_of[v, 0], -1
+            if batch >= 0 and not _is_padding(stencils, e, k):
+                row, lane = locate_incidence(rank[v], 0, slot_of[v, 1], width[batch], lanes)
                 rank[v] += 1
-                places[e, k, 0], places[e, k, 1] = row, lane
+                locations[e, k, 0], locations[e, k, 1] = row, lane
                 start[batch + 1] = max(start[batch + 1], row + 1)
     for batch in range(len(width)):
         start[batch + 1] += start[batch]
@@ -146,55 +154,55 @@ def _find_visits(stencils, at, width, lanes, rank, start, places):
 
 
 @kernel
-def _list_visits(stencils, at, start, places, element, slot):
+def _list_incidences(stencils, slot_of, start, locations, element, slot):
     for e in range(len(stencils)):
         for k in range(stencils.shape[1]):
-            if places[e, k, 0] >= 0:
-                row = start[at[stencils[e, k], 0]] + places[e, k, 0]
-                element[row, places[e, k, 1]] = e
-                slot[row, places[e, k, 1]] = k
+            if locations[e, k, 0] >= 0:
+                row = start[slot_of[stencils[e, k], 0]] + locations[e, k, 0]
+                element[row, locations[e, k, 1]] = e
+                slot[row, locations[e, k, 1]] = k
 
 
-@physics
-def _list_lanes(own, away, places, count):
+@device_function
+def _list_slots(own, overflow, changed, count):
     """Append default and current lanes of moved vertices, with the vertex in them; returns the length of the
     list."""
-    for k in range(len(away)):
+    for k in range(len(overflow)):
         for end in range(0, 6, 3):
-            for lane in range(away[k, end + 1], own.shape[2], away[k, end + 2]):
-                places[count, 0], places[count, 1] = away[k, end], lane
-                places[count, 2] = own[away[k, end], 0, lane]
+            for lane in range(overflow[k, end + 1], own.shape[2], overflow[k, end + 2]):
+                changed[count, 0], changed[count, 1] = overflow[k, end], lane
+                changed[count, 2] = own[overflow[k, end], 0, lane]
                 count += 1
     return count
 
 
-@physics
-def _put_own(own, away, nobody, home):
-    """Swap vertices between their default slots and overflow slots; vacated slots get the id `nobody`."""
-    for k in range(len(away)):
+@device_function
+def _write_vertex_ids(own, overflow, empty_id, to_default):
+    """Swap vertices between their default slots and overflow slots; vacated slots get the id `empty_id`."""
+    for k in range(len(overflow)):
         for end in range(0, 6, 3):
-            v = away[k, 6] if (end == 0) == home else nobody
-            for lane in range(away[k, end + 1], own.shape[2], away[k, end + 2]):
-                own[away[k, end], 0, lane] = v
+            v = overflow[k, 6] if (end == 0) == to_default else empty_id
+            for lane in range(overflow[k, end + 1], own.shape[2], overflow[k, end + 2]):
+                own[overflow[k, end], 0, lane] = v
 
 
 @kernel
-def _exchange_own(own, before, away, nobody, places):
+def _update_vertex_ids(own, before, overflow, empty_id, changed):
     """Move vertices to their new slots; returns the number of changed entries."""
-    listed, count = _list_lanes(own, away, places, _list_lanes(own, before, places, 0)), 0
-    _put_own(own, before, nobody, True)
-    _put_own(own, away, nobody, False)
-    for k in range(listed):
-        batch, lane = places[k, 0], places[k, 1]
-        if own[batch, 0, lane] != places[k, 2]:
-            places[count, 0], places[count, 1], places[count, 2] = batch, lane, own[batch, 0, lane]
+    slot_count, count = _list_slots(own, overflow, changed, _list_slots(own, before, changed, 0)), 0
+    _write_vertex_ids(own, before, empty_id, True)
+    _write_vertex_ids(own, overflow, empty_id, False)
+    for k in range(slot_count):
+        batch, lane = changed[k, 0], changed[k, 1]
+        if own[batch, 0, lane] != changed[k, 2]:
+            changed[count, 0], changed[count, 1], changed[count, 2] = batch, lane, own[batch, 0, lane]
             count += 1
     return count
 
 
 @kernel
-def list_by_color(color, start, listed):
-    """Sort batches by color into `listed`; the batches of color c begin at start[c]. `start` may have spare
+def list_by_color(color, start, batches):
+    """Sort batches by color into `batches`; the batches of color c begin at start[c]. `start` may have spare
     entries."""
     start[:] = 0
     for c in color:
@@ -202,21 +210,25 @@ def list_by_color(color, start, listed):
     for c in range(1, len(start)):
         start[c] += start[c - 1]
     for batch in range(len(color)):
-        listed[start[color[batch]]] = batch
+        batches[start[color[batch]]] = batch
         start[color[batch]] += 1
     for c in range(len(start) - 1, 0, -1):
         start[c] = start[c - 1]
     start[0] = 0
 
 
-def visit_moves(away: np.ndarray, start: np.ndarray, valence: np.ndarray) -> Any:
-    """Moves (k, 7) of the incidences for `swap_visits`.
+def incidence_moves(overflow: np.ndarray, start: np.ndarray, valence: np.ndarray) -> Any:
+    """Moves (k, 7) of the incidences for `swap_incidences`.
 
     Args:
         away: Vertices in overflow slots.
         start: First row of each batch.
         valence: (n,) number of incidences of each vertex.
     """
-    moves = away.copy()
-    moves[:, 0], moves[:, 3], moves[:, 6] = start[away[:, 0]], start[away[:, 3]], valence[away[:, 6]]
+    moves = overflow.copy()
+    moves[:, 0], moves[:, 3], moves[:, 6] = (
+        start[overflow[:, 0]],
+        start[overflow[:, 3]],
+        valence[overflow[:, 6]],
+    )
     return moves

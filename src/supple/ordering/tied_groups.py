@@ -15,15 +15,15 @@ import numpy as np
 from supple.kernels import kernel, lanes_of
 from supple.ordering.batches import best_width
 from supple.ordering.coloring import incidence
-from supple.ordering.tie_elimination import NEGLIGIBLE, carrying, equations
-from supple.terms import Term, Visits
+from supple.ordering.tie_elimination import NEGLIGIBLE_WEIGHT, eliminate_ties, tie_equations
+from supple.terms import Incidence, Term
 
-MOST_MEMBERS = 512
+MAX_MEMBERS = 512
 """Largest number of dependents of a tied group; vertices with more are updated individually only."""
 
 
 @dataclass(frozen=True)
-class Links:
+class TiedGroups:
     """Tied groups in batches, sorted by color.
 
     Attributes:
@@ -53,24 +53,24 @@ class Links:
         return len(self.color_start) - 1
 
 
-def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_tied_groups(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the tied groups of the static terms.
 
     Returns:
         (groups, k) each independent vertex with its dependents, padded with -1, and their weights (groups,
         k), 1 for the independent vertex. Ties of dynamic terms are ignored.
     """
-    lasting = tuple(term for term in terms if term.capacity is None)
-    follow = carrying(equations(lasting, free)).weights.tocsc()
-    count = np.diff(follow.indptr)
-    leaders = np.flatnonzero((count > 0) & (count <= MOST_MEMBERS))
+    static_terms = tuple(term for term in terms if term.capacity is None)
+    dependents = eliminate_ties(tie_equations(static_terms, free)).weights.tocsc()
+    count = np.diff(dependents.indptr)
+    leaders = np.flatnonzero((count > 0) & (count <= MAX_MEMBERS))
     count = count[leaders]
     table = np.full((len(leaders), 1 + count.max(initial=-1)), -1, np.int64)
     weight = np.zeros(table.shape)
     group = np.repeat(np.arange(len(leaders)), count)
     rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
-    place = follow.indptr[leaders][group] + rank
-    table[group, 1 + rank], weight[group, 1 + rank] = follow.indices[place], follow.data[place]
+    entry = dependents.indptr[leaders][group] + rank
+    table[group, 1 + rank], weight[group, 1 + rank] = dependents.indices[entry], dependents.data[entry]
     table[:, :1], weight[:, :1] = leaders[:, None], 1
     return table, weight
 
@@ -105,13 +105,13 @@ def _neighbors(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np.
     return np.searchsorted(unique[:, 0], np.arange(n + 1)), unique[:, 1]
 
 
-def batch_links(
+def batch_tied_groups(
     terms: tuple[Term, ...],
     free: np.ndarray,
     dtype: np.dtype,
     lanes: int | None = None,
     at_once: float | None = None,
-) -> Links | None:
+) -> TiedGroups | None:
     """Color the tied groups of a model and pack them into batches; groups of one color share no stencil.
 
     Several lanes may share a group, as in `batch_vertices`.
@@ -126,7 +126,7 @@ def batch_links(
     Returns:
         Tied groups, or None if the model has none.
     """
-    (groups, weights), n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
+    (groups, weights), n, lanes = find_tied_groups(terms, free), len(free), lanes or lanes_of(dtype)
     if not len(groups):
         return None
     group_start, group_of, _ = incidence(groups, n)
@@ -139,22 +139,22 @@ def batch_links(
     sizes = np.bincount(color)
     width = lanes if at_once is None else _width(terms, groups, n, int(sizes.max()), lanes, at_once)
     color_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
-    place = np.concatenate(
+    slot = np.concatenate(
         [width * first + np.arange(size) for first, size in zip(color_start[:-1], sizes, strict=True)]
     )
     table = np.full((color_start[-1] * width, groups.shape[1]), -1, np.int64)
-    table[place] = groups[order]
+    table[slot] = groups[order]
     moves = np.zeros(table.shape)
-    moves[place] = weights[order]
+    moves[slot] = weights[order]
     parts = lanes // width
-    rows = [_rows_of_links(term, table, moves, n, width, parts, np.dtype(dtype)) for term in terms]
+    rows = [_group_incidences(term, table, moves, n, width, parts, np.dtype(dtype)) for term in terms]
     term_rows, own, share, element = zip(*rows, strict=True)
     members, weight = (
         np.ascontiguousarray(np.tile(a.reshape(-1, width, groups.shape[1]).transpose(0, 2, 1), parts))
         for a in (np.where(table < 0, n, table).astype(np.int32), moves.astype(dtype))
     )
     widths = np.full(len(members), width, np.int64)
-    return Links(members, weight, widths, color_start, term_rows, own, share, element)
+    return TiedGroups(members, weight, widths, color_start, term_rows, own, share, element)
 
 
 def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:
@@ -165,20 +165,20 @@ def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes
     return best_width(size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, at_once)
 
 
-def _rows_of_links(
+def _group_incidences(
     term: Term, table: np.ndarray, moves: np.ndarray, n: int, width: int, parts: int, dtype: np.dtype
 ) -> tuple:
     """Incidences of the group members with the stencils of a term that a group step changes."""
     first, element, slot = incidence(term.vertices, n)
-    group, place = np.nonzero(table >= 0)
-    member, move = table[group, place], moves[group, place]
+    group, column = np.nonzero(table >= 0)
+    member, move = table[group, column], moves[group, column]
     count = first[member + 1] - first[member]
     group, member, move = (np.repeat(a, count) for a in (group, member, move))
     offset = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     element, slot = element[first[member] + offset], slot[first[member] + offset]
 
-    kept, share = _shares(term, group, element, slot, move)
-    group, member, element, slot = (a[kept] for a in (group, member, element, slot))
+    relevant, share = _shares(term, group, element, slot, move)
+    group, member, element, slot = (a[relevant] for a in (group, member, element, slot))
     rank = np.arange(len(group)) - np.searchsorted(group, group)
     valence = np.bincount(group, minlength=len(table)).reshape(-1, width)
     start = np.concatenate([[0], np.cumsum(-(-valence.max(axis=1) // parts))]).astype(np.int64)
@@ -187,9 +187,9 @@ def _rows_of_links(
     row, lane = start[batch] + row, part * width + lane
     own = np.full((start[-1], parts * width), n, np.int32)
     own[row, lane] = member
-    visits = Visits(element, slot, row, lane, own, dtype)
-    share = visits.place(share.astype(dtype))
-    return term.rows(visits, start), own[:, None, :].copy(), share, visits.elements
+    packed = Incidence(element, slot, row, lane, own, dtype)
+    share = packed.pack(share.astype(dtype))
+    return term.rows(packed, start), own[:, None, :].copy(), share, packed.elements
 
 
 def _shares(
@@ -207,15 +207,15 @@ def _shares(
     relations = term.relations()
     if relations is None:
         total = np.bincount(inverse, np.abs(move), len(one))
-        alike = np.bincount(inverse, np.abs(move - move[one][inverse]), len(one)) < NEGLIGIBLE
-        whole = term.translatable[element[one]] & (count == term.vertices.shape[1]) & alike
-        kept = ~whole[inverse]
-        return kept, np.column_stack([move, np.abs(move) * total[inverse]])[kept]
+        moves_equally = np.bincount(inverse, np.abs(move - move[one][inverse]), len(one)) < NEGLIGIBLE_WEIGHT
+        translated = term.translatable[element[one]] & (count == term.vertices.shape[1]) & moves_equally
+        relevant = ~translated[inverse]
+        return relevant, np.column_stack([move, np.abs(move) * total[inverse]])[relevant]
     c = relations.coefficients[element, slot]
     W, most = np.bincount(inverse, move * c, len(one)), np.bincount(inverse, np.abs(move * c), len(one))
     order = np.lexsort([-np.abs(c), inverse])
-    kept = np.zeros(len(key), bool)
-    kept[order[np.searchsorted(inverse[order], np.arange(len(one)))]] = True
-    kept &= (np.abs(W) > NEGLIGIBLE * most)[inverse]
-    ratio = W[inverse][kept] / c[kept]
-    return kept, np.column_stack([ratio, ratio**2])
+    relevant = np.zeros(len(key), bool)
+    relevant[order[np.searchsorted(inverse[order], np.arange(len(one)))]] = True
+    relevant &= (np.abs(W) > NEGLIGIBLE_WEIGHT * most)[inverse]
+    ratio = W[inverse][relevant] / c[relevant]
+    return relevant, np.column_stack([ratio, ratio**2])

@@ -37,8 +37,8 @@ from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solve.loop import make_problem
-from supple.solve.options import Circumstances, backend_of, takes_options
-from supple.support.arguments import finite_rows, floats, shown
+from supple.solve.options import BackendOptions, resolve_backend, takes_options
+from supple.support.arguments import check_vectors, format_value, to_floats
 from supple.terms import Term
 
 MOST = 4
@@ -108,7 +108,7 @@ def evaluate(
     positions: ArrayLike,
     *,
     time: float = np.inf,
-    **options: Unpack[Circumstances],
+    **options: Unpack[BackendOptions],
 ) -> Evaluation:
     """Evaluate forces, reactions, energies, deformations and stresses at given positions, without solving.
 
@@ -133,12 +133,12 @@ def evaluate(
     Raises:
         ValueError: Positions, time or options are invalid.
     """
-    backend = backend_of(options)
-    when = floats(time)
+    backend = resolve_backend(options)
+    when = to_floats(time)
     if when.ndim or not when >= 0:
-        raise ValueError(f"time [s] must not be negative, got {shown(time)}")
+        raise ValueError(f"time [s] must not be negative, got {format_value(time)}")
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
-    x = finite_rows("positions", positions, model.vertices)
+    x = check_vectors("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
     return evaluation_of(standing_at(model, x, float(when)), x, step, backend)
 

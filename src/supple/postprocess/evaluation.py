@@ -14,8 +14,8 @@ from supple.model.dirichlet import Holding, Part
 from supple.model.model import Model
 from supple.postprocess.cell_quantities import CellFigures
 from supple.problem.reactions import ObstacleContacts, Reaction, forces_between_bodies, reaction_of
-from supple.support.arguments import closest, each, shown
-from supple.support.text import counted
+from supple.support.arguments import format_value, iterate_argument, suggest_name
+from supple.support.text import pluralize
 
 FIGURES: dict[str, Any] = {
     "energy": 0,
@@ -290,7 +290,7 @@ class Evaluation(Deformations, CellFigures):
         return Fields(of_vertices, {name: chosen[name] for name in chosen if name not in of_vertices})
 
     def __repr__(self) -> str:
-        counts = f"{self.model.vertices:,} vertices, {counted(len(self.vertices), 'cell')}"
+        counts = f"{self.model.vertices:,} vertices, {pluralize(len(self.vertices), 'cell')}"
         return f"<Evaluation: {counts}, energy {self.energy:.6g} J>"
 
 
@@ -327,11 +327,11 @@ def quantities_named(names: str | Iterable[str] | None) -> list[str]:
     """Parse names of `QUANTITIES`, separated by commas or in a list, without duplicates."""
     if names is None:
         return []
-    words = names.split(",") if isinstance(names, str) else list(each(names, "fields are names"))
+    words = names.split(",") if isinstance(names, str) else list(iterate_argument(names, "fields are names"))
     if not all(isinstance(word, str) for word in words):
-        raise ValueError(f"fields are names such as 'von_mises,cauchy'; got {shown(names)}")
+        raise ValueError(f"fields are names such as 'von_mises,cauchy'; got {format_value(names)}")
     found = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
     for name in found:
         if name not in QUANTITIES:
-            raise ValueError(f"there is no field {name!r} for files; {closest(name, QUANTITIES)}")
+            raise ValueError(f"there is no field {name!r} for files; {suggest_name(name, QUANTITIES)}")
     return found

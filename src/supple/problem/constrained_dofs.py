@@ -15,7 +15,7 @@ from numba import types
 
 from supple.algebra.matrix3 import add
 from supple.algebra.projector import free_part
-from supple.kernels import RECORD, chosen_by_type, gather, load, physics
+from supple.kernels import RECORD, device_function, gather, load, overload_by_type
 from supple.model.model import Model
 
 SYMMETRIC = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
@@ -102,7 +102,7 @@ def held_at(held: Any, row: Any) -> Any:
     """N in a packed row; `held` is `HeldRows`, an array (rows, 6, lanes), or () for ()."""
 
 
-@chosen_by_type(held_at)
+@overload_by_type(held_at)
 def _held_at(held, row):
     if isinstance(held, types.Array):
         return lambda held, row: six(held, row, 0)
@@ -111,7 +111,7 @@ def _held_at(held, row):
     return lambda held, row: six(held.normal, row, 0)
 
 
-@physics
+@device_function
 def six(data, row, first):
     """Load six numbers of a row, starting at field `first`."""
     return (
@@ -128,7 +128,7 @@ def put_back(held: Any, own: Any, batch: Any, x: Any) -> Any:
     """x - N x + N target: displacements of a vertex batch with the prescribed coordinates restored."""
 
 
-@chosen_by_type(put_back)
+@overload_by_type(put_back)
 def _put_back(held, own, batch, x):
     if len(held) == 0:
         return lambda held, own, batch, x: x

@@ -39,12 +39,12 @@ class Cuda:
     """CUDA device with mirrored host arrays.
 
     Host arrays are mirrored in device memory on first use. Kernel results stay there until they are
-    downloaded with `pull`. An array that no kernel changed since its last transfer is not downloaded again.
-    As with kernels of the CPU, changes on the host require a `push`.
+    downloaded with `download`. An array that no kernel changed since its last transfer is not downloaded again.
+    As with kernels of the CPU, changes on the host require an `upload`.
     """
 
     name: str = "cuda"
-    far: bool = True
+    is_remote: bool = True
     lanes: int = WARP
     threads: int = 1
     at_once: float | None
@@ -74,9 +74,9 @@ class Cuda:
         self._mirror.forget_launches()
         self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
 
-    def upload(self, value: Any) -> None:
+    def upload_all(self, value: Any) -> None:
         """Upload arrays; pending operations could otherwise read a changed array."""
-        self._mirror.upload(value)
+        self._mirror.upload_all(value)
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
         self._catch_up()
@@ -129,18 +129,18 @@ class Cuda:
         self._catch_up()
         synchronise()
 
-    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+    def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         self._catch_up()
         known = self._here.get(id(array))
         if known is not None and known() is array:
             return
-        self._mirror.pull(array, first, last)
+        self._mirror.download(array, first, last)
         if first == 0 and last is None:
             self._here[id(array)] = weakref.ref(array)
 
-    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+    def upload(self, array: np.ndarray, rows: int | None = None) -> None:
         self._catch_up()
-        self._mirror.push(array, rows)
+        self._mirror.upload(array, rows)
         if rows is None:
             self._here[id(array)] = weakref.ref(array)
 

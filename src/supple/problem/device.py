@@ -20,7 +20,7 @@ class Device(Protocol):
 
     Attributes:
         name: "cpu" or "cuda".
-        far: True if kernels use other memory than the host.
+        is_remote: True if kernels use other memory than the host.
         lanes: Vertices or elements per packed batch.
         at_once: Number of packed batches that run concurrently; None if irrelevant.
         copies: Batch size.
@@ -30,7 +30,7 @@ class Device(Protocol):
     """
 
     name: str
-    far: bool
+    is_remote: bool
     lanes: int
     at_once: float | None
     copies: int
@@ -52,7 +52,7 @@ class Device(Protocol):
     def hold(self, copies: int) -> None:
         """Set the batch size and activate all members."""
 
-    def upload(self, value: Any) -> None:
+    def upload_all(self, value: Any) -> None:
         """Upload the arrays of nested tuples before the clock of a solve starts."""
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
@@ -74,10 +74,10 @@ class Device(Protocol):
     def wait(self) -> None:
         """Block until all kernels have finished."""
 
-    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+    def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         """Download an array, or its rows first, ..., last - 1, to the host."""
 
-    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+    def upload(self, array: np.ndarray, rows: int | None = None) -> None:
         """Upload an array changed on the host, or its first rows."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
@@ -135,7 +135,7 @@ class Cpu(Host):
         if copies != 1:
             raise ValueError(f"the CPU works on one copy of the state at a time, not {copies}")
 
-    def upload(self, value: Any) -> None:
+    def upload_all(self, value: Any) -> None:
         """No effect: the arrays are in host memory."""
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:

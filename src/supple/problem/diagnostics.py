@@ -121,7 +121,7 @@ class Measures:
         acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
         softness = self.at_rest.softness(not acts.all())  # loaded bodies are never at rest
         self._measure(self.problem.u, self._sizes, softness, *self._figures)
-        self.problem.device.pull(figures)
+        self.problem.device.download(figures)
         memo.balances = Balances(figures, acts, self.edge, self._eps, active)
         return memo.balances
 
@@ -192,7 +192,7 @@ class Measures:
         values = self._totals.evaluate(
             evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u
         )
-        p.device.pull(values[0])
+        p.device.download(values[0])
         found = values[0][0].ravel()[:count].astype(float)
         if term not in p.gases.indices:
             return found
@@ -236,7 +236,7 @@ def rounding_of(measures: Measures, scale: np.ndarray, part: float = 1.0) -> np.
 def stiffness_of(measures: Measures) -> np.ndarray:
     """⅓ tr A (n,) [N/m] of the first batch member at the last evaluated forces."""
     problem, sizes = measures.problem, measures._sizes
-    problem.device.pull(sizes)
+    problem.device.download(sizes)
     return sizes[: problem.model.vertices, 1].astype(float) / 3
 
 

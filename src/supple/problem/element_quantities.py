@@ -11,14 +11,14 @@ from supple.algebra.matrix3 import det, matmul, scaled, transpose
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.algebra.symmetric import symmetric_part
 from supple.kernels import (
-    chosen_by_type,
+    device_function,
     do,
     each,
-    each_item,
     gather,
     generic,
     kernel,
-    physics,
+    overload_by_type,
+    parallel_for,
     store,
 )
 from supple.materials import stress
@@ -62,21 +62,21 @@ def cauchy(material: Any, F: Any, P: Any, J: Any) -> Any:
     """
 
 
-@chosen_by_type(cauchy)
+@overload_by_type(cauchy)
 def _cauchy(material, F, P, J):
     if getattr(material.instance_class, "objective", True):
         return lambda material, F, P, J: scaled(1.0 / J, matmul(P, transpose(F)))
     return lambda material, F, P, J: P
 
 
-@physics
+@device_function
 def ordered(a, b, c):
     """Sort three numbers in descending order."""
     high, low = max(a, b), min(a, b)
     return max(high, c), max(low, min(high, c)), min(low, c)
 
 
-@physics
+@device_function
 def figures(material, F, P):
     """Scalar measures of deformation and stress.
 
@@ -148,7 +148,7 @@ def _numbers(work, row):
 @kernel
 def evaluate_numbers(team, quantity, own, u, values):
     """Store the values of a quantity for all elements in an array (batch, rows, fields, lanes)."""
-    each_item(team, 0, 0, len(own), Numbers(quantity, own, u, values))
+    parallel_for(team, 0, 0, len(own), Numbers(quantity, own, u, values))
 
 
 def is_deformed(problem: Problem, term: int) -> bool:
@@ -172,5 +172,5 @@ def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
     name = f"{quantity.__name__} of the elements of term {term}"
     values = problem.shared(name, lambda: problem.zeros(shape))
     problem.device.run(evaluate_numbers, 1, quantity(elements.rows), elements.own, problem.u, values)
-    problem.device.pull(values)
+    problem.device.download(values)
     return np.moveaxis(values[0], 1, 2).reshape(-1, COUNT[quantity])[:count].astype(float)

@@ -9,18 +9,18 @@ from supple.algebra.matrix3 import dot, sub
 from supple.algebra.projector import free_bound, free_part
 from supple.collision import support
 from supple.kernels import (
-    divide,
+    device_function,
     do,
-    each_item,
     gather,
     generic,
+    is_leader,
     kernel,
-    leads,
     load,
-    physics,
+    parallel_for,
     scatter,
+    shared_lane_sum,
+    split_lanes,
     store,
-    sum_shares,
 )
 from supple.problem.constrained_dofs import held_at
 from supple.problem.reductions import add_up, measure
@@ -49,14 +49,14 @@ class VertexRows(NamedTuple):
     balls: Any = ()
 
 
-@physics
+@device_function
 def sum_forces(batch, f, A):
     """Sum (f, A) over the threads that share a batch."""
-    v = sum_shares(batch, (f[0], f[1], f[2], A[0], A[1], A[2], A[3], A[4], A[5]))
+    v = shared_lane_sum(batch, (f[0], f[1], f[2], A[0], A[1], A[2], A[3], A[4], A[5]))
     return (v[0], v[1], v[2]), (v[3], v[4], v[5], v[6], v[7], v[8])
 
 
-@physics
+@device_function
 def net_force(terms, vertices, batch, u, anchor, ui):
     """Net force and Hessian bound of the vertices of a batch.
 
@@ -85,7 +85,7 @@ def net_force(terms, vertices, batch, u, anchor, ui):
     return free_part(N, r), free_bound(N, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])), s, q
 
 
-@physics
+@device_function
 def load_magnitude(vertices, batch, anchor, ui):
     """Magnitude of external force and inertia on the vertices of a batch, in free directions."""
     N = held_at(vertices.held, batch)
@@ -108,11 +108,11 @@ class Forces(NamedTuple):
 @do.of(Forces)
 def _forces(work, place):
     vertices, u, anchor = work.vertices, work.u, work.anchor
-    batch = divide(place, vertices.width)
+    batch = split_lanes(place, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     r, A, s, _ = net_force(work.terms, vertices, batch, u, anchor, ui)
-    (s,) = sum_shares(batch, (s,))
-    if leads(batch):
+    (s,) = shared_lane_sum(batch, (s,))
+    if is_leader(batch):
         s = s + load_magnitude(vertices, batch, anchor, ui)
         N = held_at(vertices.held, batch)
         r, s = support(vertices.contact, vertices.own, batch, N, A, ui, r, s)
@@ -129,7 +129,7 @@ def deform_elements(team, works):
 @kernel
 def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, figures):
     """Write net forces to `net`, s and tr A to `sizes`, and their statistics to `figures`; see `measure`."""
-    each_item(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
+    parallel_for(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
     measure(team, 1, net, u, sizes, softness, cuts, parts, figures)
 
 
@@ -145,11 +145,11 @@ class Potentials(NamedTuple):
 @do.of(Potentials)
 def _potentials(work, place):
     vertices = work.vertices
-    batch = divide(place, vertices.width)
+    batch = split_lanes(place, vertices.width)
     ui = gather(work.u, vertices.own, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d, effort = sub(gather(work.anchor, vertices.own, batch, 0), ui), dot(f, ui)
-    if leads(batch):
+    if is_leader(batch):
         store(work.values, batch, 0, 0.5 * load(vertices.inertia, batch, 0) * dot(d, d) - effort)
         store(work.values, batch, 1, abs(effort))
 
@@ -160,7 +160,7 @@ def evaluate_potential(team, vertices, u, anchor, values, parts, sums):
 
     The values have shape (batch, vertex batches, 2, lanes).
     """
-    each_item(team, 0, 0, len(vertices.own), Potentials(vertices, u, anchor, values))
+    parallel_for(team, 0, 0, len(vertices.own), Potentials(vertices, u, anchor, values))
     add_up(team, 1, values, parts, sums)
 
 
@@ -208,5 +208,5 @@ def _quantities(work, row):
 @kernel
 def evaluate_elements(team, quantity, own, u, values, parts, sums):
     """Store a quantity of all elements in `values` (batch, rows, 1, lanes), and its sums."""
-    each_item(team, 0, 0, len(own), Quantities(quantity, own, u, values))
+    parallel_for(team, 0, 0, len(own), Quantities(quantity, own, u, values))
     add_up(team, 1, values, parts, sums)

@@ -17,7 +17,7 @@ from supple.contact.friction_state import (
 )
 from supple.materials import evolving
 from supple.model.model import Model
-from supple.support.arguments import floats, shown
+from supple.support.arguments import format_value, to_floats
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -86,7 +86,7 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
             _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
             continue
-        if name == PINS and any(term.confines for term in model.terms):
+        if name == PINS and any(term.intersection_free for term in model.terms):
             _check_rows(PINS, (1, 1), values)
             continue
         if name not in known:
@@ -94,18 +94,20 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
             raise ValueError(f"the state remembers {name!r} of elements; this scene has {there}")
         k, parameter = known[name]
         shape = np.shape(getattr(model.terms[k].material, parameter))
-        found = floats(values)
+        found = to_floats(values)
         if found.shape != shape or not np.isfinite(found).all():
             raise ValueError(
-                f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}"
+                f"{name!r} of the state must be finite and of shape {shape}, got {format_value(values)}"
             )
-    return {name: floats(values) for name, values in history.items()}
+    return {name: to_floats(values) for name, values in history.items()}
 
 
 def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
-    found = floats(values)
+    found = to_floats(values)
     if found.shape != shape or not np.isfinite(found).all():
-        raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
+        raise ValueError(
+            f"{name!r} of the state must be finite and of shape {shape}, got {format_value(values)}"
+        )
 
 
 class HistoryVariables:
@@ -131,7 +133,7 @@ class HistoryVariables:
         terms: Any = self._problem.model.terms
         p, given = self._problem, self._problem.following.given
         x = (
-            p.positions if any(terms[k].confines for k in self._rubs) else p.model.rest
+            p.positions if any(terms[k].intersection_free for k in self._rubs) else p.model.rest
         )  # barriers need positions
         rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
         if self._problem.room and self._problem.room.pins.late is not None:
@@ -192,7 +194,7 @@ class HistoryVariables:
 
     def _touch(self, known: Mapping[str, np.ndarray]) -> None:
         for k in self._rubs:
-            if self._problem.model.terms[k].confines:
+            if self._problem.model.terms[k].intersection_free:
                 self._problem.following.given[k] = rows_from(known)
             else:
                 self._problem.refresh(k, contacts_from_state(known))

@@ -15,25 +15,25 @@ import numpy as np
 
 from supple.model.model import Conditions, Model, with_term
 from supple.ordering import (
-    ChangingBatches,
-    ChangingElements,
     Colors,
+    DynamicBatches,
+    DynamicElements,
     ElementBatches,
-    Links,
+    TiedGroups,
     VertexBatches,
     batch_colored_elements,
     batch_elements,
-    batch_links,
+    batch_tied_groups,
     batch_vertices,
-    changes,
     color_count,
+    is_dynamic,
     widest_color,
 )
-from supple.ordering.dynamic_batches import Changes
+from supple.ordering.dynamic_batches import BatchUpdate
 from supple.problem.device import Device, for_all_copies
 from supple.problem.material_update import are_alike, are_varied, materials_of
-from supple.support.text import counted
-from supple.terms import Deform, Elements, Term, refreshed, several
+from supple.support.text import pluralize
+from supple.terms import Deform, Elements, Term, pack_materials, refresh_material
 
 if TYPE_CHECKING:
     from supple.model.model import Model
@@ -70,16 +70,16 @@ class Layout:
         """Pack all terms; `growth` multiplies the estimated capacity for dynamic stencils."""
         model, device, terms = self.model, self.device, self.model.terms
         size = self.dtype, device.lanes, device.at_once
-        self.room: ChangingBatches | None = None
-        if any(changes(term) for term in terms):
-            self.room = ChangingBatches(terms, model.free, *size, growth=growth)
+        self.room: DynamicBatches | None = None
+        if any(is_dynamic(term) for term in terms):
+            self.room = DynamicBatches(terms, model.free, *size, growth=growth)
             self.vertices = self.room.batches
             self.growths += 1
         else:
             self.vertices = batch_vertices(terms, model.free, *size)
         self._use_colors(self.room.colors if self.room else self.vertices.color_start)
         how = self.dtype, model.vertices, device.lanes
-        self._changing = {k: ChangingElements(term, *how) for k, term in enumerate(terms) if changes(term)}
+        self._changing = {k: DynamicElements(term, *how) for k, term in enumerate(terms) if is_dynamic(term)}
         self._elements = [
             self._changing[k].elements if k in self._changing else batch_elements(term, *how)
             for k, term in enumerate(terms)
@@ -114,7 +114,7 @@ class Layout:
         """Set the materials: for each batch member, one material per elastic term."""
         self.materials = materials
         if self.room:
-            self.room.arrange_elements()
+            self.room.update_element_ids()
         self.terms = self._with_materials(self.vertices)
         self._with_values = [
             replace(elements, rows=self._with_material(k, elements.rows, elements.element))
@@ -127,10 +127,10 @@ class Layout:
         if self._changing:
             with for_all_copies(self.device):
                 for k, changing in self._changing.items():
-                    changing.take(self.model.terms[k], self.device)
+                    changing.set_term(self.model.terms[k], self.device)
         return self._with_values
 
-    def _with_materials(self, arranged: VertexBatches | Links) -> tuple:
+    def _with_materials(self, arranged: VertexBatches | TiedGroups) -> tuple:
         """Packed data of all terms with the materials in use."""
         rows = zip(arranged.terms, arranged.element, strict=True)
         return tuple(self._with_material(k, of_term, element) for k, (of_term, element) in enumerate(rows))
@@ -151,10 +151,10 @@ class Layout:
         number = sum(term.material is not None for term in terms[:k])
         materials = [of_copy[number] for of_copy in self.materials]
         if self.varied:
-            placed = several(materials, element, len(terms[k].vertices), self.dtype)
+            placed = pack_materials(materials, element, len(terms[k].vertices), self.dtype)
             return rows._replace(material=placed)
         with for_all_copies(self.device):
-            return refreshed(rows, materials[0], element, self.device.run)
+            return refresh_material(rows, materials[0], element, self.device.run)
 
     def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
         """Return the work that tabulates deformation gradients of embedded elements at displacements u."""
@@ -183,19 +183,19 @@ class Layout:
         """Set the pressure [Pa] of all triangles of a term in every packed copy of its data."""
         for rows, _ in self._arranged(index):
             rows.pressure[:] = pressure
-            self.device.push(rows.pressure)
+            self.device.upload(rows.pressure)
 
     def set_force(self, index: int, force: np.ndarray) -> None:
         """Set the forces (m, 3) [N] of a term of point forces in every packed copy of its data."""
         padded = np.concatenate([force, np.zeros((1, 3))])  # of lanes without a stencil, element -1
         for rows, element in self._arranged(index):
             rows.force[:] = np.moveaxis(padded[element], -1, 1)
-            self.device.push(rows.force)
+            self.device.upload(rows.force)
 
     def _arranged(self, index: int) -> list[tuple[Any, np.ndarray]]:
         """Packed copies of the data of a term, and the stencil (rows, lanes) of each of their lanes."""
         if self.room:
-            self.room.arrange_elements()
+            self.room.update_element_ids()
         elements = self._with_values[index]
         arranged = [(self.terms[index], self.vertices.element[index]), (elements.rows, elements.element)]
         arranged += [(b.rows, b.element) for key, b in self._colored.items() if key[0] == index]
@@ -204,7 +204,7 @@ class Layout:
             arranged.append((links.terms[index], links.element[index]))
         return arranged
 
-    def take_stencils(self) -> Changes | None:
+    def take_stencils(self) -> BatchUpdate | None:
         """Pack the current stencils of the dynamic terms into the existing arrays.
 
         Returns:
@@ -213,11 +213,11 @@ class Layout:
         """
         if self.room is None:
             return None
-        done = self.room.take(self.model.terms)
+        done = self.room.set_terms(self.model.terms)
         if done is None:
             return None
         with for_all_copies(self.device):
-            done.carry_out(self.device)
+            done.apply(self.device)
         self._use_colors(self.room.colors)
         self.version += 1
         return done
@@ -236,11 +236,11 @@ class Layout:
         return replace(batches, rows=self._with_material(k, batches.rows, batches.element))
 
     @cached_property
-    def _links(self) -> Links | None:
+    def _links(self) -> TiedGroups | None:
         device = self.device
-        return batch_links(self.model.terms, self.model.free, self.dtype, device.lanes, device.at_once)
+        return batch_tied_groups(self.model.terms, self.model.free, self.dtype, device.lanes, device.at_once)
 
-    def links(self) -> Links | None:
+    def links(self) -> TiedGroups | None:
         """Groups of vertices tied by weak constraints, packed with the materials in use."""
         return self._links and replace(self._links, terms=self._with_materials(self._links))
 
@@ -269,12 +269,12 @@ def refresh(problem: Problem, index: int, term: Term) -> None:
 
 
 def _check(model: Model, old: Term, term: Term) -> None:
-    if not changes(old):
+    if not is_dynamic(old):
         raise ValueError(f"{old.name} of a term without a capacity stay; give it one when the model is made")
     corners, ids = old.vertices.shape[1], term.vertices
     if type(term) is not type(old) or ids.shape[1] != corners:
         raise ValueError(
-            f"{old.name} of {counted(corners, 'vertex', 'vertices')} can be exchanged for others of their "
+            f"{old.name} of {pluralize(corners, 'vertex', 'vertices')} can be exchanged for others of their "
             f"kind only, not for {term.name} of {ids.shape[1]}"
         )
     if ids.size and not (ids.min() >= 0 and ids.max() < model.vertices):

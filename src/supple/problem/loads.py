@@ -10,7 +10,7 @@ import numpy as np
 from supple.kernels import kernel
 from supple.model.model import Model
 from supple.ordering import VertexBatches
-from supple.ordering.batch_moves import put_lanes
+from supple.ordering.batch_moves import write_lanes
 from supple.problem.constrained_dofs import HeldRows, batch_normals, normals_of
 from supple.problem.device import Device, for_all_copies
 from supple.problem.force_kernels import VertexRows
@@ -65,7 +65,7 @@ class Loads:
             arrays += (rows.held.normal,)
             values += (self._normals[v].astype(self.dtype),)
         with for_all_copies(self.device):
-            self.device.run(put_lanes, 1, arrays, values, places)
+            self.device.run(write_lanes, 1, arrays, values, places)
 
     @cached_property
     def _normals(self) -> np.ndarray:
@@ -97,7 +97,7 @@ class Loads:
         self.changes += 1
         self.acting = np.atleast_2d(self.model.loaded_bodies(force))
         self.rows.force[:] = self._force_by_batch(self._own)
-        self.device.push(self.rows.force)
+        self.device.upload(self.rows.force)
 
     def act_at(self, time: float, further: np.ndarray | None = None) -> None:
         """Set the external forces of the model at a given time.
@@ -117,7 +117,7 @@ class Loads:
         self.changes += 1
         self.inertia = self.model.inertia(dt)
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
-        self.device.push(self.rows.inertia)
+        self.device.upload(self.rows.inertia)
 
     def copy(self, other: Loads, copy: int = 0) -> None:
         """Copy forces and inertia of one batch member of another problem."""
@@ -130,7 +130,7 @@ class Loads:
             self.changes += 1
             self.inertia = inertia
             self.rows.inertia[:] = self._inertia_by_batch(self._own)
-            self.device.push(self.rows.inertia)
+            self.device.upload(self.rows.inertia)
 
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
         """Packed forces (batches, 3, lanes), or one such block per batch member."""

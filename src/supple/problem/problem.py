@@ -106,7 +106,7 @@ class Problem:
 
     def _upload(self) -> None:
         rows = tuple((elements.own, elements.rows) for elements in self.layout.elements)
-        self.device.upload((self.layout.terms, self.loads.rows, self.states.arrays, rows))
+        self.device.upload_all((self.layout.terms, self.loads.rows, self.states.arrays, rows))
 
     @property
     def copies(self) -> int:

@@ -12,23 +12,23 @@ import numpy as np
 
 from supple.kernels import (
     RECORD,
-    copy_of,
+    device_function,
     do,
-    each_item,
-    lane_most,
-    lane_total,
-    number,
+    item_number,
+    lane_stride,
+    member_of,
     number_at,
-    offset_of,
-    physics,
-    strides,
+    parallel_for,
+    vector_offset,
+    warp_max,
+    warp_sum,
 )
 
 PARTS = 512
 """Number of blocks of a reduction."""
 
 
-@physics
+@device_function
 def part_of(count, part):
     """(first, last) of `count` items that belong to a block; last is exclusive."""
     size = -(-count // PARTS)
@@ -48,8 +48,8 @@ class Join(NamedTuple):
 
 @do.of(Join)
 def _join(work, place):
-    parts, whole, copy = work.parts, work.whole, copy_of(place)
-    begin, step = strides(place)
+    parts, whole, copy = work.parts, work.whole, member_of(place)
+    begin, step = lane_stride(place)
     for field in range(whole.shape[1]):
         total, most = 0.0, 0.0
         k = begin
@@ -57,7 +57,7 @@ def _join(work, place):
             total += parts[copy, field, k]
             most = max(most, parts[copy, field, k])
             k += step
-        total, most = lane_total(place, total), lane_most(place, most)
+        total, most = warp_sum(place, total), warp_max(place, most)
         if begin == 0:
             whole[copy, field] = total if field < work.sums else most
 
@@ -73,10 +73,10 @@ class AddParts(NamedTuple):
 def _add_part(work, item):
     values = work.values
     _, rows, fields, lanes = values.shape
-    part = number(item) // fields
-    field = number(item) - part * fields
-    copy, total = copy_of(item), 0.0
-    begin, step = strides(item)
+    part = item_number(item) // fields
+    field = item_number(item) - part * fields
+    copy, total = member_of(item), 0.0
+    begin, step = lane_stride(item)
     first, last = part_of(rows, part)
     for row in range(first, last):
         start = ((copy * rows + row) * fields + field) * lanes
@@ -84,12 +84,12 @@ def _add_part(work, item):
         while k < lanes:
             total += number_at(values, start + k)
             k += step
-    total = lane_total(item, total)
+    total = warp_sum(item, total)
     if begin == 0:
         work.parts[copy, field, part] = total
 
 
-@physics
+@device_function
 def add_up(team, phase, values, parts, whole):
     """Sum values over rows and lanes, in two phases.
 
@@ -101,8 +101,8 @@ def add_up(team, phase, values, parts, whole):
         whole: (batch, fields) sums, written.
     """
     fields = values.shape[2]
-    each_item(team, phase, 0, PARTS * fields, AddParts(values, parts))
-    each_item(team, phase + 1, 0, 1, Join(parts, fields, whole))
+    parallel_for(team, phase, 0, PARTS * fields, AddParts(values, parts))
+    parallel_for(team, phase + 1, 0, 1, Join(parts, fields, whole))
 
 
 class Cuts(NamedTuple):
@@ -144,9 +144,9 @@ class MeasureParts(NamedTuple):
 @do.of(MeasureParts)
 def _measure_part(work, item):
     softness, vertex, parts = work.softness, work.cuts.vertex, work.parts
-    part, copy, start = number(item), copy_of(item), offset_of(item)
+    part, copy, start = item_number(item), member_of(item), vector_offset(item)
     kind = copy if softness.shape[0] > 1 else 0
-    begin, step = strides(item)
+    begin, step = lane_stride(item)
     r2, s2, a2, length, ratio = 0.0, 0.0, 0.0, 0.0, 0.0
     v = vertex[part] + begin
     while v < vertex[part + 1]:
@@ -160,8 +160,8 @@ def _measure_part(work, item):
         a2 += a * a
         ratio = max(ratio, s * number_at(softness, kind * softness.shape[1] + v))
         v += step
-    r2, s2, a2 = lane_total(item, r2), lane_total(item, s2), lane_total(item, a2)
-    length, ratio = lane_most(item, length), lane_most(item, ratio)
+    r2, s2, a2 = warp_sum(item, r2), warp_sum(item, s2), warp_sum(item, a2)
+    length, ratio = warp_max(item, length), warp_max(item, ratio)
     if begin == 0:
         parts[copy, 0, part], parts[copy, 1, part], parts[copy, 2, part] = r2, s2, a2
         parts[copy, 3, part], parts[copy, 4, part] = length, ratio
@@ -177,8 +177,8 @@ class JoinBodies(NamedTuple):
 
 @do.of(JoinBodies)
 def _join_body(work, item):
-    parts, body, copy = work.parts, number(item), copy_of(item)
-    begin, step = strides(item)
+    parts, body, copy = work.parts, item_number(item), member_of(item)
+    begin, step = lane_stride(item)
     for field in range(FIGURES):
         total, most = 0.0, 0.0
         k = work.cuts.part[body] + begin
@@ -186,12 +186,12 @@ def _join_body(work, item):
             total += parts[copy, field, k]
             most = max(most, parts[copy, field, k])
             k += step
-        total, most = lane_total(item, total), lane_most(item, most)
+        total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
             work.figures[copy, body, field] = total if field < SUMS else most
 
 
-@physics
+@device_function
 def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
     """Statistics Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every body, in two phases.
 
@@ -207,5 +207,5 @@ def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
         figures: (batch, bodies, 5) statistics, written.
     """
     of_parts = MeasureParts(net, u, sizes, softness, cuts, parts)
-    each_item(team, phase, 0, len(cuts.vertex) - 1, of_parts)
-    each_item(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, figures))
+    parallel_for(team, phase, 0, len(cuts.vertex) - 1, of_parts)
+    parallel_for(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, figures))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import RECORD, copy_of, kernel, number_at, offset_of
+from supple.kernels import RECORD, kernel, member_of, number_at, vector_offset
 from supple.problem.reductions import FIGURES, Cuts
 from supple.problem.vertex_kernels import act, for_each
 
@@ -40,9 +40,9 @@ class Soften(NamedTuple):
 
 @act.of(Soften)
 def _soften(work, place, i):
-    trace = 1.0 * number_at(work.sizes, RECORD * (i + offset_of(place)) + 1)  # 1.0 makes it float64
+    trace = 1.0 * number_at(work.sizes, RECORD * (i + vector_offset(place)) + 1)  # 1.0 makes it float64
     rest = trace - 3.0 * work.before[i] if work.free[i] != 0 else 0.0
-    work.softness[copy_of(place), i] = 1.0 / max(rest + 3.0 * work.now[i], LEAST)
+    work.softness[member_of(place), i] = 1.0 / max(rest + 3.0 * work.now[i], LEAST)
 
 
 @kernel
@@ -115,7 +115,7 @@ class AtRest:
     def stiffness(self) -> np.ndarray:
         """(material sets, n) tr A of every vertex without inertia [N/m]; 0 for pinned vertices."""
         p, (sizes, inertia) = self._problem, self._sizes
-        p.device.pull(sizes)
+        p.device.download(sizes)
         found = sizes.reshape(p.kinds, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
         return np.where(p.model.free, found - 3 * inertia, 0)
 

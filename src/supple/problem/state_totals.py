@@ -37,7 +37,7 @@ class Totals:
     def total(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
         """(batch, fields) sums of the values that a kernel writes for all lanes of `own`."""
         *_, sums = self.evaluate(kernel, fields, own, *args)
-        self._problem.device.pull(sums)
+        self._problem.device.download(sums)
         return sums.copy()
 
     def added(self, values: np.ndarray) -> np.ndarray:
@@ -48,7 +48,7 @@ class Totals:
             self._memory[key] = values, np.zeros((copies, fields, PARTS)), np.zeros((copies, fields))
         *_, sums = self._memory[key]
         self._problem.device.run(add_values, 2, *self._memory[key])
-        self._problem.device.pull(sums)
+        self._problem.device.download(sums)
         return sums.copy()
 
     def evaluate(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> Memory:

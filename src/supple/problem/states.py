@@ -74,12 +74,12 @@ class States:
 
     def vectors(self, records: np.ndarray) -> np.ndarray:
         """(batch, n, 3) view of padded vectors, downloaded to the host."""
-        self.device.pull(records)
+        self.device.download(records)
         return _vectors(records, self.model)
 
     def _set(self, records: np.ndarray, vectors: Any) -> None:
         _vectors(records, self.model)[:] = vectors
-        self.device.push(records)
+        self.device.upload(records)
 
     @property
     def positions(self) -> np.ndarray:
@@ -102,7 +102,7 @@ class States:
                 u[:] = 0 if c.initial is None else c.initial - rest
         pinned = conditions[0].pinned if len(conditions) == 1 else np.stack([c.pinned for c in conditions])
         self.model.hold(every, pinned - rest[self.model.pinned])
-        self.device.push(self.u)
+        self.device.upload(self.u)
 
     def take(self) -> list[State]:
         """States from which the next step of each batch member continues."""
@@ -197,10 +197,10 @@ class States:
         if not np.array_equal(positions, self._aims):
             moved = self.model.along(positions - self.model.rest[self.model.pinned])
             self._targets.reshape(self._copies, len(self.model.pinned), RECORD)[..., :3] = moved
-            self.device.push(self._targets)
+            self.device.upload(self._targets)
             if self._normals:
                 _vectors(self.held_at, self.model)[:, self.model.pinned] = moved
-                self.device.push(self.held_at)
+                self.device.upload(self.held_at)
         self._aims = positions.copy() if positions.flags.writeable else positions
         return self._put
 
@@ -250,7 +250,7 @@ def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np
     """(k, n, 3) padded vectors of some batch members; only these are downloaded."""
     n = states.model.vertices + 1
     for copy in sorted(set(copies)):
-        states.device.pull(records, copy * n, (copy + 1) * n)
+        states.device.download(records, copy * n, (copy + 1) * n)
     return _vectors(records, states.model)[list(copies)]
 
 

@@ -8,22 +8,22 @@ from supple.algebra.matrix3 import add, scale, sub
 from supple.algebra.projector import free_part
 from supple.kernels import (
     RECORD,
-    chosen_by_type,
-    copy_of,
+    device_function,
     do,
-    each_item,
     generic,
+    item_number,
     kernel,
-    number,
+    lane_stride,
+    member_of,
     number_at,
-    offset_of,
-    ordered,
+    overload_by_type,
     pack_like,
-    physics,
-    put_record,
+    parallel_for,
     record_at,
     records_at_once,
-    strides,
+    store_record,
+    strict_order,
+    vector_offset,
 )
 
 
@@ -36,7 +36,7 @@ def act_on(operations: tuple, counts: tuple, place: Any, i: int) -> None:
     """Apply operations in order to the i-th vector; operations with fewer vectors are skipped."""
 
 
-@chosen_by_type(act_on)
+@overload_by_type(act_on)
 def _act_on(operations, counts, place, i):
     if len(operations) == 0:
         return lambda operations, counts, place, i: None
@@ -65,19 +65,19 @@ class Acts(NamedTuple):
 
 @do.of(Acts)
 def _act_on_block(acts, block):
-    first, step = strides(block)
-    start = number(block) * acts.size
+    first, step = lane_stride(block)
+    start = item_number(block) * acts.size
     i, end = start + first, min(max(acts.counts), start + acts.size)
     while i < end:
         act_on(acts.operations, acts.counts, block, i)
         i += step
 
 
-@physics
+@device_function
 def for_each(team, phase, counts, operations):
     """Apply operations to all vectors in one phase; `counts` are their vector numbers."""
     size = records_at_once(team)
-    each_item(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
+    parallel_for(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
 
 
 @kernel
@@ -107,7 +107,7 @@ def begin_step(steps: Steps, team: Any, phase: int) -> int:
     return phase
 
 
-@chosen_by_type(begin_step)
+@overload_by_type(begin_step)
 def _begin_step(steps, team, phase):
     if len(steps[2]) == 0:
         return lambda steps, team, phase: phase
@@ -135,15 +135,15 @@ class Coast(NamedTuple):
 
 @act.of(Coast)
 def _coast(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     x, before, v = record_at(o.u, k), record_at(o.last, k), record_at(o.velocity, k)
     if o.keep >= 0.0:
         v = scale(o.keep / o.dt, sub(x, before))
     y = add(x, scale(o.dt, v))
-    put_record(o.velocity, k, v)
-    put_record(o.last, k, x)
-    put_record(o.anchor, k, y)
-    put_record(o.u, k, y)
+    store_record(o.velocity, k, v)
+    store_record(o.last, k, x)
+    store_record(o.anchor, k, y)
+    store_record(o.u, k, y)
 
 
 class Settle(NamedTuple):
@@ -156,17 +156,17 @@ class Settle(NamedTuple):
     keep: Any
 
 
-@ordered
+@strict_order
 def _pace(o, k):
     return o.keep * (1.0 * number_at(o.u, k) - 1.0 * number_at(o.last, k)) / o.dt
 
 
 @act.of(Settle)
 def _settle(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     like, first = record_at(o.u, k)[0], RECORD * k
     v = _pace(o, first), _pace(o, first + 1), _pace(o, first + 2)
-    put_record(o.velocity, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+    store_record(o.velocity, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
 
 
 class Displace(NamedTuple):
@@ -179,9 +179,9 @@ class Displace(NamedTuple):
 
 @act.of(Displace)
 def _displace(operation, place, i):
-    k = i + offset_of(place)
+    k = i + vector_offset(place)
     drift = record_at(operation.drift, k if operation.several else i)
-    put_record(operation.u, k, add(record_at(operation.u, k), drift))
+    store_record(operation.u, k, add(record_at(operation.u, k), drift))
 
 
 class Clear(NamedTuple):
@@ -193,7 +193,7 @@ class Clear(NamedTuple):
 @act.of(Clear)
 def _clear(operation, place, i):
     zero = pack_like(0.0, record_at(operation.memory, i)[0])
-    put_record(operation.memory, i, (zero, zero, zero))
+    store_record(operation.memory, i, (zero, zero, zero))
 
 
 class Put(NamedTuple):
@@ -220,16 +220,16 @@ class Put(NamedTuple):
 def _put(operation, place, i):
     slot = operation.slot[i]
     if slot >= 0:
-        target = record_at(operation.targets, slot + copy_of(place) * operation.count)
-        k = i + offset_of(place)
-        put_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
+        target = record_at(operation.targets, slot + member_of(place) * operation.count)
+        k = i + vector_offset(place)
+        store_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
 
 
 def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
     """x - N x + target for the i-th vertex; the target without directional conditions."""
 
 
-@chosen_by_type(held_record)
+@overload_by_type(held_record)
 def _held_record(normals, i, x, target):
     if len(normals) == 0:
         return lambda normals, i, x, target: target
@@ -250,6 +250,6 @@ class Follow(NamedTuple):
 
 @act.of(Follow)
 def _follow(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     line = add(record_at(o.start, k), scale(o.t, record_at(o.d, k)))
-    put_record(o.u, k, add(line, record_at(o.y, k)))
+    store_record(o.u, k, add(line, record_at(o.y, k)))

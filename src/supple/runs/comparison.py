@@ -32,24 +32,24 @@ from supple.solve.report import Report
 from supple.solvers import SOLVERS
 from supple.solvers.options import plain_options
 from supple.support.input_files import read_text
-from supple.support.text import counted, say_cells, say_seconds
+from supple.support.text import format_cell_counts, format_duration, pluralize
 from supple.view import comparison_plot, picture, shared_view
 
 
-def new_account(
+def new_comparison_manifest(
     file: SceneFile,
     comparison: Comparison,
     stop: StopCriteria,
     backend: Backend,
     warmup: int,
-    settled: bool,
+    warmup_converged: bool,
 ) -> dict[str, Any]:
     return {
         "scene": scene_facts(file),
         "stop": asdict(stop),
         "precision": backend.precision,
         "device": backend.device,
-        "warmup": {"frames": warmup, "ok": settled},
+        "warmup": {"frames": warmup, "ok": warmup_converged},
         "trials": [_entry(trial) for trial in comparison.trials],
         "plots": {},
         "note": None,
@@ -70,12 +70,12 @@ def _entry(trial: Trial) -> dict[str, Any]:
     return {
         **entry,
         "picture": None,
-        "ms_per_iteration": _pace(trial.report),
+        "ms_per_iteration": _ms_per_iteration(trial.report),
         **trial.report.to_dict(),
     }
 
 
-def _pace(report: Report) -> float | None:
+def _ms_per_iteration(report: Report) -> float | None:
     return 1e3 * report.seconds / report.iterations if report.iterations else None
 
 
@@ -93,16 +93,16 @@ def read_comparison(folder: Path) -> dict[str, Any]:
     path = folder / "comparison.json"
     check_unchanged(path, "figures in it may be wrong. Compare again with --overwrite.")
     try:
-        account = json.loads(read_text(path, REPORT_LIMIT))
-        account["scene"], account["trials"]
+        manifest = json.loads(read_text(path, REPORT_LIMIT))
+        manifest["scene"], manifest["trials"]
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path} is not a comparison of supple; `supple compare` writes one.") from error
-    ran = [entry for entry in account["trials"] if entry["error"] is None]
+    ran = [entry for entry in manifest["trials"] if entry["error"] is None]
     restore_infinities(ran)
     for entry in ran:
         for values in entry["history"].values():
             values[:] = [math.inf if value is None else value for value in values]
-    return account
+    return manifest
 
 
 def trial_of(entry: dict[str, Any]) -> Trial:
@@ -137,21 +137,21 @@ COLUMNS: dict[str, Callable[[Entry], str]] = {
 }
 
 
-def setting(account: dict[str, Any]) -> str:
+def setting(manifest: dict[str, Any]) -> str:
     """One-line settings: 4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
-    scene, frame = account["scene"], account["warmup"]["frames"] + 1
+    scene, frame = manifest["scene"], manifest["warmup"]["frames"] + 1
     step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
-    threads = max((entry["threads"] for entry in account["trials"] if entry["error"] is None), default=1)
+    threads = max((entry["threads"] for entry in manifest["trials"] if entry["error"] is None), default=1)
     return (
-        f"{scene['vertices']:,} vertices, {say_cells(scene)} · {step} · "
-        f"{account['precision']}, {threads} thread" + ("s" if threads > 1 else "")
+        f"{scene['vertices']:,} vertices, {format_cell_counts(scene)} · {step} · "
+        f"{manifest['precision']}, {threads} thread" + ("s" if threads > 1 else "")
     )
 
 
 def caption(entry: Entry) -> str:
     """Picture caption: 40 iterations, 0.12 s · residual × 2.9e-02 · 3 inverted elements"""
     parts = [
-        f"{counted(entry['iterations'], 'iteration')}, {say_seconds(entry['seconds'])}",
+        f"{pluralize(entry['iterations'], 'iteration')}, {format_duration(entry['seconds'])}",
         f"residual × {entry['reduction']:.1e}",
         f"relative residual {entry['relative_residual']:.1e}",
     ]
@@ -163,7 +163,7 @@ def caption(entry: Entry) -> str:
 QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
 
-def draw_plots(comparison: Comparison, account: dict[str, Any], folder: Path) -> None:
+def draw_plots(comparison: Comparison, manifest: dict[str, Any], folder: Path) -> None:
     """Draw residual_iterations.png, residual_seconds.png, energy_iterations.png and energy_seconds.png."""
     for quantity, against in product(QUANTITIES, AGAINST):
         name = f"{quantity}_{against}.png"
@@ -172,15 +172,15 @@ def draw_plots(comparison: Comparison, account: dict[str, Any], folder: Path) ->
                 path,
                 comparison.trials,
                 against,
-                title=account["scene"]["title"],
-                subtitle=setting(account),
+                title=manifest["scene"]["title"],
+                subtitle=setting(manifest),
                 quantity=quantity,
             )
-        account["plots"][f"{quantity}_{against}"] = name
+        manifest["plots"][f"{quantity}_{against}"] = name
 
 
 def draw_pictures(
-    comparison: Comparison, file: SceneFile, account: dict[str, Any], folder: Path
+    comparison: Comparison, file: SceneFile, manifest: dict[str, Any], folder: Path
 ) -> str | None:
     """Draw a picture per solver with common camera and colors.
 
@@ -195,20 +195,20 @@ def draw_pictures(
     near = _near(shapes, shapes[best.label])
     appearance = make_appearance(file)
     view = shared_view(comparison.model, [shapes[label] for label in near], **appearance.options)
-    for entry in account["trials"]:
+    for entry in manifest["trials"]:
         if entry["error"] is None:
             label, entry["picture"] = entry["label"], picture_name(entry["label"])
             with replacing(folder / entry["picture"]) as path:
-                account["note"] = picture(
+                manifest["note"] = picture(
                     path,
                     comparison.model,
                     shapes[label],
-                    title=f"{account['scene']['title']}: {label}",
+                    title=f"{manifest['scene']['title']}: {label}",
                     subtitle=caption(entry) + ("" if label in near else " · to its own scale"),
                     view=view if label in near else None,
                     **appearance.options,
                 )
-    return account["note"]
+    return manifest["note"]
 
 
 def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:

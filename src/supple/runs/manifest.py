@@ -15,12 +15,12 @@ from supple.io.results import REPORT_SCHEMA
 from supple.scene import SceneFile
 from supple.scene.bodies import cell_counts
 from supple.solve.report import History, Outcome, Report
-from supple.support.text import counted
+from supple.support.text import pluralize
 
-FIGURES = ("relative_residual", "reduction", "residual", "energy")
+NULLABLE_FIELDS = ("relative_residual", "reduction", "residual", "energy")
 
 
-def new_account(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
+def new_run_manifest(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Report of a run before its first frame.
 
     Args:
@@ -75,7 +75,7 @@ def fingerprint(file: SceneFile) -> str:
     return digest.hexdigest()
 
 
-class Looks:
+class CurveRecorder:
     """Callback that records the convergence curve of the current solve, for the last frame's plot.
 
     Attributes:
@@ -83,24 +83,24 @@ class Looks:
     """
 
     def __init__(self) -> None:
-        self.seen: dict[str, list[Any]] = {}
+        self.curve: dict[str, list[Any]] = {}
 
     def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
-        if iteration == 0 or not self.seen:
-            self.seen = {"iterations": [], "relative_residual": [], "seconds": []}
-        for values, value in zip(self.seen.values(), (iteration, relative_residual, seconds), strict=True):
+        if iteration == 0 or not self.curve:
+            self.curve = {"iterations": [], "relative_residual": [], "seconds": []}
+        for values, value in zip(self.curve.values(), (iteration, relative_residual, seconds), strict=True):
             values.append(value)
 
 
-def add_frame(account: dict[str, Any], frame: Frame, looks: Looks) -> None:
-    account["frames"].append({"index": frame.index, "time": frame.time, **frame.report.to_dict()})
-    account["looks"] = looks.seen
-    set_totals(account)
+def add_frame(manifest: dict[str, Any], frame: Frame, recorder: CurveRecorder) -> None:
+    manifest["frames"].append({"index": frame.index, "time": frame.time, **frame.report.to_dict()})
+    manifest["looks"] = recorder.curve
+    set_totals(manifest)
 
 
-def set_totals(account: dict[str, Any]) -> None:
-    frames = account["frames"]
-    account["totals"] = {
+def set_totals(manifest: dict[str, Any]) -> None:
+    frames = manifest["frames"]
+    manifest["totals"] = {
         "frames": len(frames),
         "ok": all(frame["ok"] for frame in frames),
         "frames_not_ok": [frame["index"] for frame in frames if not frame["ok"]],
@@ -115,7 +115,7 @@ def set_totals(account: dict[str, Any]) -> None:
 
 
 def complete_frames(
-    folder: ResultsFolder, account: dict[str, Any], note: Callable[[str], None]
+    folder: ResultsFolder, manifest: dict[str, Any], note: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Report entries of the intact frames in a folder; restores the convergence curve.
 
@@ -128,14 +128,14 @@ def complete_frames(
         ResultsError: The frames belong to another scene or to other settings, or there are too many.
     """
     old = folder.read_report()
-    if old["scene"]["sha256"] != account["scene"]["sha256"]:
+    if old["scene"]["sha256"] != manifest["scene"]["sha256"]:
         raise ResultsError(
-            f"{folder.path} cannot be continued: {account['scene']['file']}, or a mesh that it reads, is not "
+            f"{folder.path} cannot be continued: {manifest['scene']['file']}, or a mesh that it reads, is not "
             "what it was when the run began. Undo the change, or start again with --overwrite."
         )
     changed = [
         f"{name} was {old['solver'].get(name)} and is now {value}"
-        for name, value in account["solver"].items()
+        for name, value in manifest["solver"].items()
         if old["solver"].get(name) != value
     ]
     if changed:
@@ -143,23 +143,23 @@ def complete_frames(
             f"{folder.path} cannot be continued with other settings: {'; '.join(changed)}. "
             "Give the same options again, or start again with --overwrite."
         )
-    frames, damage = folder.whole(old, account["scene"]["vertices"])
+    frames, damage = folder.intact_frames(old, manifest["scene"]["vertices"])
     if damage is not None:
         note(f"{damage} Going on after frame {len(frames)}.")
-    wanted = account["scene"]["frames"]
-    if len(frames) > wanted:
+    n_frames = manifest["scene"]["frames"]
+    if len(frames) > n_frames:
         raise ResultsError(
-            f"{folder.path} has {counted(len(frames), 'frame')} already, more than the {wanted} asked for."
+            f"{folder.path} has {pluralize(len(frames), 'frame')} already, more than the {n_frames} asked for."
         )
     restore_infinities(frames)
-    account["looks"] = old.get("looks")
+    manifest["looks"] = old.get("looks")
     return frames
 
 
 def restore_infinities(frames: list[dict[str, Any]]) -> None:
     """Replace null figures of frames by infinity, since JSON has neither infinity nor NaN."""
     for frame in frames:
-        frame.update({name: math.inf for name in FIGURES if frame[name] is None})
+        frame.update({name: math.inf for name in NULLABLE_FIELDS if frame[name] is None})
 
 
 def report_of(entry: dict[str, Any]) -> Report:

@@ -15,9 +15,9 @@ from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appeara
 from supple.runs.saved import SCENE, SavedRun, load_run
 from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.solve.report import History
-from supple.support.text import counted, say_cells, say_seconds
+from supple.support.text import format_cell_counts, format_duration, pluralize
 from supple.view import comparison_plot, frames_plot, history_plot
-from supple.view.page import Figure, Page, Table, drawn, film_uri, page_file, picture_uri
+from supple.view.page import Figure, Page, Table, draw_figure, film_uri, page_file, picture_uri
 from supple.view.style import THEMES, Theme
 
 PLOT_SIZE = (1200, 780)
@@ -47,9 +47,9 @@ def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
 
 
 def _page_of_run(run: SavedRun) -> Page:
-    account, folder = run.account, run.folder.path
-    frames, totals, scene = account["frames"], account["totals"], account["scene"]
-    last, several = frames[-1], len(frames) > 1
+    manifest, folder = run.manifest, run.folder.path
+    frames, totals, scene = manifest["frames"], manifest["totals"], manifest["scene"]
+    last, is_sequence = frames[-1], len(frames) > 1
     film, remarks = None, []
     if (folder / "film.mp4").is_file():
         film = film_uri(folder / "film.mp4")
@@ -57,66 +57,66 @@ def _page_of_run(run: SavedRun) -> Page:
     warning = inversion_warning(frames)
     remarks += [warning] if warning else []
     remarks += [] if any(frame["history"] for frame in frames) else [NO_HISTORY]
-    figures = {
+    quantities = {
         "vertices": f"{scene['vertices']:,}",
-        "cells": say_cells(scene),
-        "solver": solver_name(account),
-        "precision": f"{last['precision']}, {counted(last['threads'], 'thread')}",
-        **({"frames": f"{len(frames)} of {scene['frames']}"} if several else {}),
+        "cells": format_cell_counts(scene),
+        "solver": solver_name(manifest),
+        "precision": f"{last['precision']}, {pluralize(last['threads'], 'thread')}",
+        **({"frames": f"{len(frames)} of {scene['frames']}"} if is_sequence else {}),
         "iterations": f"{sum(frame['iterations'] for frame in frames):,}",
         "worst relative residual"
-        if several
+        if is_sequence
         else "relative_residual": f"{max(f['relative_residual'] for f in frames):.2e}",
         "reduction": f"{last['reduction']:.2e}",
         "energy": f"{last['energy']:.6g} J",
-        "solving": say_seconds(totals["seconds"]),
+        "solving": format_duration(totals["seconds"]),
         "inverted elements": inverted(frames) if has_inverted(frames) else "none",
     }
     return Page(
         title=scene["title"],
-        subtitle=f"{Path(scene['file']).name} · {account['date'][:10]}",
+        subtitle=f"{Path(scene['file']).name} · {manifest['date'][:10]}",
         verdict=outcome(frames),
         good=all(frame["ok"] for frame in frames),
-        figures=figures,
+        quantities=quantities,
         pictures=[_picture(run)],
-        plots=_plots(account),
-        tables=[_frames_table(frames)] if several else [],
+        plots=_plots(manifest),
+        tables=[_frames_table(frames)] if is_sequence else [],
         scene=(folder / SCENE).read_text(encoding="utf-8"),
-        circumstances=_circumstances(account),
+        circumstances=_circumstances(manifest),
         film=film,
         remarks=remarks,
     )
 
 
 def _picture(run: SavedRun) -> Figure:
-    index = len(run.account["frames"])
+    index = len(run.manifest["frames"])
 
     def draw(path: Path, theme: Theme) -> None:
         draw_picture(run, make_appearance(run.file, theme=theme.name), index, path)
 
-    return drawn(f"Frame {index}" if index > 1 else "The equilibrium", draw)
+    return draw_figure(f"Frame {index}" if index > 1 else "The equilibrium", draw)
 
 
-def _plots(account: dict[str, Any]) -> list[Figure]:
+def _plots(manifest: dict[str, Any]) -> list[Figure]:
     """Convergence plots, and plots over all frames.
 
     Convergence is plotted from recorded histories, otherwise from the callback data of the last frame.
     """
-    frames, tolerance = account["frames"], account["solver"]["tolerance"]
+    frames, tolerance = manifest["frames"], manifest["solver"]["tolerance"]
     histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
     plots = []
     if histories:
         for quantity, against in product(QUANTITIES, AGAINST):
             caption = f"{quantity.capitalize()} against {against}"
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
-            plots.append(drawn(caption, history_plot, histories, quantity, against, **options))
-    elif account.get("looks"):
-        seen = {f"frame {frames[-1]['index']}": History(**account["looks"])}
+            plots.append(draw_figure(caption, history_plot, histories, quantity, against, **options))
+    elif manifest.get("looks"):
+        curves = {f"frame {frames[-1]['index']}": History(**manifest["looks"])}
         where = " in the last frame" if len(frames) > 1 else ""
         for against in AGAINST:
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
             caption = f"Relative residual against {against}{where}"
-            plots.append(drawn(caption, history_plot, seen, "relative_residual", against, **options))
+            plots.append(draw_figure(caption, history_plot, curves, "relative_residual", against, **options))
     if len(frames) > 1:
         for name, label in (
             ("relative_residual", "relative residual |r| / |s|"),
@@ -125,7 +125,9 @@ def _plots(account: dict[str, Any]) -> list[Figure]:
             values = np.array([frame[name] for frame in frames], float)
             options = {"size": PLOT_SIZE, "logarithmic": name == "relative_residual"}
             options |= {"tolerance": tolerance} if name == "relative_residual" else {}
-            plots.append(drawn(f"{name.capitalize()} of each frame", frames_plot, values, label, **options))
+            plots.append(
+                draw_figure(f"{name.capitalize()} of each frame", frames_plot, values, label, **options)
+            )
     return plots
 
 
@@ -159,38 +161,38 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
 
 
 def _page_of_comparison(folder: Path) -> Page:
-    account = read_comparison(folder)
-    ran = [entry for entry in account["trials"] if entry["error"] is None]
+    manifest = read_comparison(folder)
+    ran = [entry for entry in manifest["trials"] if entry["error"] is None]
     if not ran:
         raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
     trials = [trial_of(entry) for entry in ran]
     best = min(ran, key=lambda entry: entry["relative_residual"])
     plots = [
-        drawn(
+        draw_figure(
             f"{quantity.capitalize()} against {against}",
             comparison_plot,
             trials,
             against,
-            subtitle=setting(account),
+            subtitle=setting(manifest),
             size=PLOT_SIZE,
             quantity=quantity,
         )
         for quantity, against in product(comparison_pictures.QUANTITIES, AGAINST)
     ]
     return Page(
-        title=f"{account['scene']['title']}: {counted(len(ran), 'solver')} compared",
-        subtitle=f"{Path(account['scene']['file']).name} · {setting(account)} · {account['date'][:10]}",
+        title=f"{manifest['scene']['title']}: {pluralize(len(ran), 'solver')} compared",
+        subtitle=f"{Path(manifest['scene']['file']).name} · {setting(manifest)} · {manifest['date'][:10]}",
         verdict=f"The smallest relative residual, {best['relative_residual']:.1e}, is that of "
         f"{best['label']} "
-        f"after {counted(best['iterations'], 'iteration')}, {say_seconds(best['seconds'])}.",
+        f"after {pluralize(best['iterations'], 'iteration')}, {format_duration(best['seconds'])}.",
         good=True,
-        figures={},
+        quantities={},
         pictures=[_stored(folder / entry["picture"], entry["label"]) for entry in ran if entry["picture"]],
         plots=plots,
         tables=[_trials_table(ran)],
         scene=(folder / SCENE).read_text(encoding="utf-8") if (folder / SCENE).exists() else "",
-        circumstances=_circumstances(account),
-        remarks=[f"{e['label']} was not run: {e['error']}." for e in account["trials"] if e["error"]],
+        circumstances=_circumstances(manifest),
+        remarks=[f"{e['label']} was not run: {e['error']}." for e in manifest["trials"] if e["error"]],
     )
 
 
@@ -204,11 +206,11 @@ def _trials_table(trials: list[dict[str, Any]]) -> Table:
     return Table("Figures", ("solver", *COLUMNS), rows)
 
 
-def _circumstances(account: dict[str, Any]) -> dict[str, str]:
-    machine, versions = account["machine"], account["versions"]
+def _circumstances(manifest: dict[str, Any]) -> dict[str, str]:
+    machine, versions = manifest["machine"], manifest["versions"]
     return {
         "machine": f"{machine['cpu']}, {machine['cores']} cores",
         "system": machine["system"],
-        "date": account["date"].replace("T", " "),
+        "date": manifest["date"].replace("T", " "),
         **versions,
     }

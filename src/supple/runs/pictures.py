@@ -17,7 +17,7 @@ from supple.view import film, history_plot, picture, shared_view
 from supple.view.camera import Angles, check_angles, parse_camera
 from supple.view.fields import NO_LAST_STEP, field_named
 from supple.view.film import SIZE as FILM_SIZE
-from supple.view.film import pace
+from supple.view.film import frame_rate
 from supple.view.picture import SIZE as PICTURE_SIZE
 from supple.view.picture import check_size, check_thickness
 from supple.view.plots import Against, Quantity
@@ -78,9 +78,11 @@ def make_appearance(
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
-    thick = file.view.thickness if thickness is None else check_thickness(thickness, "--thickness")
+    thickness_factor = file.view.thickness if thickness is None else check_thickness(thickness, "--thickness")
     named = file.view.names if names is None else names
-    return Appearance(chosen, angles, theme, None if size is None else check_size(size), thick, named)
+    return Appearance(
+        chosen, angles, theme, None if size is None else check_size(size), thickness_factor, named
+    )
 
 
 def draw_picture(run: SavedRun, appearance: Appearance, index: int, path: Path) -> str | None:
@@ -136,16 +138,16 @@ def draw_film(
             size=size,
             theme=appearance.theme,
             turning=turning,
-            fps=fps or pace(run.account["scene"]["dt"]),
+            fps=fps or frame_rate(run.manifest["scene"]["dt"]),
             view=view,
             watch=watch,
             **appearance.options,
         )
 
 
-def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
+def draw_plots(manifest: dict[str, Any], folder: Path) -> dict[str, str]:
     """Plot recorded relative residuals and energies against iterations and time; returns file names."""
-    histories = {f"frame {f['index']}": History(**f["history"]) for f in account["frames"] if f["history"]}
+    histories = {f"frame {f['index']}": History(**f["history"]) for f in manifest["frames"] if f["history"]}
     names = {}
     for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
         name = f"{'residual' if quantity == 'relative_residual' else quantity}_{against}.png"
@@ -155,8 +157,8 @@ def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
                 histories,
                 quantity,
                 against,
-                title=account["scene"]["title"],
-                tolerance=account["solver"]["tolerance"],
+                title=manifest["scene"]["title"],
+                tolerance=manifest["solver"]["tolerance"],
             )
         names[f"{quantity}_{against}"] = name
     return names

@@ -15,7 +15,14 @@ import numpy as np
 from supple.api.simulate import Frame, Result
 from supple.model.model import Model
 from supple.scene import Scene, SceneFile, build_model
-from supple.support.arguments import a_path, each, finite_rows, flag, one_number, shown
+from supple.support.arguments import (
+    check_flag,
+    check_number,
+    check_path,
+    check_vectors,
+    format_value,
+    iterate_argument,
+)
 
 if TYPE_CHECKING:
     from supple.runs.saved import SavedRun
@@ -73,12 +80,12 @@ def render(
     from supple.io.replace_file import replacing
     from supple.view.picture import SIZE, Artist, save_image, shared_view
 
-    file = None if path is None else _file(path, (".png",), "a picture")
+    file = None if path is None else _check_output_path(path, (".png",), "a picture")
     appearance, size = (
         _appearance(result, field, camera, title, thickness, names),
-        _checked(SIZE if size is None else size),
+        _check_size(SIZE if size is None else size),
     )
-    subtitle = _text("subtitle", subtitle)
+    subtitle = _check_text("subtitle", subtitle)
     shape, of = _shape_and_model(result, model)
     shape = shape if subtitle is None else replace(shape, caption=subtitle)
     name = appearance.pop("title")
@@ -126,22 +133,22 @@ def animate(
         TypeError: An argument has the wrong type.
     """
     from supple.io.replace_file import replacing
-    from supple.view.film import ENCODINGS, SIZE, pace
+    from supple.view.film import ENCODINGS, SIZE, frame_rate
     from supple.view.film import film as draw
 
-    file = _file(path, tuple(ENCODINGS), "a film")
+    file = _check_output_path(path, tuple(ENCODINGS), "a film")
     appearance, size = (
         _appearance(frames, field, camera, title, thickness, names),
-        _checked(SIZE if size is None else size),
+        _check_size(SIZE if size is None else size),
     )
-    fps = None if fps is None else one_number("fps", fps, at_least=0.1, at_most=240)
-    flag("turning", turning)
+    fps = None if fps is None else check_number("fps", fps, at_least=0.1, at_most=240)
+    check_flag("turning", turning)
     if watch is not None and not callable(watch):
-        raise TypeError(f"watch must be a function to call, got {shown(watch)}")
+        raise TypeError(f"watch must be a function to call, got {format_value(watch)}")
     shapes, model, dt = _shapes(frames)
     with replacing(file) as unfinished:
         options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "watch": watch}
-        _warn(draw(unfinished, model, shapes, fps=fps or pace(dt), **appearance, **options))
+        _warn(draw(unfinished, model, shapes, fps=fps or frame_rate(dt), **appearance, **options))
     return file
 
 
@@ -154,9 +161,9 @@ def load_run(path: PathLike) -> SavedRun:
     Returns:
         The run with its report, scene, and `frames`, which are read on access.
     """
-    from supple.runs.saved import load_run as opened
+    from supple.runs.saved import load_run as load
 
-    return opened(a_path(path, "a results folder"))
+    return load(check_path(path, "a results folder"))
 
 
 def export(
@@ -186,7 +193,7 @@ def export(
     from supple.postprocess.evaluation import quantities_named
 
     run, names = _run(results), quantities_named(fields)
-    folder = a_path(results, "a results folder") if run is None else run.folder.path
+    folder = check_path(results, "a results folder") if run is None else run.folder.path
     from supple.runs.saved import fields_of, obstacles_in
 
     if not names:
@@ -207,9 +214,9 @@ def write_report(results: Any, path: PathLike | None = None) -> Path:
     """
     from supple.runs.pages import write_page
 
-    file = None if path is None else a_path(path, "the path of a page")
+    file = None if path is None else check_path(path, "the path of a page")
     run = _run(results)
-    folder = a_path(results, "a results folder") if run is None else run.folder.path
+    folder = check_path(results, "a results folder") if run is None else run.folder.path
     return write_page(folder, file)[0]
 
 
@@ -237,7 +244,7 @@ def _appearance(
         except (TypeError, ValueError):
             raise ValueError(
                 f"camera must be one of {', '.join(CAMERAS)}, or azimuth and elevation [degrees] such as "
-                f"(45, 30); got {shown(camera)}"
+                f"(45, 30); got {format_value(camera)}"
             ) from None
         angles = check_angles((azimuth, elevation))
     if field is None:
@@ -248,8 +255,8 @@ def _appearance(
         "field": field,
         "camera": angles,
         "thickness": check_thickness(thickness),
-        "names": flag("names", (run is not None and run.file.view.names) if names is None else names),
-        "title": _text("title", title) or ("" if run is None else run.title),
+        "names": check_flag("names", (run is not None and run.file.view.names) if names is None else names),
+        "title": _check_text("title", title) or ("" if run is None else run.title),
     }
 
 
@@ -267,10 +274,10 @@ def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, M
     if model is None:
         raise ValueError(
             f"a picture is one of a result, a frame, a run, a scene, or of positions with model=scene; "
-            f"got {shown(result)}"
+            f"got {format_value(result)}"
         )
     of = model if isinstance(model, Model) else build_model(model, quasistatic=False)
-    return Shape(finite_rows("positions", result, of.vertices)), of
+    return Shape(check_vectors("positions", result, of.vertices)), of
 
 
 def _shape(result: Result) -> Shape:
@@ -300,35 +307,35 @@ class _Shapes(Sequence[Any]):
     def __len__(self) -> int:
         return len(self._frames)
 
-    def __getitem__(self, place: Any) -> Any:
-        return _shape(self._frames[place])
+    def __getitem__(self, index: Any) -> Any:
+        return _shape(self._frames[index])
 
 
 def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
     """Film shapes, their model, and the time step between them [s]."""
     if (run := _run(frames)) is not None:
         return run.shapes(), run.model, run.file.scene.dt
-    wanted = "a film needs at least one frame, such as supple.simulate(scene) gives"
-    several = frames if isinstance(frames, Sequence) else list(each(frames, wanted))
-    if not several or not all(isinstance(frame, Result) for frame in several):
-        raise ValueError(f"{wanted}; got {shown(frames)}")
-    if any(len(frame.positions) != len(several[0].positions) for frame in several):
+    message = "a film needs at least one frame, such as supple.simulate(scene) gives"
+    results = frames if isinstance(frames, Sequence) else list(iterate_argument(frames, message))
+    if not results or not all(isinstance(frame, Result) for frame in results):
+        raise ValueError(f"{message}; got {format_value(frames)}")
+    if any(len(frame.positions) != len(results[0].positions) for frame in results):
         raise ValueError("all frames of a film must be of the same scene")
-    times = [frame.time for frame in several[:2] if isinstance(frame, Frame)]
+    times = [frame.time for frame in results[:2] if isinstance(frame, Frame)]
     dt = times[1] - times[0] if len(times) == 2 else 0.0
-    return _Shapes(several), several[0].model, dt if dt > 0 else 1 / 25
+    return _Shapes(results), results[0].model, dt if dt > 0 else 1 / 25
 
 
-def _checked(size: Any) -> tuple[int, int]:
+def _check_size(size: Any) -> tuple[int, int]:
     """Check the size of a picture."""
     from supple.view.picture import check_size
 
     return check_size(size)
 
 
-def _file(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
+def _check_output_path(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
     """Check the path of an output file."""
-    file = a_path(path, f"the path of {what}")
+    file = check_path(path, f"the path of {what}")
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{what} is a file that ends with {' or '.join(suffixes)}, got {str(path)!r}")
     if not file.parent.is_dir():
@@ -338,10 +345,10 @@ def _file(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
     return file
 
 
-def _text(name: str, value: Any) -> str | None:
+def _check_text(name: str, value: Any) -> str | None:
     """Check a text argument; None is accepted."""
     if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name} must be text, got {shown(value)}")
+        raise TypeError(f"{name} must be text, got {format_value(value)}")
     return value
 
 

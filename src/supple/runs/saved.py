@@ -28,7 +28,7 @@ from supple.runs.text import solver_name
 from supple.scene import SceneError, SceneFile, build_model, load_scene
 from supple.scene.shapes.obstacle_motion import obstacles_of
 from supple.solve.integrators import RULES, Rule
-from supple.support.text import counted
+from supple.support.text import pluralize
 from supple.view.picture import Shape
 
 log = logging.getLogger("supple")
@@ -61,16 +61,16 @@ class SavedRun:
     """
 
     folder: ResultsFolder
-    account: dict[str, Any]
+    manifest: dict[str, Any]
     file: SceneFile
     built: Model | None = None
     in_hand: Mapping[int, SavedFrame] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        done, scene = len(self.account["frames"]), self.account["scene"]
+        done, scene = len(self.manifest["frames"]), self.manifest["scene"]
         return (
-            f"<SavedRun {str(self.folder.path)!r}: {done} of {counted(scene['frames'], 'frame')}, "
-            f"{solver_name(self.account)}, {self.file.scene!r}>"
+            f"<SavedRun {str(self.folder.path)!r}: {done} of {pluralize(scene['frames'], 'frame')}, "
+            f"{solver_name(self.manifest)}, {self.file.scene!r}>"
         )
 
     @cached_property
@@ -78,8 +78,8 @@ class SavedRun:
         model = build_model(self.file.scene) if self.built is None else self.built
         if model.obstacles is None or not model.obstacles.rigid:
             return model
-        there = with_known_poses(model.obstacles, [self.frame(index) for index in self.indices])
-        return replace(model, obstacles=there)
+        obstacles = with_known_poses(model.obstacles, [self.frame(index) for index in self.indices])
+        return replace(model, obstacles=obstacles)
 
     def frame(self, index: int) -> SavedFrame:
         known = self.in_hand.get(index)
@@ -87,17 +87,17 @@ class SavedRun:
 
     @property
     def title(self) -> str:
-        return self.account["scene"]["title"]
+        return self.manifest["scene"]["title"]
 
     @property
     def indices(self) -> range:
         """Numbers of the complete frames; 0 is the initial state."""
-        return self.folder.indices(self.account)
+        return self.folder.indices(self.manifest)
 
     @property
     def frames(self) -> SavedFrames:
         """Complete frames with their reports, read on access; frames[0] is frame 1."""
-        return SavedFrames(self, range(1, len(self.account["frames"]) + 1))
+        return SavedFrames(self, range(1, len(self.manifest["frames"]) + 1))
 
     def shapes(self, indices: Sequence[int] | None = None) -> SavedShapes:
         """Shapes of frames for pictures.
@@ -110,13 +110,13 @@ class SavedRun:
     def caption(self, index: int) -> str:
         """Picture caption: pbng (chebyshev) · 110 iterations · relative residual 7.6e-05 · frame 3 of 12, 0.3
         s"""
-        frames = self.account["scene"]["frames"]
+        frames = self.manifest["scene"]["frames"]
         if index == 0:
             return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
-        frame = self.account["frames"][index - 1]
+        frame = self.manifest["frames"][index - 1]
         parts = [
-            solver_name(self.account),
-            counted(frame["iterations"], "iteration"),
+            solver_name(self.manifest),
+            pluralize(frame["iterations"], "iteration"),
             f"relative residual {frame['relative_residual']:.1e}",
         ]
         if frames > 1:
@@ -129,8 +129,8 @@ class SavedRun:
         """Time of a frame [s]: 0 for the initial state, infinite for a single equilibrium."""
         if index == 0:
             return 0.0
-        single = self.account["solver"].get("single_equilibrium", False)
-        return np.inf if single else float(self.account["frames"][index - 1]["time"])
+        single = self.manifest["solver"].get("single_equilibrium", False)
+        return np.inf if single else float(self.manifest["frames"][index - 1]["time"])
 
     def evaluate(self, index: int) -> Evaluation:
         """Forces, energies, deformations and stresses of a frame.
@@ -152,23 +152,23 @@ class SavedRun:
         """
         if index == 0:
             return None
-        scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
-        time = np.inf if single else self.account["frames"][index - 1]["time"]
+        scene, single = self.file.scene, self.manifest["solver"].get("single_equilibrium", False)
+        time = np.inf if single else self.manifest["frames"][index - 1]["time"]
         force = self.model.force_at(time) if self.model.varying else None
-        here = self.frame(index)
-        history = {} if here.state is None else here.state.history
+        frame = self.frame(index)
+        history = {} if frame.state is None else frame.state.history
         acting = force, self.model.materials_at(time), time, history
         if self.model.grid is not None:  # grid nodes carry the inertia
-            return Step(np.inf, here.positions, *acting)
+            return Step(np.inf, frame.positions, *acting)
         if scene.quasistatic:
             still = force is None and acting[1] is None and not history and self.model.obstacles is None
-            return None if still else Step(np.inf, here.positions, *acting)
+            return None if still else Step(np.inf, frame.positions, *acting)
         rule = RULES.get(scene.integrator)
         if scene.substeps > 1:
             tau = scene.dt / scene.substeps * (1.0 if rule is None else rule.inertia)
             return Step(tau, None, *acting)
         if rule is not None:
-            return Step(rule.inertia * scene.dt, self._looked_back(index, rule), *acting)
+            return Step(rule.inertia * scene.dt, self._inertial_target(index, rule), *acting)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
             return Step(scene.dt, coasted(self.model, before.positions, before.velocities, scene.dt), *acting)
@@ -177,7 +177,7 @@ class SavedRun:
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else coasted(self.model, start, v, scene.dt), *acting)
 
-    def _looked_back(self, index: int, rule: Rule) -> np.ndarray | None:
+    def _inertial_target(self, index: int, rule: Rule) -> np.ndarray | None:
         """Inertial target positions of a second-order step; None if the required history is missing."""
         before = self.frame(index - 1).state if index - 1 in self.indices and index > 1 else None
         if before is None or rule.past not in before.history:
@@ -200,13 +200,13 @@ def obstacles_in(folder: Path) -> Obstacles | None:
     """Obstacles of the scene in a results folder; None without a readable scene."""
     if not (folder / SCENE).exists():
         return None
-    account = ResultsFolder(folder).read_report()
+    manifest = ResultsFolder(folder).read_report()
     try:
-        found = obstacles_of(load_scene(folder / SCENE, account["scene"].get("folder")).scene)
-        if found is None or not found.rigid:
-            return found
+        obstacles = obstacles_of(load_scene(folder / SCENE, manifest["scene"].get("folder")).scene)
+        if obstacles is None or not obstacles.rigid:
+            return obstacles
         results = ResultsFolder(folder)
-        return with_known_poses(found, [read_frame(folder, index) for index in results.indices(account)])
+        return with_known_poses(obstacles, [read_frame(folder, index) for index in results.indices(manifest)])
     except SceneError as error:
         log.warning("obstacles are left out, since %s cannot be read: %s", folder / SCENE, error)
         return None
@@ -217,7 +217,7 @@ def fields_of(run: SavedRun, names: Sequence[str]) -> Callable[[SavedFrame], Fie
     return (lambda frame: run.evaluate(frame.index).fields(names)) if names else None
 
 
-class _Saved(Sequence[T]):
+class _FrameSequence(Sequence[T]):
     """Sequence of items of a saved run, read on access."""
 
     def __init__(self, run: SavedRun, indices: Sequence[int]) -> None:
@@ -227,22 +227,22 @@ class _Saved(Sequence[T]):
         return len(self.indices)
 
     @overload
-    def __getitem__(self, place: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, index: slice) -> Self: ...
 
-    def __getitem__(self, place: int | slice) -> T | Self:
-        if isinstance(place, slice):
-            return type(self)(self.run, self.indices[place])
-        return self._read(self.indices[place])
+    def __getitem__(self, index: int | slice) -> T | Self:
+        if isinstance(index, slice):
+            return type(self)(self.run, self.indices[index])
+        return self._read(self.indices[index])
 
     @abstractmethod
     def _read(self, index: int) -> T:
         """Read the item of one frame."""
 
 
-class SavedShapes(_Saved[Shape]):
+class SavedShapes(_FrameSequence[Shape]):
     """Shapes of frames for pictures."""
 
     def _read(self, index: int) -> Shape:
@@ -251,12 +251,12 @@ class SavedShapes(_Saved[Shape]):
         return Shape(positions, *captions, self.run.time(index))
 
 
-class SavedFrames(_Saved[Frame]):
+class SavedFrames(_FrameSequence[Frame]):
     """Frames as returned by `simulate`."""
 
     def _read(self, index: int) -> Frame:
         run, saved = self.run, self.run.frame(index)
-        report = report_of(run.account["frames"][index - 1])
+        report = report_of(run.manifest["frames"][index - 1])
         return Frame(
             saved.positions, report, run.model, saved.velocities, saved.index, saved.time,
             state=saved.state, step=run.step(index),
@@ -274,13 +274,13 @@ def load_run(path: Path) -> SavedRun:
     """
     folder = ResultsFolder(path)
     _refuse_other(path)
-    account = folder.read_report()
-    account["frames"] = folder.complete(account)
-    restore_infinities(account["frames"])
-    set_totals(account)
-    if not account["frames"]:
+    manifest = folder.read_report()
+    manifest["frames"] = folder.complete(manifest)
+    restore_infinities(manifest["frames"])
+    set_totals(manifest)
+    if not manifest["frames"]:
         raise ResultsError(f"{path} has no complete frame yet; `supple run` writes them.")
-    return SavedRun(folder, account, _scene(path, account))
+    return SavedRun(folder, manifest, _scene(path, manifest))
 
 
 def _refuse_other(path: Path) -> None:
@@ -294,16 +294,16 @@ def _refuse_other(path: Path) -> None:
         raise ResultsError(f"{path} has no report.json, so it is no results folder of `supple run`.")
 
 
-def _scene(path: Path, account: dict[str, Any]) -> SceneFile:
+def _scene(path: Path, manifest: dict[str, Any]) -> SceneFile:
     """Scene of the run, loaded from the copied scene file and its mesh files."""
     copy = path / SCENE
     if not copy.exists():
         raise ResultsError(
             f"{path} has no {SCENE}, the copy of its scene file, without which pins, materials and "
-            f"attachments are unknown; run {account['scene']['file']} again with --overwrite."
+            f"attachments are unknown; run {manifest['scene']['file']} again with --overwrite."
         )
-    file = load_scene(copy, account["scene"].get("folder"))
-    if fingerprint(file) != account["scene"]["sha256"]:
+    file = load_scene(copy, manifest["scene"].get("folder"))
+    if fingerprint(file) != manifest["scene"]["sha256"]:
         raise ResultsError(
             f"{path} cannot be drawn: {copy}, or a mesh that it reads, is not what it was when the run began."
         )

@@ -6,34 +6,36 @@ from collections import Counter
 from typing import Any
 
 from supple.solve.report import Outcome
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 
-def solver_name(account: dict[str, Any]) -> str:
+def solver_name(manifest: dict[str, Any]) -> str:
     """Solver and acceleration: pbng (chebyshev)"""
-    solver = account["solver"]
+    solver = manifest["solver"]
     acceleration = solver["options"].get("acceleration", "none")
-    kind = acceleration if isinstance(acceleration, str) else acceleration["kind"]  # name in older runs
-    return solver["method"] + (f" ({kind})" if kind != "none" else "")
+    acceleration_name = (
+        acceleration if isinstance(acceleration, str) else acceleration["kind"]
+    )  # name in older runs
+    return solver["method"] + (f" ({acceleration_name})" if acceleration_name != "none" else "")
 
 
 def outcome(frames: list[dict[str, Any]]) -> str:
     """Outcome sentence, or frame counts per outcome."""
     if len(frames) == 1:
         return frames[0]["sentence"]
-    kinds = [(frame["outcome"], frame["sentence"], frame["inverted"]) for frame in frames]
-    most = {name: max(n for other, _, n in kinds if other == name) for name, *_ in kinds}
-    counts = Counter(_of_several(name, sentence, n > 0, most[name]) for name, sentence, n in kinds)
+    outcomes = [(frame["outcome"], frame["sentence"], frame["inverted"]) for frame in frames]
+    most = {name: max(n for other, _, n in outcomes if other == name) for name, *_ in outcomes}
+    counts = Counter(_frame_outcome(name, sentence, n > 0, most[name]) for name, sentence, n in outcomes)
     if len(counts) == 1:
         return next(iter(counts))
-    return "\n".join(f"{counted(count, 'frame')}: {sentence}" for sentence, count in counts.most_common())
+    return "\n".join(f"{pluralize(count, 'frame')}: {sentence}" for sentence, count in counts.most_common())
 
 
-def _of_several(name: str, sentence: str, is_inverted: bool, most: int) -> str:
+def _frame_outcome(name: str, sentence: str, is_inverted: bool, most: int) -> str:
     """Outcome sentence of a frame, with the largest number of inverted elements of all frames."""
     if not is_inverted:
         return sentence
-    return Outcome[name.upper()].sentence(f"up to {counted(most, 'inverted element')}")
+    return Outcome[name.upper()].sentence(f"up to {pluralize(most, 'inverted element')}")
 
 
 def has_inverted(frames: list[dict[str, Any]]) -> bool:
@@ -48,10 +50,10 @@ def inverted(frames: list[dict[str, Any]]) -> str:
     """
     counts = [frame["inverted"] for frame in frames]
     if len(counts) == 1:
-        return counted(counts[0], "element")
-    some = sum(count > 0 for count in counts)
+        return pluralize(counts[0], "element")
+    n_inverted = sum(count > 0 for count in counts)
     last = f"{counts[-1]:,}" if counts[-1] else "none"
-    return f"up to {counted(max(counts), 'element')}, in {some} of {len(counts)} frames (the last has {last})"
+    return f"up to {pluralize(max(counts), 'element')}, in {n_inverted} of {len(counts)} frames (the last has {last})"
 
 
 def inversion_warning(frames: list[dict[str, Any]]) -> str | None:

@@ -9,29 +9,29 @@ import numpy as np
 
 from supple.scene.errors import SceneError
 from supple.support.arguments import (
-    LARGEST,
-    LONGEST,
-    SMALLEST,
-    closest,
-    floats,
-    listed,
-    one_of,
-    shown,
-    whole_number,
+    MAX_LENGTH,
+    MAX_MAGNITUDE,
+    MIN_MAGNITUDE,
+    check_choice,
+    check_integer,
+    comma_list,
+    format_value,
+    suggest_name,
+    to_floats,
 )
 
 __all__ = [
     "Vector",
     "array",
     "chosen",
-    "closest",
+    "comma_list",
     "count",
     "direction",
-    "listed",
+    "format_value",
     "number",
     "part",
-    "shown",
     "sound_name",
+    "suggest_name",
     "vector",
 ]
 
@@ -51,12 +51,12 @@ def array(value: Any, what: str) -> np.ndarray:
     Raises:
         SceneError: A number is missing, not finite or too large.
     """
-    numbers = floats(value)
+    numbers = to_floats(value)
     if not np.all(np.isfinite(numbers)):
-        raise SceneError(f"{what} must be finite numbers, got {shown(value)}.")
-    limit = LONGEST if "[m]" in what else LARGEST
+        raise SceneError(f"{what} must be finite numbers, got {format_value(value)}.")
+    limit = MAX_LENGTH if "[m]" in what else MAX_MAGNITUDE
     if np.abs(numbers).max(initial=0) > limit:
-        raise SceneError(f"{what} must not exceed {limit:g} in magnitude, got {shown(value)}.")
+        raise SceneError(f"{what} must not exceed {limit:g} in magnitude, got {format_value(value)}.")
     return numbers
 
 
@@ -64,7 +64,7 @@ def vector(value: Any, what: str) -> Vector:
     """Convert input to three finite numbers."""
     numbers = array(value, what)
     if numbers.shape != (3,):
-        raise SceneError(f"{what} must be three numbers (x, y, z), got {shown(value)}.")
+        raise SceneError(f"{what} must be three numbers (x, y, z), got {format_value(value)}.")
     x, y, z = numbers.tolist()
     return x, y, z
 
@@ -74,7 +74,7 @@ def direction(value: Any, what: str) -> Vector:
     numbers = np.array(vector(value, what))
     length = float(np.linalg.norm(numbers))
     if length == 0:
-        raise SceneError(f"{what} must not be the zero vector, got {shown(value)}.")
+        raise SceneError(f"{what} must not be the zero vector, got {format_value(value)}.")
     x, y, z = (numbers / length).tolist()
     return x, y, z
 
@@ -83,21 +83,21 @@ def number(value: Any, what: str, *, above: float | None = None, at_least: float
     """Convert input to one finite number within bounds."""
     numbers = array(value, what)
     if numbers.ndim:
-        raise SceneError(f"{what} must be one number, got {shown(value)}.")
+        raise SceneError(f"{what} must be one number, got {format_value(value)}.")
     result = float(numbers)
     if above is not None and not result > above:
-        raise SceneError(f"{what} must be greater than {above:g}, got {shown(value)}.")
-    if above == 0 and result < SMALLEST:
-        raise SceneError(f"{what} must be at least {SMALLEST:g}, got {shown(value)}.")
+        raise SceneError(f"{what} must be greater than {above:g}, got {format_value(value)}.")
+    if above == 0 and result < MIN_MAGNITUDE:
+        raise SceneError(f"{what} must be at least {MIN_MAGNITUDE:g}, got {format_value(value)}.")
     if at_least is not None and not result >= at_least:
-        raise SceneError(f"{what} must be at least {at_least:g}, got {shown(value)}.")
+        raise SceneError(f"{what} must be at least {at_least:g}, got {format_value(value)}.")
     return result
 
 
 def count(value: Any, what: str) -> int:
     """Convert input to a positive integer."""
     try:
-        return whole_number(what, value)
+        return check_integer(what, value)
     except ValueError as error:
         raise SceneError(f"{error}.") from None
 
@@ -105,7 +105,7 @@ def count(value: Any, what: str) -> int:
 def chosen(value: Any, what: str, known: Iterable[str]) -> str:
     """Check a value against known choices."""
     try:
-        return one_of(what, value, known)
+        return check_choice(what, value, known)
     except ValueError as error:
         raise SceneError(f"{error}.") from None
 
@@ -115,11 +115,11 @@ def sound_name(name: Any, what: str = "body") -> str:
     if not isinstance(name, str) or not name.strip(" .") or not name.isprintable() or set(name) & set("/\\"):
         raise SceneError(
             f"The name of a {what} must be text that can also be the name of a file, without slashes, for "
-            f"example 'left_arm'; got {shown(name)}."
+            f"example 'left_arm'; got {format_value(name)}."
         )
     if len(name) > LONGEST_NAME:
         raise SceneError(
-            f"The name of a {what} may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
+            f"The name of a {what} may have {LONGEST_NAME} letters; {format_value(name)} has {len(name)}."
         )
     return name
 
@@ -128,5 +128,5 @@ def part(value: Any, what: str) -> float:
     """Convert input to a number in [0, 1)."""
     result = number(value, what, at_least=0)
     if not result < 1:
-        raise SceneError(f"{what} must be less than 1, got {shown(value)}.")
+        raise SceneError(f"{what} must be less than 1, got {format_value(value)}.")
     return result

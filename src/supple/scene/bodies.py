@@ -12,7 +12,7 @@ import numpy as np
 from supple.config.backend import PRECISIONS
 from supple.meshes import Mesh
 from supple.meshes.skinning import Embedding, Part
-from supple.scene.arguments import Vector, shown
+from supple.scene.arguments import Vector, format_value
 from supple.scene.errors import SceneError
 from supple.scene.regions import Portion, Region, densities, portions_of, region_named
 from supple.scene.viscosity import Viscosity
@@ -187,19 +187,19 @@ class Body:
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
             raise SceneError(
                 f"A selection on body {self.name!r} must be a function of the points that returns a mask, "
-                f"a mask of bools, or a list of vertex numbers; got {shown(selection)}"
-                + (f", which returned {shown(chosen)}." if callable(selection) else ".")
+                f"a mask of bools, or a list of vertex numbers; got {format_value(selection)}"
+                + (f", which returned {format_value(chosen)}." if callable(selection) else ".")
             )
         wrong = chosen[(chosen < 0) | (chosen >= n)]
         if len(wrong):
             raise SceneError(
-                f"Body {self.name!r} has vertices 0 to {n - 1}; the selection names {shown(wrong.tolist())}."
+                f"Body {self.name!r} has vertices 0 to {n - 1}; the selection names {format_value(wrong.tolist())}."
             )
         values, counts = np.unique(chosen, return_counts=True)
         if np.any(counts > 1):
             raise SceneError(
                 f"A selection on body {self.name!r} may name each vertex once; "
-                f"it repeats {shown(values[counts > 1].tolist())}."
+                f"it repeats {format_value(values[counts > 1].tolist())}."
             )
         return VertexSet(self, chosen.astype(np.int64))
 
@@ -208,7 +208,7 @@ class Body:
         return ", ".join(spans) + " m"
 
     def __repr__(self) -> str:
-        return f"<Body {self.name!r}: {len(self.points)} vertices, {shown(self.material)}>"
+        return f"<Body {self.name!r}: {len(self.points)} vertices, {format_value(self.material)}>"
 
 
 def cell_counts(bodies: Sequence[Body]) -> dict[str, int]:

@@ -11,15 +11,15 @@ from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.quality import problems, rest_corners
 from supple.meshes.skinning import Embedding, embed
-from supple.scene.arguments import Vector, number, shown, sound_name, vector
+from supple.scene.arguments import Vector, format_value, number, sound_name, vector
 from supple.scene.bodies import Body
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
 from supple.scene.regions import resolved
 from supple.scene.viscosity import sound_viscosity
-from supple.support.arguments import LONGEST, SHORTEST
+from supple.support.arguments import MAX_LENGTH, MIN_LENGTH
 from supple.terms import Bending, Fabric, FabricMembrane
-from supple.terms.shells.triangle import refuse_unsuited
+from supple.terms.shells.triangle import check_membrane_material
 from supple.terms.tet import refuse_sheets
 
 
@@ -41,7 +41,9 @@ def solid(
         motion: Velocity [m/s] and angular velocity [rad/s].
     """
     if not isinstance(mesh, TetMesh):
-        raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
+        raise SceneError(
+            f"add_solid needs a TetMesh, for example supple.block(...); got {format_value(mesh)}."
+        )
     _check_material("add_solid", material)
     _check_size(mesh)
     check_parameters(material, mesh)
@@ -77,7 +79,9 @@ def cloth(
 ) -> Cloth:
     """Build the cloth that `Scene.add_cloth` adds; one error reports all invalid arguments."""
     if not isinstance(mesh, TriMesh):
-        raise SceneError(f"add_cloth needs a TriMesh, for example supple.sheet(...); got {shown(mesh)}.")
+        raise SceneError(
+            f"add_cloth needs a TriMesh, for example supple.sheet(...); got {format_value(mesh)}."
+        )
     fabric = membrane if isinstance(membrane, Fabric) else None
     membrane = FabricMembrane() if fabric else membrane
     density = (fabric.density if fabric else 0.2) if density is None else density
@@ -94,17 +98,19 @@ def cloth(
             return None
 
     attempt(lambda: _check_size(mesh))
-    attempt(lambda: refuse_unsuited(membrane))
+    attempt(lambda: check_membrane_material(membrane))
     attempt(lambda: check_parameters(membrane, mesh))
     for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
         found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
     if not isinstance(bending, Bending | None):
-        wrong.append(f"bending must be for example supple.HingeBending(rigidity=1e-5); got {shown(bending)}.")
+        wrong.append(
+            f"bending must be for example supple.HingeBending(rigidity=1e-5); got {format_value(bending)}."
+        )
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
     parts = attempt(lambda: resolved(regions, mesh, str(name or "cloth"))) or ()
     for region in parts:
-        attempt(lambda r=region: refuse_unsuited(r.material))
+        attempt(lambda r=region: check_membrane_material(r.material))
     if fabric and parts:
         wrong.append("a fabric is of one material; cloth with regions is of membranes.")
     if fabric:
@@ -165,15 +171,15 @@ def _check_material(method: str, material: Any) -> None:
     if not isinstance(material, Material):
         raise SceneError(
             f"{method} needs a material with its parameters, for example "
-            f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
+            f"{format_value(MATERIALS['corotated'].example())}; got {format_value(material)}."
         )
 
 
 def _check_size(mesh: Mesh) -> None:
     reach = float(np.abs(mesh.points).max())
-    if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
+    if reach > MAX_LENGTH or float(mesh.size.max()) < MIN_LENGTH:
         raise SceneError(
-            f"A body must be at least {SHORTEST:g} m large and within {LONGEST:g} m of the origin; this "
+            f"A body must be at least {MIN_LENGTH:g} m large and within {MAX_LENGTH:g} m of the origin; this "
             f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
         )
 
@@ -190,7 +196,7 @@ def _skin(render: Any, mesh: Mesh) -> Embedding | None:
     if not isinstance(render, TriMesh | None):
         raise SceneError(
             "render must be a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
-            f"{shown(render)}."
+            f"{format_value(render)}."
         )
     return None if render is None else embed(render, mesh)
 

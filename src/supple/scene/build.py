@@ -29,7 +29,7 @@ from supple.scene.scene import Scene, scene_of
 from supple.scene.shapes.obstacle_motion import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.shapes.small_obstacles import with_faces_kept_out
 from supple.scene.user_terms import further_terms
-from supple.support.arguments import LONGEST, flag, floats
+from supple.support.arguments import MAX_LENGTH, check_flag, to_floats
 from supple.terms import Term, WeakConstraints
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class Prescribed:
 
     def _moved(self, pin: Pin, t: float) -> np.ndarray:
         rest = pin.on.points
-        moved = rest if pin.motion is None else floats(pin.motion(rest, t))
-        if moved.shape != rest.shape or not np.abs(moved).max() <= LONGEST:
+        moved = rest if pin.motion is None else to_floats(pin.motion(rest, t))
+        if moved.shape != rest.shape or not np.abs(moved).max() <= MAX_LENGTH:
             raise SceneError(
                 f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
-                f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {LONGEST:g} m counts as infinite."
+                f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {MAX_LENGTH:g} m counts as infinite."
             )
         return moved
 
@@ -212,7 +212,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         inflation.refuse_open(pinned)
     refuse_inside(scene, pinned)
     check_contact(scene)
-    if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
+    if scene.quasistatic if quasistatic is None else check_flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         refuse_resting(scene)
         if contact_of(scene.contact).method == "grid":

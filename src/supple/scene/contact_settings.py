@@ -14,9 +14,9 @@ from supple.contact.barrier import already_crossing, with_barrier_contact
 from supple.contact.weak import EVERY, with_weak_contact
 from supple.materials import evolving
 from supple.model.model import Grid, Model
-from supple.scene.arguments import listed, number, shown
+from supple.scene.arguments import comma_list, format_value, number
 from supple.scene.errors import SceneError, about
-from supple.support.arguments import flag, items, whole_number
+from supple.support.arguments import as_tuple, check_flag, check_integer
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene
@@ -62,9 +62,9 @@ class FrictionPair:
     kinetic_friction: float | None = None
 
     def __post_init__(self) -> None:
-        names = (self.bodies,) if isinstance(self.bodies, str) else items(self.bodies)
+        names = (self.bodies,) if isinstance(self.bodies, str) else as_tuple(self.bodies)
         if len(names) != 2 or not all(isinstance(name, str) for name in names):
-            raise SceneError(f"bodies of FrictionPair must be two names, got {shown(self.bodies)}.")
+            raise SceneError(f"bodies of FrictionPair must be two names, got {format_value(self.bodies)}.")
         object.__setattr__(self, "bodies", names)
         mu, kinetic = coefficients(
             self.friction, self.kinetic_friction, f"between {names[0]!r} and {names[1]!r}"
@@ -133,9 +133,11 @@ class Contact:
     cfl: float = 0.4
 
     def __post_init__(self) -> None:
-        flag("separate_initial", self.separate_initial)
+        check_flag("separate_initial", self.separate_initial)
         if not isinstance(self.method, str) or self.method not in get_args(Method):
-            raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
+            raise SceneError(
+                f"contact must be {comma_list(get_args(Method))}, got {format_value(self.method)}."
+            )
         self._refuse_idle()
         for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
             if getattr(self, name) is not None:
@@ -144,7 +146,7 @@ class Contact:
         object.__setattr__(
             self,
             "detection_interval",
-            whole_number("detection_interval of contact", self.detection_interval, at_least=1),
+            check_integer("detection_interval of contact", self.detection_interval, at_least=1),
         )
         object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
         if self.cfl > 1:
@@ -152,10 +154,10 @@ class Contact:
         mu, kinetic = coefficients(self.friction, self.kinetic_friction, "of contact")
         object.__setattr__(self, "friction", mu)
         object.__setattr__(self, "kinetic_friction", kinetic)
-        object.__setattr__(self, "friction_pairs", items(self.friction_pairs))
+        object.__setattr__(self, "friction_pairs", as_tuple(self.friction_pairs))
         if not all(isinstance(pair, FrictionPair) for pair in self.friction_pairs):
             raise SceneError(
-                f"friction_pairs of contact must be FrictionPair(...)s, got {shown(self.friction_pairs)}."
+                f"friction_pairs of contact must be FrictionPair(...)s, got {format_value(self.friction_pairs)}."
             )
 
     @property
@@ -196,7 +198,7 @@ class Contact:
         for pair in self.friction_pairs:
             for name in pair.bodies:
                 if name not in names:
-                    sentence = f"There is no body {name!r} for friction; there are {listed(names)}."
+                    sentence = f"There is no body {name!r} for friction; there are {comma_list(names)}."
                     raise SceneError(sentence, at="contact.friction_pair")
             a, b = map(names.index, pair.bodies)
             found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic_friction
@@ -234,11 +236,11 @@ def _grid(contact: Contact, model: Model) -> Grid:
     evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
     rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
     wrong = {
-        f"{listed(beside)} beside solids": beside,
-        f"{listed(evolves)}, which remembers what happened to it": evolves,
+        f"{comma_list(beside)} beside solids": beside,
+        f"{comma_list(evolves)}, which remembers what happened to it": evolves,
         "pins along some directions only": model.held is not None,
         "damping in proportion to the mass": model.drag is not None,
-        f"{listed(rigid)}, which has a mass": rigid,
+        f"{comma_list(rigid)}, which has a mass": rigid,
         "friction between bodies, which stick to each other on it": contact.friction
         or contact.friction_pairs,
     }

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from supple.scene.errors import SceneFileError
-from supple.support.arguments import SHORTEST, closest, shown
+from supple.support.arguments import MIN_LENGTH, format_value, suggest_name
 from supple.support.text import shorten_words
 
 T = TypeVar("T")
@@ -59,14 +59,14 @@ def _sentence(details: Any, known: Iterable[str], right: str) -> str:
     location = details["loc"]
     match details["type"]:
         case "extra_forbidden":
-            return f"unknown key; {right or closest(str(location[-1]), known)}"
+            return f"unknown key; {right or suggest_name(str(location[-1]), known)}"
         case "missing":
             return f"is missing. {right}"
         case "value_error":
             return str(details["ctx"]["error"])
         case "list_type" if len(location) == 1 and isinstance(details["input"], dict):
             right = f"Write [[{location[0]}]] with two brackets. {right}"
-    return f"got {shown(details['input'])}; it {_should(details)}. {right}".rstrip()
+    return f"got {format_value(details['input'])}; it {_should(details)}. {right}".rstrip()
 
 
 def _should(details: Any) -> str:
@@ -74,7 +74,7 @@ def _should(details: Any) -> str:
     match details["type"]:
         case "model_type":
             return "should be a table, { key = value }"
-        case "greater_than_equal" if 0 < details["ctx"]["ge"] <= SHORTEST and details["input"] <= 0:
+        case "greater_than_equal" if 0 < details["ctx"]["ge"] <= MIN_LENGTH and details["input"] <= 0:
             return "should be greater than 0"
         case "greater_than_equal":
             return f"should be at least {details['ctx']['ge']:g}"

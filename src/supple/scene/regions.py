@@ -10,9 +10,9 @@ import numpy as np
 
 from supple.materials import Material, is_per_element
 from supple.meshes import Mesh
-from supple.scene.arguments import number, shown, sound_name
+from supple.scene.arguments import format_value, number, sound_name
 from supple.scene.errors import SceneError
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 from supple.terms import Term
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Portion:
         return self.body.elasticity(parts, rest, material)
 
     def __repr__(self) -> str:
-        return f"<Portion {self.name!r}: {self.n_cells} cells, {shown(self.material)}>"
+        return f"<Portion {self.name!r}: {self.n_cells} cells, {format_value(self.material)}>"
 
 
 def portions_of(body: Body) -> tuple[Portion, ...]:
@@ -112,20 +112,20 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
     """
     if isinstance(regions, Region) or not isinstance(regions, Sequence):
         raise SceneError(
-            f"regions are a list of supple.scene.Region(name, where, material); got {shown(regions)}."
+            f"regions are a list of supple.scene.Region(name, where, material); got {format_value(regions)}."
         )
     owner = np.full(mesh.n_cells, -1)
     done: list[Region] = []
     for region in regions:
         if not isinstance(region, Region):
             raise SceneError(
-                f"regions are a list of supple.scene.Region(name, where, material); got {shown(region)}."
+                f"regions are a list of supple.scene.Region(name, where, material); got {format_value(region)}."
             )
         name = sound_name(region.name, "region")
         if name in (other.name for other in done):
             raise SceneError(f"There is already a region named {name!r} of {known!r}; names must differ.")
         if not isinstance(region.material, Material):
-            raise SceneError(f"Region {name!r} needs a material; got {shown(region.material)}.")
+            raise SceneError(f"Region {name!r} needs a material; got {format_value(region.material)}.")
         cells = _cells(region, mesh)
         taken = cells[owner[cells] >= 0]
         if len(taken):
@@ -158,8 +158,8 @@ def region_named(body: Body, name: Any) -> Portion:
     parts = [part for part in body.parts if isinstance(part, Portion) and not part.branch]
     known = {part.name.removeprefix(f"{body.name}/"): part for part in parts if part.name != body.name}
     if name not in known:
-        there = closest(str(name), known) if known else "it has none"
-        raise SceneError(f"{body.name!r} has no region {shown(name)}; {there}")
+        there = suggest_name(str(name), known) if known else "it has none"
+        raise SceneError(f"{body.name!r} has no region {format_value(name)}; {there}")
     return known[name]
 
 
@@ -180,7 +180,7 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
         raise SceneError(
             f"where of region {name!r} must be a field with its value such as {{'region': 3}}, a function of "
             f"centers (m, 3), a mask for each of the {mesh.n_cells} {cells_of(mesh)} or their numbers; "
-            f"got {shown(where)}."
+            f"got {format_value(where)}."
         )
     if not chosen.size:
         raise SceneError(f"Region {name!r} has no {cells_of(mesh)}.")

@@ -15,11 +15,11 @@ from supple.scene import body_validation as adding
 from supple.scene.arguments import (
     Vector,
     chosen,
+    comma_list,
     count,
-    listed,
+    format_value,
     number,
     part,
-    shown,
     sound_name,
     vector,
 )
@@ -99,7 +99,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.gravity = vector(self.gravity, "gravity [m/s²]")
         self.dt = number(self.dt, "dt [s]", above=0)
         if not isinstance(self.quasistatic, bool):
-            raise SceneError(f"quasistatic must be True or False, got {shown(self.quasistatic)}.")
+            raise SceneError(f"quasistatic must be True or False, got {format_value(self.quasistatic)}.")
         self.frames = count(self.frames, "frames")
         self.substeps = count(self.substeps, "substeps")
         self.damping = part(self.damping, "damping")
@@ -243,7 +243,9 @@ class Scene(Loaded, WithObstacles, WithTies):
         """
         chosen = self._vertices(vertices)
         if motion is not None and not callable(motion):
-            raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
+            raise SceneError(
+                f"A motion must be for example Translate((x, y, z)); got {format_value(motion)}."
+            )
         directions = held_directions(axes, along, normal, len(chosen))
         for pin in self.pins:
             wholly = directions is None and pin.directions is None
@@ -284,7 +286,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0
         kind = "quasistatic" if self.quasistatic else "dynamic"
-        names = listed(body.name for body in self.bodies[:3]) or "none"
+        names = comma_list(body.name for body in self.bodies[:3]) or "none"
         more = f" and {len(self.bodies) - 3} more" if len(self.bodies) > 3 else ""
         return (
             f"<Scene: {kind}, bodies {names}{more}, "
@@ -297,10 +299,10 @@ class Scene(Loaded, WithObstacles, WithTies):
         if not isinstance(chosen, VertexSet):
             raise SceneError(
                 f"Vertices must be a body or a selection such as body.where(lambda X: X[:, 0] <= 0); "
-                f"got {shown(chosen)}."
+                f"got {format_value(chosen)}."
             )
         if not any(chosen.body is body for body in self.bodies):
-            names = listed(body.name for body in self.bodies)
+            names = comma_list(body.name for body in self.bodies)
             raise SceneError(
                 f"Body {chosen.body.name!r} belongs to another scene; this one has {names or 'none'}."
             )
@@ -317,5 +319,5 @@ def scene_of(given: Any) -> Scene:
     )
     raise TypeError(
         f"a scene is needed, a supple.Scene() with its bodies or what supple.load_scene(...) returns;{hint} "
-        f"got {shown(given)}"
+        f"got {format_value(given)}"
     )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from supple.model.dirichlet import Holding
 from supple.model.model import Always, Conditions, Gravity, Model
-from supple.scene.arguments import shown, vector
+from supple.scene.arguments import format_value, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.body_validation import check_parameters
 from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
@@ -23,7 +23,7 @@ from supple.scene.loads.time_varying import merged_material, varying_materials
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
-from supple.support.arguments import finite_rows
+from supple.support.arguments import check_vectors
 
 Vertices = VertexSet | Body
 
@@ -68,15 +68,15 @@ def conditions(
         SceneError: The variation is invalid, or its forces have no equilibrium.
     """
     if not isinstance(variation, Variation):
-        raise SceneError(f"A variation is a supple.Variation(...); got {shown(variation)}.")
+        raise SceneError(f"A variation is a supple.Variation(...); got {format_value(variation)}.")
     for name in ("pins", "forces", "materials"):
         if not isinstance(getattr(variation, name), Mapping):
             raise SceneError(
                 f"{name} of a variation are a dictionary such as {{vertices: ...}}; "
-                f"got {shown(getattr(variation, name))}."
+                f"got {format_value(getattr(variation, name))}."
             )
     if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
-        raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
+        raise SceneError(f"time [s] of a variation must not be negative, got {format_value(variation.time)}.")
     force = _force(scene, model, variation)
     if (variation.forces or variation.gravity is not None) and not scene.obstacles:
         (support or Support(scene, model.pinned, model.held)).refuse_falling(force)
@@ -171,7 +171,7 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
         with np.errstate(all="ignore"):  # non-finite positions are refused below
             moved = target(on.points, time) if callable(target) else target
         name = f"where the pins of {on.body.name!r} arrive"
-        positions[place] = finite_rows(name, moved, len(on), SceneError)
+        positions[place] = check_vectors(name, moved, len(on), SceneError)
     return positions
 
 
@@ -210,11 +210,11 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
     parts = [part for body in scene.bodies for part in (body, *body.parts)]
     for body, material in variation.materials.items():
         if body not in parts:
-            raise SceneError(f"materials of a variation: {shown(body)} is not a body of the scene.")
+            raise SceneError(f"materials of a variation: {format_value(body)} is not a body of the scene.")
         if type(material) is not type(body.material):
             raise SceneError(
                 f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
-                f"which is {type(body.material).__name__}; got {shown(material)}."
+                f"which is {type(body.material).__name__}; got {format_value(material)}."
             )
         if isinstance(body, Portion):
             of_cells(material, body.name, body.numbers, body.body.n_cells)
@@ -249,11 +249,11 @@ def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
 def _initial(model: Model, variation: Variation) -> np.ndarray | None:
     if variation.initial is None:
         return None
-    return finite_rows("initial of a variation", variation.initial, model.vertices, SceneError)
+    return check_vectors("initial of a variation", variation.initial, model.vertices, SceneError)
 
 
 def _in_scene(scene: Scene, chosen: Vertices) -> VertexSet:
     on = chosen.all if isinstance(chosen, Body) else chosen
     if not isinstance(on, VertexSet) or on.body not in scene.bodies:
-        raise SceneError(f"Vertices of a body of the scene are needed here; got {shown(chosen)}.")
+        raise SceneError(f"Vertices of a body of the scene are needed here; got {format_value(chosen)}.")
     return on

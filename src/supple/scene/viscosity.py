@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.materials import Isotropic, ViscousBranch, is_per_element, stress_differential
-from supple.scene.arguments import number, shown
+from supple.scene.arguments import format_value, number
 from supple.scene.errors import SceneError
 
 
@@ -75,7 +75,7 @@ class Maxwell(Viscosity):
         number(self.young, "young of a Maxwell branch [Pa]", above=0)
         if not -1 < number(self.poisson, "poisson of a Maxwell branch") < 0.5:
             raise SceneError(
-                f"poisson of a Maxwell branch must lie between -1 and 0.5, got {shown(self.poisson)}."
+                f"poisson of a Maxwell branch must lie between -1 and 0.5, got {format_value(self.poisson)}."
             )
         number(self.time, "relaxation time [s] of a Maxwell branch", above=0)
 
@@ -141,6 +141,6 @@ def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
     if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
         raise SceneError(
             f"viscosity is for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of such; "
-            f"got {shown(given)}."
+            f"got {format_value(given)}."
         )
     return tuple(several)

@@ -10,21 +10,26 @@ import numpy as np
 from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.problem import Problem
-from supple.solve.error_control import Certifying
+from supple.solve.error_control import ErrorControl
 from supple.solve.report import History, Outcome, Report
 from supple.solvers import Run
 from supple.solvers.newton_methods.block_diagonal import room_for
 from supple.solvers.newton_methods.float64_problem import bring_back, exact_twin
-from supple.support.text import counted
+from supple.support.text import pluralize
 
-Ended = dict[int, tuple[Outcome, int, float]]
+MemberOutcomes = dict[int, tuple[Outcome, int, float]]
 """Outcome, iterations and seconds of each batch member."""
 
 UNFINISHED = {Outcome.STAGNATED, Outcome.MAX_ITERATIONS, Outcome.FAILED}
 
 
-def finish_together(
-    problem: Problem, run: Run, ended: Ended, stop: StopCriteria, certifying: Certifying, followed: bool
+def refine_batched(
+    problem: Problem,
+    run: Run,
+    ended: MemberOutcomes,
+    stop: StopCriteria,
+    certifying: ErrorControl,
+    followed: bool,
 ) -> dict[int, str]:
     """Refine unconverged batch members by batched Newton steps, if there are several.
 
@@ -53,18 +58,18 @@ def finish_together(
             each = (perf_counter() - began - compiled.seconds) / len(group)
         for copy in newton.arrived:
             ways[copy] = ended[copy][1] + newton.steps, ended[copy][2] + each
-            notes[copy] = f"then {counted(newton.steps, 'Newton step')} with others"
+            notes[copy] = f"then {pluralize(newton.steps, 'Newton step')} with others"
     balances = problem.measures.balances()
     near = certifying.near({copy: balances[copy] for copy in ways})
     for copy in near:
-        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].relative_residual, stop.tolerance)
+        outcome = round_outcome(problem, Outcome.CONVERGED, balances[copy].relative_residual, stop.tolerance)
         ended[copy] = outcome, *ways[copy]
     return {copy: notes[copy] for copy in near}
 
 
-def finish_alone(
+def refine_sequential(
     problem: Problem,
-    ended: Ended,
+    ended: MemberOutcomes,
     solve: Callable[..., Report],
     watch: Callable[[int, float, float], None] | None,
     history: History | None,
@@ -85,7 +90,10 @@ def finish_alone(
     for copy, (outcome, iterations, seconds) in ended.items():
         if outcome in UNFINISHED:
             twin = exact_twin(problem, copy)
-            followed = {"watch": _later(watch, iterations, seconds), "record_history": history is not None}
+            followed = {
+                "watch": _offset_callback(watch, iterations, seconds),
+                "record_history": history is not None,
+            }
             alone[copy] = report = solve(twin, **followed if copy == 0 else {})
             bring_back(twin, problem, copy)
             ended[copy] = report.outcome, iterations + report.iterations, seconds + report.seconds
@@ -94,7 +102,7 @@ def finish_alone(
     return alone
 
 
-def _later(
+def _offset_callback(
     watch: Callable[[int, float, float], None] | None, iterations: int, seconds: float
 ) -> Callable[[int, float, float], None] | None:
     """Offset callback arguments by iterations and seconds already spent."""
@@ -105,7 +113,9 @@ def _later(
     )
 
 
-def rounded(problem: Problem, outcome: Outcome, relative_residual: float, tolerance: float | None) -> Outcome:
+def round_outcome(
+    problem: Problem, outcome: Outcome, relative_residual: float, tolerance: float | None
+) -> Outcome:
     """Outcome of a float64 solve after rounding to the problem's precision."""
     lost = problem.dtype == np.float32 and tolerance is not None and relative_residual > tolerance
     return Outcome.ROUNDING_LIMIT if lost and outcome is Outcome.CONVERGED else outcome

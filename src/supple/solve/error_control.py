@@ -15,16 +15,16 @@ from supple.solvers import Run
 from supple.solvers.newton_methods.block_diagonal import room_for
 from supple.solvers.newton_methods.error_estimate import ErrorEstimate, certify, certify_copies, prepare
 
-CLOSER = 2.0, 10.0
+REDUCTION_BOUNDS = 2.0, 10.0
 """Bounds of the factor by which the relative residual must fall before the next error estimate."""
 
-WAITING = 3
+MAX_DEFERRED_CHECKS = 3
 """Convergence checks for which the estimate of converged batch members is deferred, so that more of them join
 the batch. They keep converging meanwhile."""
 
 
 @dataclass
-class _Copy:
+class _MemberEstimates:
     """Error estimates of one batch member.
 
     Attributes:
@@ -44,7 +44,7 @@ class _Copy:
         return self.last is not None and self.last[0] == balance
 
 
-class Certifying:
+class ErrorControl:
     """Error estimates of one solve.
 
     The error of a batch member is estimated when it reaches the tolerance of the relative residual, or soon
@@ -61,12 +61,12 @@ class Certifying:
         wanted = problem.copies == 1 and self._wanted is not None and not self._timed
         if prepared and wanted and not problem.contacts:
             prepare(problem)
-        self._copies = [_Copy() for _ in range(problem.copies)]
+        self._copies = [_MemberEstimates() for _ in range(problem.copies)]
 
     def see(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.
 
-        In solves without a time limit or iteration limit, the estimate is deferred for up to `WAITING`
+        In solves without a time limit or iteration limit, the estimate is deferred for up to `MAX_DEFERRED_CHECKS`
         checks if only few members have converged and others are still active.
         """
         if self._wanted is None or self._tolerance is None or len(self._copies) == 1:
@@ -76,7 +76,7 @@ class Certifying:
         there = {c: balances[c] for c in reached if relative_residual[c] <= self._copies[c].below}
         self._waiting = set()
         few = len(there) < len(active) and len(there) < room_for(self._problem)
-        if self._patient and few and self._waited < WAITING:
+        if self._patient and few and self._waited < MAX_DEFERRED_CHECKS:
             self._waiting, self._waited = set(there), self._waited + bool(there)
             return
         self._waited = 0
@@ -97,7 +97,7 @@ class Certifying:
         found = {copy: self._certify(balance, copy) for copy, balance in balances.items()}
         return [copy for copy, one in found.items() if one.stable and one.position_error <= self._wanted]
 
-    def agrees(self, balance: Balance, copy: int = 0) -> bool:
+    def accepts(self, balance: Balance, copy: int = 0) -> bool:
         """True if a state within the relative residual tolerance also satisfies the distance tolerance.
 
         Otherwise the solver run receives a lower relative residual at which the distance may be satisfied.
@@ -111,12 +111,12 @@ class Certifying:
         found = error_estimate.position_error
         if found <= self._wanted:
             return error_estimate.stable or not self._leaves(copy)
-        low, high = CLOSER
+        low, high = REDUCTION_BOUNDS
         known.below = balance.relative_residual / min(max(low, found / self._wanted), high)
         self._run.go_on(known.below, copy)
         return False
 
-    def judged(self, outcome: Outcome | None, balance: Balance, copy: int = 0) -> Outcome | None:
+    def judge_outcome(self, outcome: Outcome | None, balance: Balance, copy: int = 0) -> Outcome | None:
         """Determine the outcome of a stagnated solve.
 
         In low precision the relative residual that satisfies the distance may be unreachable, so that a

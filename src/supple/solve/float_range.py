@@ -8,12 +8,12 @@ import numpy as np
 
 from supple.model.model import Model
 
-SINGLE = 1e15
+MAX_FLOAT32 = 1e15
 """Largest magnitude in a float32 problem: squares of it, times strains, must stay below 3e38.
 `supple.support.arguments` ensures the limits of float64."""
 
 
-def refuse_beyond(model: Model, precision: str, dt: float | None = None) -> None:
+def check_float_range(model: Model, precision: str, dt: float | None = None) -> None:
     """Check that a model's numbers fit its working precision.
 
     Args:
@@ -28,11 +28,11 @@ def refuse_beyond(model: Model, precision: str, dt: float | None = None) -> None
         return
     for what, values, lowest in _quantities(model, dt):
         sizes = np.abs(values[values != 0])
-        wrong = sizes[(sizes > SINGLE) | (sizes < lowest)]
+        wrong = sizes[(sizes > MAX_FLOAT32) | (sizes < lowest)]
         if len(wrong):
             raise ValueError(
                 f"{what} of {wrong[0]:.3g} is beyond precision='float32', which can compute with magnitudes "
-                f"from {1 / SINGLE:g} to {SINGLE:g}; use precision='float64'"
+                f"from {1 / MAX_FLOAT32:g} to {MAX_FLOAT32:g}; use precision='float64'"
             )
 
 
@@ -49,6 +49,10 @@ def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarra
             term.material.stored if term.material else (), term.material or (), strict=True
         ):
             if parameter.unit:  # dimensionless numbers, such as directions and ratios, may be small
-                yield f"{parameter.name} [{parameter.unit}] of a material", np.atleast_1d(value), 1 / SINGLE
+                yield (
+                    f"{parameter.name} [{parameter.unit}] of a material",
+                    np.atleast_1d(value),
+                    1 / MAX_FLOAT32,
+                )
         if term.material is None:
             yield f"the stiffness of {term.name} [N/m]", term.stiffnesses, 0.0

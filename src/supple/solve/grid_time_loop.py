@@ -25,21 +25,21 @@ from supple.model.model import Step
 from supple.problem import Problem
 from supple.problem.history import AFFINE
 from supple.scene.contact_settings import open_on_grid
-from supple.solve.loop import on_device, solve_copies
+from supple.solve.loop import make_device, solve_batch
 from supple.solve.report import Outcome, Report, lag_notes
-from supple.solve.time_loop import Stepping, merged
-from supple.support.text import counted
+from supple.solve.time_loop import TimeLoop, merge_reports
+from supple.support.text import pluralize
 
 log = logging.getLogger("supple")
 
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 """Largest number of steps per frame; more indicate a blow-up."""
 
-GRADIENTS = 20
+GRADIENT_TRANSFERS = 20
 """Transfers that determine the gradients of given velocities."""
 
 
-class GridStepping(Stepping):
+class GridTimeLoop(TimeLoop):
     """Time stepping of a problem whose vertices are embedded in a grid; batch size 1."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -50,7 +50,7 @@ class GridStepping(Stepping):
             log.warning("%s.", sentence)
 
     def begin(self) -> None:
-        if self.problem.copies > 1 or self.pace.quasistatic:
+        if self.problem.copies > 1 or self.schedule.quasistatic:
             raise ValueError(
                 'contact="grid" is for motions of one scene, not for equilibria or copies of the state; '
                 '"weak" and "barrier" are for these'
@@ -64,7 +64,7 @@ class GridStepping(Stepping):
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
         self.refuse_interrupted()
         self._interrupted = True
-        begin, now, end = self.time, 0.0, self.pace.dt
+        begin, now, end = self.time, 0.0, self.schedule.dt
         held = self.problem.positions[self.problem.model.pinned]
         reports: list[Report] = []
         while now < end:
@@ -73,13 +73,13 @@ class GridStepping(Stepping):
             now = end if last else now + step
             aim = None if pins is None else held + now / end * (pins - held)
             reports.append(self._step(begin + now, step, aim, forces))
-            if reports[-1].outcome is Outcome.FAILED or len(reports) > MOST_STEPS:
+            if reports[-1].outcome is Outcome.FAILED or len(reports) > MAX_STEPS:
                 reports[-1].outcome = Outcome.FAILED
                 break
         self.index += 1
         self._interrupted = False
-        report = merged(reports)
-        report.notes.append(f"{counted(len(reports), 'step')} on a grid of {self._nodes:,} nodes")
+        report = merge_reports(reports)
+        report.notes.append(f"{pluralize(len(reports), 'step')} on a grid of {self._nodes:,} nodes")
         report.notes += lag_notes(report)
         return [report]
 
@@ -91,7 +91,7 @@ class GridStepping(Stepping):
         grid = self.problem.model.grid
         assert grid is not None
         fastest = float(np.linalg.norm(self.settle()[0], axis=1).max(initial=0.0))
-        limit = min(self.pace.step, grid.cfl * grid.spacing / fastest if fastest > 0 else math.inf)
+        limit = min(self.schedule.step, grid.cfl * grid.spacing / fastest if fastest > 0 else math.inf)
         return left / max(1, math.ceil(left / limit * (1 - 1e-9)))
 
     def _step(self, time: float, dt: float, aim: np.ndarray | None, forces: np.ndarray | None) -> Report:
@@ -110,7 +110,7 @@ class GridStepping(Stepping):
         on_grid.loads.set_time_step(dt)
         on_grid.states.set_velocities(carried.velocities)
         on_grid.begin_step(time, dt, 0.0, None, carried.prescribed)
-        (report,) = solve_copies(on_grid, self.solver, self.stop, self._keeps_history, self._watch, began)
+        (report,) = solve_batch(on_grid, self.solver, self.stop, self._keeps_history, self._watch, began)
         self._take(on_grid, carried, x, dt, acting)
         self._nodes = len(carried.points.nodes)
         self._acting = Step(math.inf, p.positions, acting.force, model.materials_at(time), time)
@@ -130,14 +130,14 @@ class GridStepping(Stepping):
             return known.reshape(-1, 3, 3)
         assert model.grid is not None
         points, found = interpolate(x, model.grid.spacing), np.zeros((len(x), 3, 3))
-        for _ in range(GRADIENTS):  # affine velocities are a fixed point of this transfer
+        for _ in range(GRADIENT_TRANSFERS):  # affine velocities are a fixed point of this transfer
             found = points.gradient(points.transfer(model.mass, v, found))
         return found
 
     def _problem_of(self, carried: Carried, x: np.ndarray, time: float, dt: float) -> Problem:
         """Create the problem of the grid nodes."""
         own, obstacles = self.problem, carried.model.obstacles
-        device = on_device(own.device.name, carried.model)
+        device = make_device(own.device.name, carried.model)
         threads = own.device.threads if device is None else None
         if obstacles is None:
             return Problem(carried.model, str(own.dtype), threads, device)
@@ -151,7 +151,7 @@ class GridStepping(Stepping):
         """Update vertices from the nodes."""
         p, model, points = self.problem, self.problem.model, carried.points
         u = on_grid.states.vectors(on_grid.u)[0].astype(float)
-        velocity = (1.0 - self.pace.damping) ** (dt / self.pace.step) / dt * u
+        velocity = (1.0 - self.schedule.damping) ** (dt / self.schedule.step) / dt * u
         moved = x + points.gather(u)
         v = points.gather(velocity)
         if not np.isfinite(moved).all():
@@ -192,7 +192,7 @@ class GridStepping(Stepping):
         return [self._acting]
 
 
-def stepping_of(problem: Problem, *options: Any, **named: Any) -> Stepping:
+def make_time_loop(problem: Problem, *options: Any, **named: Any) -> TimeLoop:
     """Create a problem's time stepping, grid-based if its model has a grid."""
-    kind = Stepping if problem.model.grid is None else GridStepping
+    kind = TimeLoop if problem.model.grid is None else GridTimeLoop
     return kind(problem, *options, **named)

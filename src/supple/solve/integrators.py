@@ -92,7 +92,7 @@ class BDF2(Rule):
         return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())
 
     def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
-        return _with_step(u - dt * v + 0.5 * dt * dt * a, v - dt * a, dt)
+        return _join_history(u - dt * v + 0.5 * dt * dt * a, v - dt * a, dt)
 
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
         return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:6])
@@ -101,7 +101,7 @@ class BDF2(Rule):
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
         u, v, past = before
-        return (4 * v - past[..., 3:6] + 2 * dt * a) / 3, _with_step(u, v, dt)
+        return (4 * v - past[..., 3:6] + 2 * dt * a) / 3, _join_history(u, v, dt)
 
     def begin(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
@@ -110,7 +110,7 @@ class BDF2(Rule):
         return v + (v - past[..., 3:6]) / 9 + 8 * dt / 9 * a
 
 
-def _with_step(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+def _join_history(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
     """Join displacements, velocities and step length to history variables (..., n, 7)."""
     return np.concatenate([u, v, np.full((*u.shape[:-1], 1), dt)], axis=-1)
 
@@ -140,7 +140,7 @@ INTEGRATORS = ("backward_euler", *RULES)
 """Names of all integrators."""
 
 
-class Integrating:
+class SecondOrderIntegrator:
     """Second-order time integration of a problem, all batch members at once.
 
     Its arithmetic is done in float64 on the host; solves run on the problem's device.
@@ -211,7 +211,7 @@ class Integrating:
         return np.where(np.isfinite(found), found, 0.0)
 
 
-def refuse_rule(name: str, model: Model, solver: Solver) -> None:
+def check_integrator(name: str, model: Model, solver: Solver) -> None:
     """Check model and solver support for an integrator.
 
     Second-order rules need smooth forces, and history variables that describe the forces.

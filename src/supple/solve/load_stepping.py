@@ -19,18 +19,18 @@ from supple.problem import Problem
 from supple.solve.loop import Watcher, solve
 from supple.solve.report import Outcome, Report
 from supple.solvers import Solver
-from supple.support.text import counted
+from supple.support.text import pluralize
 
-LEAST = Fraction(1, 1024)
+MIN_STEP = Fraction(1, 1024)
 """Smallest step as a fraction of the path, if forces are infinite at the start of longer steps."""
 
-SMALLEST_CUTBACK = Fraction(1, 64)
+MIN_CUTBACK = Fraction(1, 64)
 """Smallest step after solves that did not converge, relative to the requested step."""
 
-CUT_BACK = {Outcome.STAGNATED, Outcome.FAILED}
+CUTBACK_OUTCOMES = {Outcome.STAGNATED, Outcome.FAILED}
 """Outcomes after which the step is halved and repeated."""
 
-LEAST_SECONDS = 1e-3
+MIN_SECONDS = 1e-3
 """Time limit of a solve if previous solves have spent the whole budget [s]."""
 
 
@@ -39,7 +39,7 @@ class Continuation:
 
     Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
     whose solve stagnates or fails is halved and repeated from the last converged step, down to
-    `SMALLEST_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
+    `MIN_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
     The time limit applies to all of them: the remaining time is allotted in proportion to step lengths.
 
     Args:
@@ -49,7 +49,7 @@ class Continuation:
         watch: Called after each measurement of the relative residual.
         record_history: Keep the residual history of the last step.
         began: Start of the set-up [s], for the first report.
-        act: Function that sets up the problem at a fraction of loads and motions; `act_in_part` by default.
+        act: Function that sets up the problem at a fraction of loads and motions; `apply_fraction` by default.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Continuation:
         began: float | None = None,
         act: Callable[[Problem, float], None] | None = None,
     ) -> None:
-        self._act = act or act_in_part
+        self._act = act or apply_fraction
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
         self._watch, self._record_history, self._began = watch, record_history, began
         self._reached, self._stride = Fraction(0), Fraction(1, steps)
-        self._longest, self._smallest = self._stride, self._stride * SMALLEST_CUTBACK
+        self._longest, self._smallest = self._stride, self._stride * MIN_CUTBACK
         self._state, self._left = problem.state, stop.time_limit
         self._lost: tuple[Fraction, Report, State] | None = None
         self._cuts_back, self._inverted = True, False
@@ -103,7 +103,7 @@ class Continuation:
             self._go_back()
             self._stride /= 2
             self._inverted = True
-            if self._stride < LEAST:
+            if self._stride < MIN_STEP:
                 self._cuts_back = False
                 self._act(self._problem, 1)
                 return Fraction(1)
@@ -119,18 +119,18 @@ class Continuation:
         self._began = None
         self._solves.append(report)
         if self._left is not None:
-            self._left = max(self._left - report.seconds, LEAST_SECONDS)
+            self._left = max(self._left - report.seconds, MIN_SECONDS)
         return report
 
     def _cut_back(self, aim: Fraction, report: Report) -> bool:
         """Halve a step whose solve failed; False if it converged or no shorter step is allowed."""
-        if not self._cuts_back or report.outcome not in CUT_BACK:
+        if not self._cuts_back or report.outcome not in CUTBACK_OUTCOMES:
             return False
-        if self._act is act_in_part and not _grows(self._problem.model):
+        if self._act is apply_fraction and not _has_load_path(self._problem.model):
             return False
         if self._lost is None:
             self._lost = aim, report, self._problem.state
-        in_time = self._left is None or self._left > LEAST_SECONDS
+        in_time = self._left is None or self._left > MIN_SECONDS
         if self._stride / 2 < self._smallest or not in_time:
             return False
         self._go_back()
@@ -148,7 +148,7 @@ class Continuation:
     def _give_up(self, lost: tuple[Fraction, Report, State]) -> tuple[Fraction, Report]:
         """Return to the first failed solve, and disable further cutback."""
         aim, report, state = lost
-        shortest = counted(int(1 / self._stride), "step")
+        shortest = pluralize(int(1 / self._stride), "step")
         self._notes.append(
             f"loads and motions in up to {shortest} did not converge either, beyond "
             f"{float(self._reached):.0%} of them"
@@ -180,7 +180,7 @@ class Continuation:
                 cut = self._longest < Fraction(1, self._steps)
                 reason = "did not converge" if cut else "would turn elements inside out at once"
                 why = f": longer ones {reason}"
-            notes.append(f"loads and motions grew in {counted(self._accepted, 'step')}{why}")
+            notes.append(f"loads and motions grew in {pluralize(self._accepted, 'step')}{why}")
         return replace(
             last,
             iterations=sum(report.iterations for report in solves),
@@ -218,14 +218,14 @@ def solve_along(
         problem.take([replace(there, initial=problem.positions)])
 
     if stop.time_limit is not None:
-        stop = replace(stop, time_limit=max(stop.time_limit - lost.seconds, LEAST_SECONDS))
+        stop = replace(stop, time_limit=max(stop.time_limit - lost.seconds, MIN_SECONDS))
     problem.take([c])
     if c.initial is None:
         problem.positions = problem.model.rest
     *before, (_, last) = Continuation(problem, solver, stop, 2, act=act).run()
     if not last.ok:
         return None
-    steps = counted(len(before) + 1, "step")
+    steps = pluralize(len(before) + 1, "step")
     return replace(
         last,
         iterations=last.iterations + lost.iterations,
@@ -234,7 +234,7 @@ def solve_along(
     )
 
 
-def act_in_part(problem: Problem, fraction: float) -> None:
+def apply_fraction(problem: Problem, fraction: float) -> None:
     """Set motions, ramps and constant loads to a fraction of the path.
 
     Motions and ramps are taken at this fraction of their duration, and constant loads are scaled by it. At
@@ -249,7 +249,7 @@ def act_in_part(problem: Problem, fraction: float) -> None:
     problem.loads.set(model.force_at(time) - (1 - fraction) * model.force)
 
 
-def _grows(model: Model) -> bool:
+def _has_load_path(model: Model) -> bool:
     """True if loads or motions vary along the continuation path."""
     changes = model.varying or model.changing or model.followers or model.obstacles is not None
     moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf))

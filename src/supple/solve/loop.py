@@ -18,20 +18,20 @@ from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Balances, Device, Problem
 from supple.scene import Scene, build_model
-from supple.solve.batch_refinement import Ended, finish_alone, finish_together, rounded
-from supple.solve.error_control import Certifying
-from supple.solve.float_range import refuse_beyond
+from supple.solve.batch_refinement import MemberOutcomes, refine_batched, refine_sequential, round_outcome
+from supple.solve.error_control import ErrorControl
+from supple.solve.float_range import check_float_range
 from supple.solve.report import History, Outcome, Report
 from supple.solve.termination import (
     Progress,
-    advice,
-    contact_here,
-    exact_of,
-    keep_sound,
-    next_look,
-    outcome_here,
-    unless_passed,
-    without_progress,
+    check_intersections,
+    check_stagnation,
+    check_termination,
+    float64_balances,
+    iterations_until_check,
+    make_contact_reports,
+    save_finite_states,
+    suggest_remedies,
 )
 from supple.solvers import Solver
 from supple.support.memory import refuse_large_problem
@@ -70,10 +70,10 @@ def solve(
     Returns:
         The report. Its time excludes compilation and the recording of the history.
     """
-    return solve_copies(problem, solver, stop, record_history, watch, began)[0]
+    return solve_batch(problem, solver, stop, record_history, watch, began)[0]
 
 
-def solve_copies(
+def solve_batch(
     problem: Problem,
     solver: Solver,
     stop: StopCriteria,
@@ -97,12 +97,12 @@ def solve_copies(
         One report per batch member.
     """
     with compilation() as compiled:
-        solving = _Solving(problem, solver, stop, record_history, watch, began, compiled)
-        solving.run()
-        return solving.reports()
+        solve = _BatchSolve(problem, solver, stop, record_history, watch, began, compiled)
+        solve.run()
+        return solve.reports()
 
 
-class _Solving:
+class _BatchSolve:
     """Solve of a batch: results so far, and a clock [s] that excludes compilation and history."""
 
     def __init__(
@@ -123,18 +123,18 @@ class _Solving:
         self.history = History() if record_history else None
         self.first = self.measures.balances()
         self.latest, self.progress = self.first, Progress(problem.copies)
-        self.ended: Ended = {}
+        self.ended: MemberOutcomes = {}
         self.alone: dict[int, Report] = {}
         self.together: dict[int, str] = {}
-        self.clock, self.iteration, self.looked = 0.0, 0, False
-        self.good = problem.zeros(problem.u.shape)
-        self.device.assign(self.good, problem.u)
+        self.clock, self.iteration, self.evaluated = 0.0, 0, False
+        self.checkpoint = problem.zeros(problem.u.shape)
+        self.device.assign(self.checkpoint, problem.u)
         self._look()
         self.method = solver.begin(problem)  # may already change u
         self.method.start_at(self.first)
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_limit)
         self._look_inside()
-        self.certifying = Certifying(problem, stop, self.method)
+        self.certifying = ErrorControl(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = (
             stop.tolerance is not None or record_history or watch is not None or self.method.guarded
@@ -144,7 +144,7 @@ class _Solving:
         """Iterate until every batch member has terminated."""
         following = self.problem.following
         while not self._end_some():
-            count = next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
+            count = iterations_until_check(self.method, self.stop, self.iteration, self.limit, self.clock)
             count = following.until_look(count)
             self.limit += count if self.problem.room.leading else 0
             target = self.iteration + count
@@ -158,7 +158,7 @@ class _Solving:
                 following.count(count)
             elif following.iterated(count, balanced, self.latest[0].residual):
                 self._begin_again()
-            self.progress.see(exact_of(self.latest, self.method), self.device.active, self.iteration)
+            self.progress.see(float64_balances(self.latest, self.method), self.device.active, self.iteration)
         self._move_all()
         if following.settle():
             self.latest = self.measures.balances()
@@ -170,12 +170,12 @@ class _Solving:
         self._go_back()
         followed = self.watch is not None or self.history is not None
         how = self.problem, self.method, self.ended, self.stop, self.certifying, followed
-        self.together = finish_together(*how)
+        self.together = refine_batched(*how)
         go_on = partial(solve, solver=self.solver, stop=self.stop)
-        self.alone = finish_alone(self.problem, self.ended, go_on, self.watch, self.history)
+        self.alone = refine_sequential(self.problem, self.ended, go_on, self.watch, self.history)
         self.latest = self.measures.balances()
         for copy, report in self.alone.items():
-            outcome = rounded(
+            outcome = round_outcome(
                 self.problem, report.outcome, self.latest[copy].relative_residual, self.stop.tolerance
             )
             self.ended[copy] = outcome, *self.ended[copy][1:]
@@ -193,7 +193,7 @@ class _Solving:
         self.latest = self.measures.balances()
         self.method.start_at(self.latest)
         self.progress = Progress(self.problem.copies, self.iteration)
-        self.certifying = Certifying(self.problem, self.stop, self.method, prepared=False)
+        self.certifying = ErrorControl(self.problem, self.stop, self.method, prepared=False)
 
     def _move_all(self) -> None:
         """Activate all batch members."""
@@ -218,11 +218,11 @@ class _Solving:
         self.certifying.see(self.latest, self.device.active)
         for copy in self._near_an_end():
             latest = self.latest[copy]
-            outcome = outcome_here(
+            outcome = check_termination(
                 latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying, copy
             )
             if outcome is None and stop.tolerance is not None:
-                outcome = without_progress(
+                outcome = check_stagnation(
                     self.progress, latest, stop, iteration, problem, run, self.certifying, copy
                 )
             if outcome is None and run.leaving()[copy]:
@@ -242,7 +242,7 @@ class _Solving:
             return active.tolist()
         near = ~latest.finite | self.method.leaving()
         if stop.tolerance is not None:
-            near |= (latest.relative_residual <= stop.tolerance) | self.progress.lacking(
+            near |= (latest.relative_residual <= stop.tolerance) | self.progress.stalled(
                 self.method, self.iteration
             )
         return active[near[active]].tolist()
@@ -257,13 +257,13 @@ class _Solving:
         self.iteration += count
         if self.history is not None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
-        self.looked = self.checking or self.iteration >= self.limit or self.stop.time_limit is not None
-        if self.looked:
+        self.evaluated = self.checking or self.iteration >= self.limit or self.stop.time_limit is not None
+        if self.evaluated:
             self.latest = self.measures.balances()
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
                 self.latest = self.measures.balances()
             if not self.method.guarded:
-                keep_sound(self.problem, self.method, self.latest, self.good)
+                save_finite_states(self.problem, self.method, self.latest, self.checkpoint)
         if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
@@ -271,7 +271,7 @@ class _Solving:
         """Restore the last finite state of failed batch members; return the present residuals."""
         undone = [copy for copy, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0]
         for copy in undone:
-            self.device.assign(self.problem.u, self.good, copy)
+            self.device.assign(self.problem.u, self.checkpoint, copy)
         return self.measures.balances() if undone else self.latest
 
     def reports(self) -> list[Report]:
@@ -281,14 +281,14 @@ class _Solving:
         certificates = self.certifying.final(together, latest)
         certificates |= {copy: report.error_estimate for copy, report in self.alone.items()}
         energies, inverted = self.measures.energies(), self.measures.inversions()
-        contact, rejected = contact_here(problem, self.stop, self.looked), run.rejected()
+        contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.rejected()
         between = met(problem) or kept_apart(problem)
         figures = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in figures)
         rigid = min(rigid_relative_residual(problem.contacts), 1.0)
         return [
             Report(
-                outcome=unless_passed(outcome, between, contact[copy]),
+                outcome=check_intersections(outcome, between, contact[copy]),
                 solver=self.solver.name,
                 iterations=iterations,
                 relative_residual=max(relative_residual[copy], rigid),
@@ -310,7 +310,7 @@ class _Solving:
                 error_estimate=certificates[copy],
                 contact=contact[copy],
                 met=between if copy == 0 else None,
-                notes=run.notes(copy) + advice(outcome, problem, contact[copy]) + self._notes(copy),
+                notes=run.notes(copy) + suggest_remedies(outcome, problem, contact[copy]) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )
             for copy, (outcome, iterations, seconds) in sorted(ended.items())
@@ -327,7 +327,7 @@ class _Solving:
         )
 
 
-def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
+def make_device(device: str, model: Model, copies: int = 1) -> Device | None:
     """Create a device for a model; None for the CPU."""
     if device == "cpu":
         return None
@@ -352,6 +352,6 @@ def make_problem(scene: Scene | Model, quasistatic: bool, backend: Backend) -> P
     """
     backend.refuse_absent()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
-    refuse_beyond(model, backend.precision)
+    check_float_range(model, backend.precision)
     refuse_large_problem(model.elements, 4 if backend.precision == "float32" else 8)
-    return Problem(model, backend.precision, backend.threads, on_device(backend.device, model))
+    return Problem(model, backend.precision, backend.threads, make_device(backend.device, model))

@@ -16,13 +16,20 @@ from supple.model.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver, default_solver, find_solver
-from supple.support.arguments import LARGEST, closest, finite_rows, flag, listed, shown
+from supple.support.arguments import (
+    MAX_MAGNITUDE,
+    check_flag,
+    check_vectors,
+    comma_list,
+    format_value,
+    suggest_name,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Circumstances(TypedDict, total=False):
+class BackendOptions(TypedDict, total=False):
     """Keywords of computing functions: `backend` or its single fields."""
 
     backend: Backend | None
@@ -31,8 +38,8 @@ class Circumstances(TypedDict, total=False):
     threads: int | None
 
 
-class Options(Circumstances, total=False):
-    """Keywords of solving functions: those of `Circumstances`, plus `stop` or its single fields.
+class Options(BackendOptions, total=False):
+    """Keywords of solving functions: those of `BackendOptions`, plus `stop` or its single fields.
 
     Omitted keywords take the value of the scene file, or else the default.
     """
@@ -64,7 +71,7 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
     """
     signature = inspect.signature(function)
     *named, rest = signature.parameters.values()
-    hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else Circumstances)
+    hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else BackendOptions)
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [inspect.Parameter(n, keyword, default=BACKEND.get(n), annotation=h) for n, h in hints.items()]
     title = function.__qualname__.removesuffix(".__init__")
@@ -73,7 +80,7 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in kwargs.keys() - known:
-            raise TypeError(f"{title}() has no keyword {name!r}; {closest(name, known)}")
+            raise TypeError(f"{title}() has no keyword {name!r}; {suggest_name(name, known)}")
         return function(*args, **kwargs)
 
     call.__signature__ = signature.replace(parameters=[*named, *own])  # type: ignore[attr-defined]
@@ -118,11 +125,11 @@ class Request:
         """
         saved = self.file.initial_velocities(model) if initial is None and self.file is not None else None
         if saved is not None:
-            return finite_rows("velocities", saved, model.vertices, limit=LARGEST)
+            return check_vectors("velocities", saved, model.vertices, limit=MAX_MAGNITUDE)
         return model.velocities if first_frame == 1 else None
 
 
-def request(
+def resolve_request(
     scene: Any, solver: Any, options: Options, always_tolerance: bool = False, models: bool = False
 ) -> Request:
     """Resolve the options of a call.
@@ -140,14 +147,20 @@ def request(
     """
     file = scene if isinstance(scene, SceneFile) else None
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
-    method = method_of(solver, file)
-    backend = backend_of(options)
+    method = resolve_solver(solver, file)
+    backend = resolve_backend(options)
     method.refuse_unable(backend.device, backend.precision)
-    stop = resolved_stop(options, file, method, always_tolerance)
-    return Request(chosen, file, method, arriving(stop, options, file) if always_tolerance else stop, backend)
+    stop = resolve_stop(options, file, method, always_tolerance)
+    return Request(
+        chosen,
+        file,
+        method,
+        add_position_tolerance(stop, options, file) if always_tolerance else stop,
+        backend,
+    )
 
 
-def resolved_stop(
+def resolve_stop(
     options: Options, file: SceneFile | None, solver: Solver, always_tolerance: bool = False
 ) -> StopCriteria:
     """Resolve termination criteria: call, scene file, solver iterations, default tolerance.
@@ -167,7 +180,7 @@ def resolved_stop(
     Raises:
         ValueError: The tolerance is disabled and nothing else ends the solve.
     """
-    stop = stop_of(options, file)
+    stop = get_limits(options, file)
     if options.get("stop") is not None:
         return stop.completed(solver)
     if stop.tolerance is None and not _without_tolerance(options, file):
@@ -181,18 +194,18 @@ def resolved_stop(
     return stop.completed(solver)
 
 
-def stop_of(options: Options, file: SceneFile | None = None) -> StopCriteria:
+def get_limits(options: Options, file: SceneFile | None = None) -> StopCriteria:
     """Limits given by call and scene file, without defaults.
 
     A `stop` replaces all other limits; single limits are combined with those of the file.
     """
-    said = _said(options, LIMITS, unless=("max_iterations", "time_limit"))
+    said = _given_options(options, LIMITS, unless=("max_iterations", "time_limit"))
     stop = options.get("stop")
     if stop is None:
         of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
         return StopCriteria(**of_file | said)
     if not isinstance(stop, StopCriteria):
-        raise TypeError(f"stop is for example supple.StopCriteria(tolerance=1e-4), got {shown(stop)}")
+        raise TypeError(f"stop is for example supple.StopCriteria(tolerance=1e-4), got {format_value(stop)}")
     _refuse_both("stop", "supple.StopCriteria", said)
     return stop
 
@@ -204,7 +217,9 @@ def _without_tolerance(options: Options, file: SceneFile | None) -> bool:
     return file is not None and file.stop.tolerance is False
 
 
-def arriving(stop: StopCriteria, options: Options, file: SceneFile | None = None) -> StopCriteria:
+def add_position_tolerance(
+    stop: StopCriteria, options: Options, file: SceneFile | None = None
+) -> StopCriteria:
     """Add the default distance to the limits of an equilibrium solve.
 
     Limits stay unchanged without a tolerance, or if the call or the file sets or disables the distance, or if
@@ -223,21 +238,23 @@ def arriving(stop: StopCriteria, options: Options, file: SceneFile | None = None
     )
 
 
-def backend_of(options: Circumstances) -> Backend:
+def resolve_backend(options: BackendOptions) -> Backend:
     """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
-    said = _said(options, BACKEND, unless=("threads",))
+    said = _given_options(options, BACKEND, unless=("threads",))
     backend = options.get("backend")
     if backend is None:
         backend = Backend(**said)
     elif not isinstance(backend, Backend):
-        raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {shown(backend)}")
+        raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {format_value(backend)}")
     else:
         _refuse_both("backend", "supple.Backend", said)
     backend.refuse_absent()
     return backend
 
 
-def _said(options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]) -> dict[str, Any]:
+def _given_options(
+    options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]
+) -> dict[str, Any]:
     """Return given options with these names; None values of names in `unless` are dropped."""
     given = {name: options[name] for name in names if name in options}
     return {name: value for name, value in given.items() if value is not None or name not in unless}
@@ -251,7 +268,7 @@ def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
         )
 
 
-def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
+def resolve_solver(solver: Any, file: SceneFile | None = None) -> Solver:
     """Return a solver given as object or name; None means the scene file's solver, or the default."""
     if solver is None:
         return default_solver() if file is None else SOLVERS[file.solver.method](**file.solver.options)
@@ -263,18 +280,18 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
     if not isinstance(solver, Solver):
         raise TypeError(
             "a solver is for example supple.PBNG() or 'pbng', or of a class of your own derived from "
-            f"supple.solvers.Solver; got {shown(solver)}. There are {listed(SOLVERS)}"
+            f"supple.solvers.Solver; got {format_value(solver)}. There are {comma_list(SOLVERS)}"
         )
     return solver
 
 
-def check_watching(
+def check_callbacks(
     record_history: bool = False,
     watch: Callable[..., None] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> None:
     """Validate history flag and callbacks before any set-up."""
-    flag("record_history", record_history)
+    check_flag("record_history", record_history)
     for name, function in (("watch", watch), ("progress", progress)):
         if function is not None and not callable(function):
-            raise TypeError(f"{name} must be a function to call, got {shown(function)}")
+            raise TypeError(f"{name} must be a function to call, got {format_value(function)}")

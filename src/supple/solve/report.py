@@ -11,7 +11,7 @@ from supple.contact.obstacle_report import ContactReport
 from supple.contact.weak import MetReport
 from supple.problem import Balance
 from supple.solvers.newton_methods.error_estimate import ErrorEstimate
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 
 class Outcome(Enum):
@@ -264,7 +264,7 @@ class Report:
 
     def _inversions(self) -> list[str]:
         """Inverted element count in words; empty without inversions."""
-        return [counted(self.inverted, "inverted element")] if self.inverted else []
+        return [pluralize(self.inverted, "inverted element")] if self.inverted else []
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON.
@@ -287,8 +287,8 @@ class Report:
     def __str__(self) -> str:
         lines = [
             self.sentence,
-            f"  {self.solver}, {self.precision}, {counted(self.vertices, 'vertex', 'vertices')}, "
-            f"{counted(self.elements, 'element')}",
+            f"  {self.solver}, {self.precision}, {pluralize(self.vertices, 'vertex', 'vertices')}, "
+            f"{pluralize(self.elements, 'element')}",
             f"  iterations {self.iterations:,}{self._limit()}, {self.seconds:.3g} s"
             + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
             f"  relative residual {self.relative_residual:.2e}, reduction {self.reduction:.2e}, energy "
@@ -306,5 +306,5 @@ class Report:
                 f"{self.dual_residual:.2e}"
             )
         if self.rejected:
-            lines.append(f"  rejected, since not finite: {counted(self.rejected, 'vertex step')}")
+            lines.append(f"  rejected, since not finite: {pluralize(self.rejected, 'vertex step')}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])

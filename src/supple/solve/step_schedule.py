@@ -8,11 +8,11 @@ from supple.problem.initial_guess import INITIAL_GUESSES
 from supple.scene import Scene
 from supple.solve.integrators import INTEGRATORS, RULES
 from supple.solvers import Solver
-from supple.support.arguments import flag, one_number, one_of, positive, whole_number
+from supple.support.arguments import check_choice, check_flag, check_integer, check_number, check_positive
 
 
 @dataclass(frozen=True)
-class Pace:
+class StepSchedule:
     """Time stepping parameters.
 
     Attributes:
@@ -42,7 +42,7 @@ class Pace:
         return self.step * (RULES[self.integrator].inertia if self.integrator in RULES else 1.0)
 
 
-def make_pace(
+def make_schedule(
     scene: Scene,
     solver: Solver,
     dt: float | None,
@@ -51,20 +51,24 @@ def make_pace(
     quasistatic: bool | None,
     integrator: str | None = None,
     initial_guess: str | None = None,
-) -> Pace:
+) -> StepSchedule:
     """Combine time stepping arguments with defaults of the scene, and with the solver's own damping."""
-    dt = positive("dt", scene.dt if dt is None else dt, "s")
-    substeps = whole_number("substeps", scene.substeps if substeps is None else substeps)
-    damping = one_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
-    quasistatic = scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic)
-    rule = one_of("integrator", scene.integrator if integrator is None else integrator, INTEGRATORS)
+    dt = check_positive("dt", scene.dt if dt is None else dt, "s")
+    substeps = check_integer("substeps", scene.substeps if substeps is None else substeps)
+    damping = check_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
+    quasistatic = scene.quasistatic if quasistatic is None else check_flag("quasistatic", quasistatic)
+    integrator_name = check_choice(
+        "integrator", scene.integrator if integrator is None else integrator, INTEGRATORS
+    )
     guess = scene.initial_guess if initial_guess is None else initial_guess
-    guess = one_of("initial_guess", guess, INITIAL_GUESSES)
+    guess = check_choice("initial_guess", guess, INITIAL_GUESSES)
     steps = 1 if quasistatic else substeps
-    return Pace(dt, steps, total_damping(solver, damping), quasistatic, rule, guess)
+    return StepSchedule(dt, steps, total_damping(solver, damping), quasistatic, integrator_name, guess)
 
 
 def total_damping(solver: Solver, damping: float) -> float:
     """Fraction of every velocity that scene and solver together remove per step."""
-    own = solver.damping
-    return 1 - (1 - damping) * (1 - own) if damping and own else damping or own
+    solver_damping = solver.damping
+    return (
+        1 - (1 - damping) * (1 - solver_damping) if damping and solver_damping else damping or solver_damping
+    )

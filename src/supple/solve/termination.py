@@ -14,15 +14,15 @@ from supple.contact.obstacle_report import ContactReport, contact_reports
 from supple.contact.weak import MetReport
 from supple.problem import Balance, Balances, Problem
 from supple.problem.diagnostics import Measures
-from supple.solve.batch_refinement import rounded
-from supple.solve.error_control import Certifying
+from supple.solve.batch_refinement import round_outcome
+from supple.solve.error_control import ErrorControl
 from supple.solve.report import Outcome
 from supple.solvers import Run
 
-PROGRESS = 0.99
+PROGRESS_RATIO = 0.99
 """Ratio to the lowest value so far below which a residual counts as reduced."""
 
-ROUNDED = 3.0
+ROUNDING_FACTOR = 3.0
 """Multiple of the estimated rounding error below which a stagnating solve has reached its precision limit.
 
 Measured on all materials in float32, that is at 0.3 times at most.
@@ -41,34 +41,34 @@ class Progress:
         patience: Patience of the run at the last check.
     """
 
-    def __init__(self, copies: int, iteration: int = 0) -> None:
-        self.residual, self.relative_residual, self.energy = (np.full(copies, np.inf) for _ in range(3))
-        self.at = np.full(copies, iteration)
+    def __init__(self, batch_size: int, iteration: int = 0) -> None:
+        self.residual, self.relative_residual, self.energy = (np.full(batch_size, np.inf) for _ in range(3))
+        self.at = np.full(batch_size, iteration)
         self.patience: int | None = None
 
-    def see(self, balances: Balances, copies: np.ndarray, iteration: int) -> None:
+    def record(self, balances: Balances, members: np.ndarray, iteration: int) -> None:
         """Record residual and relative residual; a reduction of either is progress.
 
         The residual may fall alone while a body without loads relaxes and all its forces vanish together. The
         relative residual may fall alone while forces build up from rest under a load and the residual rises.
         """
-        for found, least in (
+        for values, least in (
             (balances.residual, self.residual),
             (balances.relative_residual, self.relative_residual),
         ):
-            better = copies[found[copies] < PROGRESS * least[copies]]
-            least[better], self.at[better] = found[better], iteration
+            better = members[values[members] < PROGRESS_RATIO * least[members]]
+            least[better], self.at[better] = values[better], iteration
 
-    def lacking(self, run: Run, iteration: int) -> np.ndarray:
+    def stalled(self, run: Run, iteration: int) -> np.ndarray:
         """(batch,) True for batch members without progress for longer than the patience of the run."""
         if self.patience not in (None, run.patience):  # the run has switched to another method
             self.at[:] = iteration
         self.patience = run.patience
-        lacking: np.ndarray = iteration - self.at > run.patience
-        return lacking
+        stalled: np.ndarray = iteration - self.at > run.patience
+        return stalled
 
     def outcome(
-        self, measures: Measures, copy: int, latest: Balance, stop: StopCriteria, run: Run, iteration: int
+        self, measures: Measures, member: int, latest: Balance, stop: StopCriteria, run: Run, iteration: int
     ) -> Outcome | None:
         """Outcome of a solve without progress.
 
@@ -85,27 +85,27 @@ class Progress:
         Returns:
             The outcome, or None to continue.
         """
-        if not self.lacking(run, iteration)[copy]:
+        if not self.stalled(run, iteration)[member]:
             return None
-        if latest.is_rounding(ROUNDED):
+        if latest.is_rounding(ROUNDING_FACTOR):
             return Outcome.ROUNDING_LIMIT
-        energy = measures.energy_of(copy)
-        falls = energy < self.energy[copy] - measures.energy_rounding(copy)
-        self.energy[copy], self.at[copy] = energy, iteration
-        goes_on = falls or stop.max_iterations is not None or run.on_its_way(copy)
-        return None if goes_on else Outcome.STAGNATED
+        energy = measures.energy_of(member)
+        falls = energy < self.energy[member] - measures.energy_rounding(member)
+        self.energy[member], self.at[member] = energy, iteration
+        continues = falls or stop.max_iterations is not None or run.on_its_way(member)
+        return None if continues else Outcome.STAGNATED
 
 
-def next_look(run: Run, stop: StopCriteria, iteration: int, limit: int, clock: float) -> int:
+def iterations_until_check(run: Run, stop: StopCriteria, iteration: int, limit: int, clock: float) -> int:
     """Number of iterations until the next termination check."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_limit is not None:
-        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_limit - clock
-        count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
+        per_iteration, remaining = clock / iteration if iteration else np.inf, stop.time_limit - clock
+        count = count if remaining >= count * per_iteration else max(1, int(remaining / per_iteration))
     return count
 
 
-def outcome_here(
+def check_termination(
     balance: Balance,
     stop: StopCriteria,
     iteration: int,
@@ -113,8 +113,8 @@ def outcome_here(
     clock: float,
     problem: Problem,
     run: Run,
-    certifying: Certifying,
-    copy: int = 0,
+    certifying: ErrorControl,
+    member: int = 0,
 ) -> Outcome | None:
     """Check termination criteria at the present state.
 
@@ -132,16 +132,16 @@ def outcome_here(
     Returns:
         The outcome, or None to continue.
     """
-    reached = exactly(balance, run)
-    if not reached.finite and not recovering(problem, run):
+    reached = float64_balance(balance, run)
+    if not reached.finite and not is_recovering(problem, run):
         return Outcome.FAILED
     if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
         there = problem.room.arrived and problem.following.settled
         there = there and rigid_relative_residual(problem.contacts) <= stop.tolerance
-        if there and certifying.agrees(reached, copy):
-            return rounded(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
+        if there and certifying.accepts(reached, member):
+            return round_outcome(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
     if stop.time_limit is not None and clock >= stop.time_limit:
@@ -151,15 +151,15 @@ def outcome_here(
     return None
 
 
-def without_progress(
+def check_stagnation(
     progress: Progress,
     balance: Balance,
     stop: StopCriteria,
     iteration: int,
     problem: Problem,
     run: Run,
-    certifying: Certifying,
-    copy: int = 0,
+    certifying: ErrorControl,
+    member: int = 0,
 ) -> Outcome | None:
     """Check for stagnation.
 
@@ -176,14 +176,16 @@ def without_progress(
     Returns:
         The outcome, or None to continue.
     """
-    reached, exact = exactly(balance, run), run.exact
-    measures, number = (problem.measures, copy) if exact is None else (exact.measures, 0)
+    reached, float64_problem = float64_balance(balance, run), run.exact
+    measures, number = (
+        (problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
+    )
     outcome = progress.outcome(measures, number, reached, stop, run, iteration)
-    outcome = certifying.judged(outcome, reached, copy)
-    return outcome and rounded(problem, outcome, balance.relative_residual, stop.tolerance)
+    outcome = certifying.judge_outcome(outcome, reached, member)
+    return outcome and round_outcome(problem, outcome, balance.relative_residual, stop.tolerance)
 
 
-def exactly(balance: Balance, run: Run) -> Balance:
+def float64_balance(balance: Balance, run: Run) -> Balance:
     """Float64 residual of a run that keeps a float64 state, otherwise `balance`.
 
     The same state rounded to the problem's precision may have a large residual although it is as close to the
@@ -192,28 +194,30 @@ def exactly(balance: Balance, run: Run) -> Balance:
     return balance if run.exact is None else run.exact.balance()
 
 
-def exact_of(balances: Balances, run: Run) -> Balances:
+def float64_balances(balances: Balances, run: Run) -> Balances:
     """Residuals of the batch in float64; a run with a float64 state has batch size 1."""
     return balances if run.exact is None else run.exact.measures.balances()
 
 
-def recovering(problem: Problem, run: Run) -> bool:
+def is_recovering(problem: Problem, run: Run) -> bool:
     """True if displacements are finite and the method recovers from infinite forces.
 
     Forces are infinite in inverted elements of materials with a barrier.
     """
     if run.recovers:
-        problem.device.pull(problem.u)
+        problem.device.download(problem.u)
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
-def unless_passed(outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None) -> Outcome:
+def check_intersections(
+    outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None
+) -> Outcome:
     """Replace CONVERGED by PASSED if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
     return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
 
 
-def contact_here(problem: Problem, stop: StopCriteria, looked: bool) -> list[ContactReport | None]:
+def make_contact_reports(problem: Problem, stop: StopCriteria, evaluated: bool) -> list[ContactReport | None]:
     """Report obstacle contact per batch member after its solve.
 
     Forces are reused only if no other evaluation followed, by error estimates or other batch members.
@@ -223,19 +227,19 @@ def contact_here(problem: Problem, stop: StopCriteria, looked: bool) -> list[Con
         stop: Termination criteria.
         looked: True if forces were evaluated at the final state.
     """
-    return contact_reports(problem, looked and problem.copies == 1 and stop.position_tolerance is None)
+    return contact_reports(problem, evaluated and problem.copies == 1 and stop.position_tolerance is None)
 
 
-def advice(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
+def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """Suggestions for a better result."""
     at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
-    further = ["precision='float64' would get further"] if at_limit else []
-    return further if contact is None else further + contact.sentences
+    suggestions = ["precision='float64' would get further"] if at_limit else []
+    return suggestions if contact is None else suggestions + contact.sentences
 
 
-def keep_sound(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:
+def save_finite_states(problem: Problem, run: Run, latest: Balances, checkpoint: np.ndarray) -> None:
     """Save finite states, to which a failed solve returns."""
     active = problem.device.active
-    sound = active if recovering(problem, run) else active[latest.finite[active]]
-    for copy in [None] if len(sound) == problem.copies else sound.tolist():
-        problem.device.assign(good, problem.u, copy)
+    sound = active if is_recovering(problem, run) else active[latest.finite[active]]
+    for member in [None] if len(sound) == problem.copies else sound.tolist():
+        problem.device.assign(checkpoint, problem.u, member)

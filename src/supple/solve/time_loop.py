@@ -14,15 +14,15 @@ from supple.problem import Problem
 from supple.problem.history import HistoryVariables
 from supple.problem.material_update import changing_materials
 from supple.problem.states import exactly, placed
-from supple.solve.float_range import refuse_beyond
-from supple.solve.integrators import RULES, Integrating, refuse_rule
-from supple.solve.loop import Watcher, solve_copies
+from supple.solve.float_range import check_float_range
+from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
+from supple.solve.loop import Watcher, solve_batch
 from supple.solve.report import Outcome, Report, lag_notes
-from supple.solve.step_schedule import Pace
+from supple.solve.step_schedule import StepSchedule
 from supple.solvers import Run, Solver
 
 
-class Stepping:
+class TimeLoop:
     """Time stepping of a problem, all batch members at once.
 
     Only the first batch member is monitored and records a history.
@@ -46,33 +46,33 @@ class Stepping:
         problem: Problem,
         solver: Solver,
         stop: StopCriteria,
-        pace: Pace,
+        schedule: StepSchedule,
         record_history: bool = False,
         watch: Watcher | None = None,
         began: float | None = None,
     ) -> None:
-        self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
+        self.problem, self.solver, self.stop, self.schedule, self.index = problem, solver, stop, schedule, 0
         self._keeps_history, self._watch, self._began = record_history, watch, began
         self.origin = 0.0
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_limit is not None
         looks = limited or record_history or watch is not None
-        self._unseen = 0 if looks else pace.substeps - 1
+        self._unseen = 0 if looks else schedule.substeps - 1
         self._inverted = np.zeros(problem.copies, int)
-        self._rule: Integrating | None = None
-        if not pace.quasistatic:
-            refuse_beyond(problem.model, str(problem.dtype), pace.step)
-            refuse_rule(pace.integrator, problem.model, solver)
-            problem.loads.set_time_step(pace.step)
-            if pace.integrator in RULES:
-                self._rule = Integrating(problem, RULES[pace.integrator], pace.step)
+        self._rule: SecondOrderIntegrator | None = None
+        if not schedule.quasistatic:
+            check_float_range(problem.model, str(problem.dtype), schedule.step)
+            check_integrator(schedule.integrator, problem.model, solver)
+            problem.loads.set_time_step(schedule.step)
+            if schedule.integrator in RULES:
+                self._rule = SecondOrderIntegrator(problem, RULES[schedule.integrator], schedule.step)
         self.begin()
 
     @property
     def time(self) -> float:
         """Time of the last frame [s]."""
-        return self.origin + self.index * self.pace.dt
+        return self.origin + self.index * self.schedule.dt
 
     @property
     def model(self) -> Model:
@@ -105,7 +105,7 @@ class Stepping:
     @property
     def past(self) -> str | None:
         """Name of the integrator's history variables, or None."""
-        rule = None if self.pace.quasistatic else RULES.get(self.pace.integrator)
+        rule = None if self.schedule.quasistatic else RULES.get(self.schedule.integrator)
         return None if rule is None else rule.past
 
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
@@ -120,15 +120,15 @@ class Stepping:
             One report per batch member.
         """
         self.refuse_interrupted()
-        problem, pace = self.problem, self.pace
+        problem, schedule = self.problem, self.schedule
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
         self._history = problem.history.take()
-        times = [self.time + k * pace.step for k in range(1, pace.substeps)]
+        times = [self.time + k * schedule.step for k in range(1, schedule.substeps)]
         times.append(
-            self.origin + (self.index + 1) * pace.dt
+            self.origin + (self.index + 1) * schedule.dt
         )  # bitwise equal to the start time of a continued motion
-        aims = [None] * pace.substeps if pins is None else self._ways(pins)
+        aims = [None] * schedule.substeps if pins is None else self._ways(pins)
         steps = list(zip(times, aims, strict=True))
         reports = []
         if self._unseen:
@@ -136,14 +136,14 @@ class Stepping:
         for time, aim in steps[self._unseen :]:
             self._begin_step(time, aim, forces)
             limits = self._keeps_history, self._watch, self._take_began()
-            reports.append(solve_copies(problem, self.solver, self.stop, *limits))
+            reports.append(solve_batch(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
-        of_frame = [merged(list(of_copy)) for of_copy in zip(*reports, strict=True)]
+        of_frame = [merge_reports(list(of_copy)) for of_copy in zip(*reports, strict=True)]
         if any(report.outcome is Outcome.FAILED for report in of_frame):
             self._undo_lost()
         if self._rule is not None:
-            mark_unsolved(problem.history, of_frame, pace.integrator, self.time)
+            mark_unsolved(problem.history, of_frame, schedule.integrator, self.time)
         for copy, report in enumerate(of_frame):
             report.inverted_before = int(self._inverted[copy])
             self._inverted[copy] = min(report.inverted, report.inverted_before)
@@ -152,9 +152,9 @@ class Stepping:
 
     def _lag_notes(self, report: Report) -> list[str]:
         """Notes on a time step that ended far from equilibrium."""
-        if self.pace.quasistatic:
+        if self.schedule.quasistatic:
             return []
-        helps = self.solver.takes_guess and self.pace.initial_guess != "inertial"
+        helps = self.solver.takes_guess and self.schedule.initial_guess != "inertial"
         return lag_notes(report, ("inertial",) if helps else ())
 
     def refuse_interrupted(self) -> None:
@@ -178,43 +178,43 @@ class Stepping:
 
     def last_steps(self) -> list[Step | None]:
         """Last step of each batch member; None if only the model's constant forces acted."""
-        p, pace = self.problem, self.pace
+        p, schedule = self.problem, self.schedule
         force, materials = (
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
         history, still = p.history.take(), force is None and materials is None
-        if pace.quasistatic and still and not any(history) and p.model.obstacles is None:
+        if schedule.quasistatic and still and not any(history) and p.model.obstacles is None:
             return [None] * p.copies
-        anchors = placed(p.states, p.u if pace.quasistatic else p.states.anchor)
+        anchors = placed(p.states, p.u if schedule.quasistatic else p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
-        dt = math.inf if pace.quasistatic else pace.inertia
+        dt = math.inf if schedule.quasistatic else schedule.inertia
         together = zip(anchors, forces, history, strict=True)
         return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
 
     def _set_velocities(self) -> None:
         """Compute velocities at the end of a step."""
-        states, pace = self.problem.states, self.pace
-        if pace.quasistatic:
-            states.settle(self._before, pace.dt)
+        states, schedule = self.problem.states, self.schedule
+        if schedule.quasistatic:
+            states.settle(self._before, schedule.dt)
         elif self._rule is not None:
-            states.set_velocities(self._rule.arrive(pace.damping))
+            states.set_velocities(self._rule.arrive(schedule.damping))
         else:
-            states.settle(states.last, pace.step, pace.damping)
+            states.settle(states.last, schedule.step, schedule.damping)
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         """Begin a step that ends at a time [s], with prescribed positions `aim` and additional forces."""
-        dt = math.inf if self.pace.quasistatic else self.pace.step
-        self.problem.history.evolve(self.pace.step)
-        if self.problem.model.winds and not self.pace.quasistatic:
+        dt = math.inf if self.schedule.quasistatic else self.schedule.step
+        self.problem.history.evolve(self.schedule.step)
+        if self.problem.model.winds and not self.schedule.quasistatic:
             forces = self._winds(time) + (0.0 if forces is None else forces)
         if self._rule is not None:
             self.settle()
             self._rule.look_back(time, forces)
             self._settled = False
-        guess = self.pace.initial_guess if self.solver.takes_guess else "coast"
+        guess = self.schedule.initial_guess if self.solver.takes_guess else "coast"
         first = "coast" if self._rule is not None else guess
-        self.problem.begin_step(time, dt, self.pace.damping, forces, aim, first)
+        self.problem.begin_step(time, dt, self.schedule.damping, forces, aim, first)
         if self._rule is not None:
             self._rule.pull(guess, time)
 
@@ -228,11 +228,11 @@ class Stepping:
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
         """Prescribed positions [m] after each substep, on a straight line to their targets."""
-        if self.pace.substeps == 1:
+        if self.schedule.substeps == 1:
             return [pins]
         p = self.problem
         held = p.states.positions[:, p.model.pinned]
-        parts = np.arange(1, self.pace.substeps) / self.pace.substeps
+        parts = np.arange(1, self.schedule.substeps) / self.schedule.substeps
         return [*(held + part * (pins - held) for part in parts), pins]
 
     def _iterate(
@@ -315,7 +315,7 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
-        p.room.stand_at(self.origin + (self.index - 1) * self.pace.dt)
+        p.room.stand_at(self.origin + (self.index - 1) * self.schedule.dt)
         now = p.history.take()
         p.history.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
         motions = p.history.motions()
@@ -350,7 +350,7 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
         history.leave_unsolved(new, time)
 
 
-def merged(reports: list[Report]) -> Report:
+def merge_reports(reports: list[Report]) -> Report:
     """Merge the reports of a frame's substeps: the last report, with summed iterations and times."""
     last = reports[-1]
     if len(reports) > 1:

@@ -26,7 +26,7 @@ from supple.solvers.pbd import PBD
 from supple.solvers.pbng import PBNG
 from supple.solvers.pxpbd import BPXPBD, FPXPBD
 from supple.solvers.xpbd import XPBD
-from supple.support.arguments import closest, named, shown
+from supple.support.arguments import format_value, match_name, suggest_name
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
@@ -53,9 +53,9 @@ def find_solver(name: str) -> tuple[type[Solver], dict[str, Any]]:
         ValueError: There is no such solver.
     """
     kind, options = ALIASES.get(name.casefold(), (name, {}))
-    known = named(kind, SOLVERS)
+    known = match_name(kind, SOLVERS)
     if known is None:
-        raise ValueError(f"there is no solver {name!r}; {closest(name, [*SOLVERS, *ALIASES])}")
+        raise ValueError(f"there is no solver {name!r}; {suggest_name(name, [*SOLVERS, *ALIASES])}")
     return SOLVERS[known], dict(options)
 
 
@@ -70,10 +70,10 @@ def register_solver(kind: type[Solver]) -> None:
         ValueError: The name is not an identifier, or another solver has it.
     """
     if not (isinstance(kind, type) and issubclass(kind, Solver)):
-        raise TypeError(f"a solver is a subclass of supple.solvers.Solver, got {shown(kind)}")
+        raise TypeError(f"a solver is a subclass of supple.solvers.Solver, got {format_value(kind)}")
     name = getattr(kind, "name", None)
     if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"a solver's name must be a plain word such as 'pbng', got {shown(name)}")
+        raise ValueError(f"a solver's name must be a plain word such as 'pbng', got {format_value(name)}")
     if name.casefold() in ALIASES:
         raise ValueError(f"{name!r} is another name of {ALIASES[name.casefold()][0]}; names must differ")
     if SOLVERS.get(name, kind) is not kind:

@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import dot, matmul
 from supple.algebra.symmetric import full
-from supple.kernels import each, physics, total, where
+from supple.kernels import device_function, each, total, where
 from supple.materials import bound_coefficients
 from supple.solvers.elementwise.gather import (
     corners_of,
@@ -68,7 +68,7 @@ from supple.solvers.elementwise.projection import (
     require,
 )
 from supple.solvers.elementwise.run import ElementOptions
-from supple.support.arguments import one_number, one_of, whole_number
+from supple.support.arguments import check_choice, check_integer, check_number
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -112,7 +112,7 @@ def _project_green(projection, row, u):
     put_corners(places, row, u, plus(x, plus(times(share, unfolding), step)))
 
 
-@physics
+@device_function
 def element_step(projection, row, x, W, g, V, material, d):
     """Compute the unfolding displacements of an inverted element, and Δd, at its corners.
 
@@ -223,10 +223,10 @@ class GPBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number("newton_steps", self.newton_steps)
-        one_of("sweep", self.sweep, ("gauss_seidel", "jacobi"))
-        one_of("jacobi_weights", self.jacobi_weights, SHARES)
-        one_number("omega", self.omega, above=0, below=2)
+        check_integer("newton_steps", self.newton_steps)
+        check_choice("sweep", self.sweep, ("gauss_seidel", "jacobi"))
+        check_choice("jacobi_weights", self.jacobi_weights, SHARES)
+        check_number("omega", self.omega, above=0, below=2)
 
 
 @projects(GPBD, ElasticRows)

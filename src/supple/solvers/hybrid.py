@@ -27,8 +27,8 @@ from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 from supple.solvers.newton_methods.rate_estimate import ON_DEVICES, Allowance, Forecast
 from supple.solvers.newton_methods.untangling import ROUGHLY, Righting
 from supple.solvers.pbng import PBNG
-from supple.support.arguments import check_iterations, one_number, one_of, whole_number
-from supple.support.text import counted
+from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
+from supple.support.text import pluralize
 
 BESIDE_OBSTACLES = 10
 """`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
@@ -67,9 +67,9 @@ class Hybrid(Solver):
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"max_rotation": ("path", "rotation")}
 
     def __post_init__(self) -> None:
-        whole_number("max_predicted_sweeps", self.max_predicted_sweeps, at_least=0)
-        one_number("max_rotation", self.max_rotation, above=0)
-        one_of("path", self.path, ("rotation", "straight"))
+        check_integer("max_predicted_sweeps", self.max_predicted_sweeps, at_least=0)
+        check_number("max_rotation", self.max_rotation, above=0)
+        check_choice("path", self.path, ("rotation", "straight"))
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
@@ -132,7 +132,7 @@ def _left(problem: Problem) -> bool:
 def _outgrown(problem: Problem) -> bool:
     """True if shape-dependent loads, the only possible cause, have made a body grow beyond all bounds."""
     model, x = problem.model, problem.positions
-    if not any(term.loads and not (term.confines or term.encloses) for term in model.terms):
+    if not any(term.loads and not (term.intersection_free or term.encloses) for term in model.terms):
         return False
     extents = (np.ptp(x[vertices], axis=0).max() for _, vertices in model.body_vertices)
     return bool(max(extents, default=0.0) > GROWN * _size(problem))
@@ -218,7 +218,7 @@ class HybridRun(Run):
             return self._righting.notes + self._sweeping.notes(copy)
         steps, *others = self._newton.notes()
         others += [self._endless] if self.unbounded else []
-        return [*self._righting.notes, f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
+        return [*self._righting.notes, f"{pluralize(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:

@@ -7,11 +7,11 @@ iteration by `iterate`.
 
 from __future__ import annotations
 
-from supple.kernels import generic_passage, kernel
+from supple.kernels import generic_control, kernel
 from supple.problem.vertex_kernels import begin_step
 
 
-@generic_passage
+@generic_control
 def iterate(method, team, phase, iteration):
     """Run one iteration of a method in the thread team's phases from `phase` on; return the next phase."""
 

@@ -35,8 +35,8 @@ from supple.solvers.base import Run, Solver
 from supple.solvers.pbng import PBNG, PBNGRun
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, layers_of
 from supple.solvers.vertexwise.multiresolution import Bound, Carrying, Multiresolution
-from supple.support.arguments import check_iterations, one_number, one_of, whole_number
-from supple.support.text import counted
+from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
+from supple.support.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class MPBNG(Solver):
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("coupling", self.coupling, ("carried", "bound", "divided"))
+        check_choice("coupling", self.coupling, ("carried", "bound", "divided"))
         if self.layers is not None:
-            whole_number("layers", self.layers)
-        whole_number("cycle", self.cycle)
-        whole_number("coarse_sweeps", self.coarse_sweeps)
-        whole_number("final_sweeps", self.final_sweeps, at_least=0)
-        one_number("binding", self.binding, above=0)
-        one_number("pad", self.pad, above=0)
+            check_integer("layers", self.layers)
+        check_integer("cycle", self.cycle)
+        check_integer("coarse_sweeps", self.coarse_sweeps)
+        check_integer("final_sweeps", self.final_sweeps, at_least=0)
+        check_number("binding", self.binding, above=0)
+        check_number("pad", self.pad, above=0)
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
@@ -162,7 +162,7 @@ class MPBNGRun(Run):
         notes = [
             f"layers of {', '.join(counts[:-1])} and {counts[-1]} vertices, bound at "
             f"{len(found.binding.vertices):,} places, set up in {self.layers.seconds:.2f} s",
-            f"{counted(self._done, 'iteration')} with layers",
+            f"{pluralize(self._done, 'iteration')} with layers",
         ]
         return notes + (self._final.notes(copy) if self._final else [])
 

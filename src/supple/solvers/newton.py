@@ -35,8 +35,8 @@ from supple.solvers.base import Run, Solver
 from supple.solvers.newton_methods.active_set import step_beside_obstacles
 from supple.solvers.newton_methods.follower_newton import HELD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.line_search import Start, backtrack, line
-from supple.support.arguments import check_iterations, flag, listed, one_of, whole_number
-from supple.support.text import counted
+from supple.support.arguments import check_choice, check_flag, check_integer, check_iterations, comma_list
+from supple.support.text import pluralize
 
 HessianKind = Literal["exact", "projected", "bound"]
 
@@ -80,15 +80,15 @@ class Newton(Solver):
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("hessian", self.hessian, get_args(HessianKind))
-        one_of("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))
-        flag("rescue", self.rescue)
-        flag("line_search", self.line_search)
+        check_choice("hessian", self.hessian, get_args(HessianKind))
+        check_choice("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))
+        check_flag("rescue", self.rescue)
+        check_flag("line_search", self.line_search)
         if self.linear_iterations is not None:
-            whole_number("linear_iterations", self.linear_iterations)
+            check_integer("linear_iterations", self.linear_iterations)
             if self.linear_solver not in COUNTED:
                 raise ValueError(
-                    f"linear_iterations is for linear_solver {listed(COUNTED)}, got {self.linear_solver!r}"
+                    f"linear_iterations is for linear_solver {comma_list(COUNTED)}, got {self.linear_solver!r}"
                 )
         check_iterations(self.iterations)
 
@@ -246,12 +246,12 @@ class NewtonRun(Run):
         notes = [f"linear solver: {(self._of_twin or self).linear.name}"]
         if self._uphill:
             notes.append(
-                f"the Hessian gave {counted(self._uphill, 'step')} along which the energy rises; rescue=True "
+                f"the Hessian gave {pluralize(self._uphill, 'step')} along which the energy rises; rescue=True "
                 "takes its positive part there"
             )
         if self._exact_failed:
             notes.append(
-                f"the exact Hessian led to no lower energy {counted(self._exact_failed, 'time')}; a safer "
+                f"the exact Hessian led to no lower energy {pluralize(self._exact_failed, 'time')}; a safer "
                 "one was used there"
             )
         return notes

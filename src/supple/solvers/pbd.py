@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from supple.kernels import physics, where
+from supple.kernels import device_function, where
 from supple.materials.clamping import clamped_energy
 from supple.solvers.elementwise.gather import (
     corners_of,
@@ -45,7 +45,7 @@ from supple.solvers.elementwise.geometric import DistanceProjection, ShapeProjec
 from supple.solvers.elementwise.projection import Places, Projection, project, projects
 from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.elementwise.weak_constraints import HardWeak
-from supple.support.arguments import one_number, one_of
+from supple.support.arguments import check_choice, check_number
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -99,7 +99,7 @@ def _project_hard(projection, row, u):
     put_corners(places, row, u, shifted(x, lam, W, gradient))
 
 
-@physics
+@device_function
 def multiplier(C, W, gradient):
     """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; 0 for a zero sum: at rest, in padding, or with all corners pinned."""
     square = weighted_square(W, gradient, gradient)
@@ -127,9 +127,9 @@ class PBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("constraints", self.constraints, ("energy", "distance", "shape"))
-        one_number("stiffness", self.stiffness, above=0, at_most=1)
-        one_number("damping", self.damping, at_least=0, below=1)
+        check_choice("constraints", self.constraints, ("energy", "distance", "shape"))
+        check_number("stiffness", self.stiffness, above=0, at_most=1)
+        check_number("damping", self.damping, at_least=0, below=1)
 
     @property
     def balances_forces(self) -> bool:

@@ -33,7 +33,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale
 from supple.collision import respond
 from supple.contact.obstacle_kernels import clamp_all
-from supple.kernels import divide, do, gather, least_share
+from supple.kernels import do, gather, shared_lane_min, split_lanes
 from supple.linear.condensed import condense_stiffness
 from supple.model.model import Model
 from supple.ordering import color_bounds, each_color
@@ -53,8 +53,8 @@ from supple.solvers.base import Run, Solver
 from supple.solvers.launch import iterate, iterations
 from supple.solvers.vertexwise.tied_groups import no_links, rows_of_links, sweep_links
 from supple.solvers.vertexwise.vertex_update import exact_blocks, move
-from supple.support.arguments import check_iterations, flag, one_of
-from supple.terms import deform_all, keep_up, limit_step
+from supple.support.arguments import check_choice, check_flag, check_iterations
+from supple.terms import deform_all, limit_step, update_deformations
 
 ANDERSON = Anderson()
 """Default acceleration of PBNG."""
@@ -88,15 +88,15 @@ class Visit(NamedTuple):
 @do.of(Visit)
 def _visit(visit, place):
     terms, vertices, u = visit.terms, visit.vertices, visit.u
-    batch = divide(place, vertices.width)
+    batch = split_lanes(place, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     f, A, _, q = net_force(terms, vertices, batch, u, visit.anchor, ui)
     N = held_at(vertices.held, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, visit.omega)
-    t = least_share(batch, limit_step(terms, batch, u, ui, step, q))
+    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, q))
     move(vertices, batch, u, ui, add(ui, scale(t, step)), visit.rejected)  # [eq. 28]
-    keep_up(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
+    update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 
 
 class Sweep(NamedTuple):
@@ -168,8 +168,8 @@ class PBNG(Solver):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "acceleration", acceleration_of(self.acceleration))
-        flag("tied_groups", self.tied_groups)
-        one_of("hessian", self.hessian, ("bound", "exact"))
+        check_flag("tied_groups", self.tied_groups)
+        check_choice("hessian", self.hessian, ("bound", "exact"))
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> PBNGRun:

@@ -51,7 +51,7 @@ from supple.algebra.matrix3 import (
     plus9,
     scaled,
 )
-from supple.kernels import load, passage, physics, store
+from supple.kernels import device_function, inline_control, load, store
 from supple.materials import bound_coefficients, stress
 from supple.solvers.elementwise.blend_factor import (
     stiffness_across,
@@ -92,7 +92,7 @@ from supple.solvers.xpbd import (
     update,
     use_root,
 )
-from supple.support.arguments import one_number, whole_number
+from supple.support.arguments import check_integer, check_number
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, material_at, measure, rest_volume
@@ -134,7 +134,7 @@ stiffness_across.of(BlendedProjection)(stiffness_of_pair)
 stiffness_across.of(BlendedRootProjection)(stiffness_of_root)
 
 
-@physics
+@device_function
 def _blend(x, W, gradient, C, k, zeta, projection, row, slot):
     """Return the corners after one blended visit of a constraint [PXPBD Algorithm 1].
 
@@ -190,7 +190,7 @@ class PiolaProjection(Projection):
     __slots__ = ()
 
 
-@passage
+@inline_control
 def stress_step(material, F, F_free, G):
     """(P, F) after one step of Newton's method towards F + P(F) G = F̃.
 
@@ -271,7 +271,7 @@ class BPXPBD(ElementOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.zeta is not None:
-            one_number("zeta", self.zeta, at_least=0, at_most=1)
+            check_number("zeta", self.zeta, at_least=0, at_most=1)
         check_constraints(self.constraints)
 
 
@@ -309,7 +309,7 @@ class FPXPBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number("newton_steps", self.newton_steps)
+        check_integer("newton_steps", self.newton_steps)
 
 
 @projects(FPXPBD, ElasticRows)

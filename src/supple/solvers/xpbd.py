@@ -41,7 +41,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
-from supple.kernels import generic, load, physics, store, where
+from supple.kernels import device_function, generic, load, store, where
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
 from supple.solvers.elementwise.gather import (
@@ -62,7 +62,7 @@ from supple.solvers.elementwise.projection import (
     require,
 )
 from supple.solvers.elementwise.run import ElementOptions, ElementRun
-from supple.support.arguments import flag, one_of
+from supple.support.arguments import check_choice, check_flag
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -142,7 +142,7 @@ def vanishes_at_rest(kind: Any) -> bool:
     return abs(C) < VANISHES_BELOW and abs(C2) < VANISHES_BELOW
 
 
-@physics
+@device_function
 def multiplier_step(C, k, lam, square, compliant):
     """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11].
 
@@ -154,7 +154,7 @@ def multiplier_step(C, k, lam, square, compliant):
     return -(k * C + compliant * lam) / where(moves, bottom, 0.0 * bottom + 1.0)
 
 
-@physics
+@device_function
 def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
     """Apply one XPBD update of a constraint; return the new corners.
 
@@ -172,7 +172,7 @@ def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
     return shifted(x, d_lam, W, gradient)
 
 
-@physics
+@device_function
 def root_constraint(material, F):
     """C = √(2 ψ + ε) [√Pa] and ∂C/∂F = P/C; ε = 1e-12 μ avoids P/C = 0/0 at rest.
 
@@ -267,8 +267,8 @@ class XPBD(ElementOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_constraints(self.constraints)
-        flag("compliant", self.compliant)
-        one_of("primary", self.primary, ("omitted", "kept"))
+        check_flag("compliant", self.compliant)
+        check_choice("primary", self.primary, ("omitted", "kept"))
         if self.primary == "kept" and (not self.compliant or self.constraints == "root"):
             raise ValueError("xpbd with primary='kept' is for compliant pairs of constraints")
 
@@ -319,7 +319,7 @@ def require_pair(method: str, material: Any) -> None:
 
 
 def check_constraints(asked: str) -> None:
-    one_of("constraints", asked, ("auto", "pair", "root"))
+    check_choice("constraints", asked, ("auto", "pair", "root"))
 
 
 def use_root(method: str, choice: str, material: Any) -> bool:

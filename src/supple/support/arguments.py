@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-SMALLEST, LARGEST = 1e-30, 1e30
+MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-30, 1e30
 """Range of magnitudes in SI units. Squares and products of such numbers stay within float64."""
 
-SHORTEST, LONGEST = 1e-12, 1e12
+MIN_LENGTH, MAX_LENGTH = 1e-12, 1e12
 """Range of lengths [m]. A vertex that has moved a thousand times further is lost."""
 
-MOST = 2**31 - 1
+MAX_INTEGER = 2**31 - 1
 """Largest integer: counts and vertex numbers of kernels have 32 bits."""
 
 NUMBERS_ONLY = "iuf"
 """Kinds of numeric NumPy dtypes; text and bool are excluded."""
 
 
-def floats(value: Any) -> np.ndarray:
+def to_floats(value: Any) -> np.ndarray:
     """Convert numbers of any shape to float64; other values become a single NaN."""
     try:
         given = np.asarray(value)
@@ -40,23 +40,23 @@ def _plain(given: np.ndarray) -> bool:
     return not any(isinstance(item, str | bytes | bool | None) for item in given.ravel())
 
 
-def whole_number(name: str, value: Any, *, at_least: int = 1, at_most: int = MOST) -> int:
+def check_integer(name: str, value: Any, *, at_least: int = 1, at_most: int = MAX_INTEGER) -> int:
     """Check an integer and its range."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if is_whole and at_least <= value <= at_most:
         return int(value)
-    too_large = at_most < MOST or (is_whole and value > MOST)
+    too_large = at_most < MAX_INTEGER or (is_whole and value > MAX_INTEGER)
     wanted = f"from {at_least} to {at_most}" if too_large else f"of at least {at_least}"
-    raise ValueError(f"{name} must be a whole number {wanted}, got {shown(value)}")
+    raise ValueError(f"{name} must be a whole number {wanted}, got {format_value(value)}")
 
 
 def check_iterations(value: Any) -> None:
     """Check a solver's `iterations`: integer, or None if set by the call."""
     if value is not None:
-        whole_number("iterations", value)
+        check_integer("iterations", value)
 
 
-def one_number(
+def check_number(
     name: str,
     value: Any,
     *,
@@ -66,7 +66,7 @@ def one_number(
     at_most: float | None = None,
 ) -> float:
     """Check a finite number and its range."""
-    numbers = floats(value)
+    numbers = to_floats(value)
     low, high = above if at_least is None else at_least, below if at_most is None else at_most
     if numbers.ndim == 0:
         given = float(numbers)
@@ -84,42 +84,44 @@ def one_number(
         wanted = f"must be a finite number {'greater than' if at_least is None else 'of at least'} {low:g}"
     else:
         wanted = "must be one finite number"
-    raise ValueError(f"{name} {wanted}, got {shown(value)}")
+    raise ValueError(f"{name} {wanted}, got {format_value(value)}")
 
 
-def positive(name: str, value: Any, unit: str) -> float:
+def check_positive(name: str, value: Any, unit: str) -> float:
     """Check a positive number whose powers neither overflow nor underflow float64."""
-    numbers = floats(value)
+    numbers = to_floats(value)
     given = float(numbers) if numbers.ndim == 0 else np.nan
     if not 0 < given < np.inf:
-        raise ValueError(f"{name} must be positive and finite [{unit}], got {shown(value)}")
-    if not SMALLEST <= given <= LARGEST:
-        raise ValueError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g} [{unit}], got {shown(value)}")
+        raise ValueError(f"{name} must be positive and finite [{unit}], got {format_value(value)}")
+    if not MIN_MAGNITUDE <= given <= MAX_MAGNITUDE:
+        raise ValueError(
+            f"{name} must lie between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} [{unit}], got {format_value(value)}"
+        )
     return given
 
 
-def flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: Any) -> bool:
     """Check a bool; other truthy or falsy values raise an error."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+        raise ValueError(f"{name} must be True or False, got {format_value(value)}")
     return bool(value)
 
 
-def one_of(name: str, value: Any, known: Iterable[str]) -> str:
+def check_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """Check a string against the known choices."""
     words = list(known)
     if isinstance(value, str) and value in words:
         return value
     told = f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}" if len(words) > 1 else repr(words[0])
-    raise ValueError(f"{name} must be {told}, got {shown(value)}")
+    raise ValueError(f"{name} must be {told}, got {format_value(value)}")
 
 
-def finite_rows(
+def check_vectors(
     name: str,
     values: Any,
     count: int,
     error: type[ValueError] = ValueError,
-    limit: float = LONGEST,
+    limit: float = MAX_LENGTH,
     copies: int | None = None,
     per: str = "vertex",
 ) -> np.ndarray:
@@ -140,10 +142,10 @@ def finite_rows(
     Raises:
         ValueError: Shape or values are invalid; `error` is raised.
     """
-    rows = floats(values)
+    rows = to_floats(values)
     shapes = [(count, 3)] if copies is None else [(count, 3), (copies, count, 3)]
     if rows.shape not in shapes:
-        found = f"shape {rows.shape}" if rows.ndim else shown(values)
+        found = f"shape {rows.shape}" if rows.ndim else format_value(values)
         wanted = " or ".join(map(str, shapes))
         raise error(f"{name} must have shape {wanted}, one row of three numbers per {per}; got {found}")
     bad = np.count_nonzero(~np.isfinite(rows).all(axis=-1))
@@ -154,25 +156,25 @@ def finite_rows(
     return rows
 
 
-def a_path(value: Any, what: str) -> Path:
+def check_path(value: Any, what: str) -> Path:
     """Check a file or folder path."""
     if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{what} is needed as text or as a pathlib.Path, got {shown(value)}")
+        raise TypeError(f"{what} is needed as text or as a pathlib.Path, got {format_value(value)}")
     path = Path(value)
     if "\0" in str(path):
-        raise ValueError(f"{what} must not have NUL characters in it, got {shown(value)}")
+        raise ValueError(f"{what} must not have NUL characters in it, got {format_value(value)}")
     return path
 
 
-def each(values: Any, what: str) -> Iterator[Any]:
+def iterate_argument(values: Any, what: str) -> Iterator[Any]:
     """Iterate over an argument; `what` describes the expected value in the error message."""
     try:
         return iter(values)
     except TypeError:
-        raise TypeError(f"{what}; got {shown(values)}") from None
+        raise TypeError(f"{what}; got {format_value(values)}") from None
 
 
-def items(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: Any) -> tuple[Any, ...]:
     """Return the elements of an iterable; other values become a single element, rejected by later checks."""
     try:
         return tuple(value)
@@ -180,29 +182,29 @@ def items(value: Any) -> tuple[Any, ...]:
         return (value,)
 
 
-def thread_count(value: Any) -> int | None:
+def check_thread_count(value: Any) -> int | None:
     """Check a number of threads; None means all cores.
 
     Threads beyond the number of cores only wait for each other. The limit is 64, or four per core if that is
     more.
     """
     return (
-        None if value is None else whole_number("threads", value, at_most=max(64, 4 * (os.cpu_count() or 1)))
+        None if value is None else check_integer("threads", value, at_most=max(64, 4 * (os.cpu_count() or 1)))
     )
 
 
-def shown(value: Any, limit: int = 60) -> str:
+def format_value(value: Any, limit: int = 60) -> str:
     """Return `repr` cut to a readable length."""
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def listed(names: Iterable[str]) -> str:
+def comma_list(names: Iterable[str]) -> str:
     """Join quoted names with commas."""
     return ", ".join(repr(name) for name in names)
 
 
-def named(name: str, known: Iterable[str]) -> str | None:
+def match_name(name: str, known: Iterable[str]) -> str | None:
     """Find a known name whatever its case and underscores: NeoHookean is neo_hookean; None if unknown."""
 
     def folded(one: str) -> str:
@@ -211,9 +213,9 @@ def named(name: str, known: Iterable[str]) -> str | None:
     return next((own for own in known if folded(own) == folded(name)), None)
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """Suggest the known name closest to a mistyped one, or list all known names."""
     known = list(known)
     folded = {one.casefold(): one for one in reversed(known)}
     near = [folded[one] for one in difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)]
-    return f"did you mean {near[0]!r}?" if near else f"known here: {listed(known)}."
+    return f"did you mean {near[0]!r}?" if near else f"known here: {comma_list(known)}."

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from supple.support.memory import available, say_bytes
+from supple.support.memory import available_memory, format_bytes
 
 TEXT_LIMIT = 16 * 2**20
 """Largest size of scene files, specs and other texts [bytes]; those of supple have a few thousand."""
@@ -73,7 +73,7 @@ def read_text(path: Path, limit: int = TEXT_LIMIT) -> str:
     with path.open("rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise InputFileError(f"is larger than {say_bytes(limit)}, the limit for such a file")
+        raise InputFileError(f"is larger than {format_bytes(limit)}, the limit for such a file")
     return content.decode("utf-8")
 
 
@@ -143,13 +143,13 @@ class ArrayFile(Mapping[str, np.ndarray]):
         most = self._size * (1 if info.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
         if claimed != info.file_size - member.tell() or claimed > most or min(shape, default=0) < 0:
             raise InputFileError(
-                f"is damaged: {name!r} of shape {shape} needs {say_bytes(claimed)}, which are not in the file"
+                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, which are not in the file"
             )
-        free = available()
+        free = available_memory()
         if free is not None and claimed > free:
             raise InputFileError(
-                f"has {name!r} of shape {shape}, which needs {say_bytes(claimed)} of memory, and this "
-                f"process may use {say_bytes(free)}"
+                f"has {name!r} of shape {shape}, which needs {format_bytes(claimed)} of memory, and this "
+                f"process may use {format_bytes(free)}"
             )
         return shape, dtype
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-MOST_VERTICES = 2**31 - 1
+MAX_VERTICES = 2**31 - 1
 """Largest number of vertices, whose indices have 32 bits."""
 
 MESH = 240
@@ -33,13 +33,13 @@ def refuse_too_many(
     Raises:
         ValueError: The mesh has too many vertices or needs too much memory.
     """
-    if vertices > MOST_VERTICES:
+    if vertices > MAX_VERTICES:
         raise ValueError(
-            f"the {kind} would have {say_count(vertices)} vertices; at most {MOST_VERTICES:,} can be "
+            f"the {kind} would have {format_count(vertices)} vertices; at most {MAX_VERTICES:,} can be "
             "numbered."
         )
     needed = (MESH + (MODEL + 4 * PER_NUMBER if solved else 0)) * count
-    _refuse(needed, f"{'simulating ' if solved else ''}a {kind} of {say_count(count)} {cells}")
+    _refuse(needed, f"{'simulating ' if solved else ''}a {kind} of {format_count(count)} {cells}")
 
 
 def refuse_large_problem(elements: int, number: int) -> None:
@@ -57,15 +57,15 @@ def refuse_large_problem(elements: int, number: int) -> None:
 
 def _refuse(needed: float, what: str) -> None:
     """Raise an error if more memory is needed than available [bytes]."""
-    free = available()
+    free = available_memory()
     if free is not None and needed > free:
         raise ValueError(
-            f"{what} needs about {say_bytes(needed)} of memory, and this process may use {say_bytes(free)}. "
+            f"{what} needs about {format_bytes(needed)} of memory, and this process may use {format_bytes(free)}. "
             "Make it coarser, or use a machine with more memory."
         )
 
 
-def available(root: Path = Path("/")) -> float | None:
+def available_memory(root: Path = Path("/")) -> float | None:
     """Memory still available to this process [bytes].
 
     It is the minimum of the machine's available memory, the limits of its control groups (cgroups), and the
@@ -81,7 +81,7 @@ def available(root: Path = Path("/")) -> float | None:
     return max(0.0, min(limits)) if limits else None
 
 
-def say_bytes(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Format a byte count: 1.2 GB."""
     for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB")):
         if count >= unit:
@@ -89,7 +89,7 @@ def say_bytes(count: float) -> str:
     return f"{count / 1e6:.3g} MB"
 
 
-def say_count(count: float) -> str:
+def format_count(count: float) -> str:
     """Format a count: 12,345 or 1e+20."""
     return f"{count:,.0f}" if count < 1e15 else f"{count:.0e}" if math.isfinite(count) else "infinitely many"
 

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str], temporary: str | os.PathLike[str] | None = None) -> Iterator[None]:
+def add_path_to_os_errors(
+    path: str | os.PathLike[str], temporary: str | os.PathLike[str] | None = None
+) -> Iterator[None]:
     """Add a file name to operating system errors, such as a full disk.
 
     Args:

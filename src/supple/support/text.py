@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
+def pluralize(count: int, noun: str, plural: str | None = None) -> str:
     """Format a count with its noun, such as 1 iteration or 1,234 iterations; `plural` replaces noun + s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
@@ -16,7 +16,7 @@ def shorten_words(text: str, most: int = 300) -> str:
     return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][: most - 1 - kept]}…{word[0][-kept:]}", text)
 
 
-def say_seconds(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration [s], such as 0.037 s, 42 s, 3 min or 2.5 h."""
     if seconds < 10:
         return f"{seconds:.2g} s"
@@ -27,8 +27,8 @@ def say_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def say_cells(scene: dict[str, int]) -> str:
+def format_cell_counts(scene: dict[str, int]) -> str:
     """Format cell counts, such as 1,140 tetrahedra, 512 triangles; older files lack the key triangles."""
     tets, triangles = scene["tets"], scene.get("triangles", 0)
-    parts = [counted(tets, "tetrahedron", "tetrahedra")] if tets or not triangles else []
-    return ", ".join(parts + ([counted(triangles, "triangle")] if triangles else []))
+    parts = [pluralize(tets, "tetrahedron", "tetrahedra")] if tets or not triangles else []
+    return ", ".join(parts + ([pluralize(triangles, "triangle")] if triangles else []))

@@ -1,27 +1,27 @@
 """Energy terms, one module per kind of stencil."""
 
 from supple.terms.base.compose import add_forces, add_group_forces, limit_group_step, limit_step
-from supple.terms.base.parameters import refreshed, same_kind, several
+from supple.terms.base.parameters import pack_materials, refresh_material, same_kind
 from supple.terms.base.term import (
     Carriage,
     Elements,
+    Incidence,
     Relations,
     Term,
-    Visits,
     energy,
     inversion,
-    put_visit,
     step_fraction,
     vertex_force,
+    write_incidence,
 )
 from supple.terms.cable import Cable, CableSegments
 from supple.terms.contact.barrier import Barriers
-from supple.terms.contact.friction import RubbingContacts
-from supple.terms.embedded import Deform, EmbeddedElasticity, deform_all, keep_up
+from supple.terms.contact.friction import PenaltyContacts
+from supple.terms.embedded import Deform, EmbeddedElasticity, deform_all, update_deformations
 from supple.terms.gas import SealedGas, volume_within
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
+from supple.terms.nodal_forces import NodalForces
 from supple.terms.pressure import Pressure
-from supple.terms.pull import Pull
 from supple.terms.shells.bending import (
     BENDINGS,
     Bending,
@@ -56,20 +56,20 @@ __all__ = [
     "FabricMembrane",
     "HingeBending",
     "Hinges",
+    "Incidence",
     "IsometricBending",
     "IsometricHinges",
+    "NodalForces",
     "PatternElasticity",
+    "PenaltyContacts",
     "PointSprings",
     "Pressure",
-    "Pull",
     "Relations",
-    "RubbingContacts",
     "SealedGas",
     "Springs",
     "Term",
     "TetElasticity",
     "TriangleElasticity",
-    "Visits",
     "WeakConstraints",
     "add_forces",
     "add_group_forces",
@@ -78,16 +78,16 @@ __all__ = [
     "energy",
     "hinges_of",
     "inversion",
-    "keep_up",
     "limit_group_step",
     "limit_step",
     "load_fabric",
+    "pack_materials",
     "plate_stiffness",
-    "put_visit",
-    "refreshed",
+    "refresh_material",
     "same_kind",
-    "several",
     "step_fraction",
+    "update_deformations",
     "vertex_force",
     "volume_within",
+    "write_incidence",
 ]

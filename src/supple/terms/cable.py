@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.kernels import load, physics, unrolled
+from supple.kernels import device_function, load, unrolled
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.term import others_first
 from supple.terms.spring import SHORTEST
 
-MOST_POINTS = 12
+MAX_POINTS = 12
 """Largest number of points of a cable of given length; each point interacts with all others."""
 
 
@@ -47,11 +47,11 @@ class CableSegments(Constraint):
         C = np.sqrt(2 * length)
         sign = np.array([-1.0, 1.0])
         along = np.einsum("ei,ej->eij", n, n)
-        bent = across / C[:, None, None] - along / C[:, None, None] ** 3
+        curvature = across / C[:, None, None] - along / C[:, None, None] ** 3
         return (
             C,
             sign[None, :, None] * (n / C[:, None])[:, None],
-            np.einsum("a,b,eij->eabij", sign, sign, bent),
+            np.einsum("a,b,eij->eabij", sign, sign, curvature),
         )
 
 
@@ -69,11 +69,16 @@ class LengthRows(ConstraintRows):
 @cache
 def length_rows(corners: int) -> Any:
     """Packed data class of cables through `corners` vertices."""
-    members = {"__slots__": (), "corners": corners, "__module__": __name__, "__qualname__": _named(corners)}
-    return type(_named(corners), (LengthRows,), members)
+    members = {
+        "__slots__": (),
+        "corners": corners,
+        "__module__": __name__,
+        "__qualname__": _class_name(corners),
+    }
+    return type(_class_name(corners), (LengthRows,), members)
 
 
-def _named(corners: int) -> str:
+def _class_name(corners: int) -> str:
     return f"LengthRows{corners}"
 
 
@@ -109,11 +114,11 @@ class Cable(Constraint):
     def rest_of(self, element: np.ndarray, slot: np.ndarray) -> np.ndarray:
         count = self.vertices.shape[1]
         order = np.column_stack([np.arange(count), others_first(count)])
-        joined = np.zeros((count, count))
-        joined[np.arange(count - 1), np.arange(1, count)] = 1
-        joined += joined.T
+        is_segment = np.zeros((count, count))
+        is_segment[np.arange(count - 1), np.arange(1, count)] = 1
+        is_segment += is_segment.T
         pairs = list(combinations(range(count), 2))
-        weights = np.array([[joined[seen[a], seen[b]] for a, b in pairs] for seen in order])
+        weights = np.array([[is_segment[ids[a], ids[b]] for a, b in pairs] for ids in order])
         return np.column_stack([self.rest[element], weights[slot]])
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
@@ -153,32 +158,32 @@ def _tension(rows, row, r):
     return C, (scale(1.0 / (length * C), r[0]),), 1.0 / (length * C)
 
 
-@physics
+@device_function
 def _length(weight, a, b):
     d = sub(b, a)
     return weight * math.sqrt(dot(d, d) + SHORTEST)
 
 
-@physics
+@device_function
 def _bend(weight, a, b):
     d = sub(b, a)
     return weight / math.sqrt(dot(d, d) + SHORTEST)
 
 
-@physics
-def _pull(weight, a, b):
+@device_function
+def _direction(weight, a, b):
     """Unit vector from a to b, 0 for pairs without a segment."""
     d = sub(b, a)
     return scale(weight / math.sqrt(dot(d, d) + SHORTEST), d)
 
 
-@physics
+@device_function
 def _origin(r):
     zero = 0.0 * r[0]
     return zero, zero, zero
 
 
-def _joined(count: int) -> list[tuple[int, int, str]]:
+def _segment_weights(count: int) -> list[tuple[int, int, str]]:
     """Pairs of corners with the source text of their weights; r[-1] is the visiting corner's position."""
     pairs = combinations(range(count), 2)
     return [(a, b, f"load(rows.rest, row, {1 + k})") for k, (a, b) in enumerate(pairs)]
@@ -189,19 +194,19 @@ def _at(corner: int) -> str:
 
 
 def _lengths(others: int) -> str:
-    return " + ".join(f"_length({w}, {_at(a)}, {_at(b)})" for a, b, w in _joined(others + 1))
+    return " + ".join(f"_length({w}, {_at(a)}, {_at(b)})" for a, b, w in _segment_weights(others + 1))
 
 
 def _bends(others: int) -> str:
-    return " + ".join(f"_bend({w}, {_at(a)}, {_at(b)})" for a, b, w in _joined(others + 1) if a == 0)
+    return " + ".join(f"_bend({w}, {_at(a)}, {_at(b)})" for a, b, w in _segment_weights(others + 1) if a == 0)
 
 
-def _pulls(others: int) -> str:
+def _directions(others: int) -> str:
     texts = []
     for corner in range(1, others + 1):
         parts = [
-            f"_pull({w}, {_at(a if b == corner else b)}, {_at(corner)})"
-            for a, b, w in _joined(others + 1)
+            f"_direction({w}, {_at(a if b == corner else b)}, {_at(corner)})"
+            for a, b, w in _segment_weights(others + 1)
             if corner in (a, b)
         ]
         text = parts[0]
@@ -213,11 +218,11 @@ def _pulls(others: int) -> str:
 
 _total_length = unrolled("rows, row, r, o", _lengths, _length, load, over="r")
 _total_bend = unrolled("rows, row, r, o", _bends, _bend, load, over="r")
-_all_pulls = unrolled("rows, row, r, o", _pulls, _pull, add, load, over="r")
+_all_directions = unrolled("rows, row, r, o", _directions, _direction, add, load, over="r")
 
 
 @constraint.of(LengthRows)
 def _cable(rows, row, r):
     o = _origin(r[0])
     C = _total_length(rows, row, r, o) - load(rows.rest, row, 0)
-    return max(C, 0.0 * C), _all_pulls(rows, row, r, o), _total_bend(rows, row, r, o)
+    return max(C, 0.0 * C), _all_directions(rows, row, r, o), _total_bend(rows, row, r, o)

@@ -15,20 +15,20 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
 from supple.kernels import (
-    chosen_by_type,
     counters_for,
+    device_function,
     do,
-    each_item,
     gather,
-    leads,
-    number,
+    is_leader,
+    item_number,
+    overload_by_type,
     pack_like,
-    physics,
-    row_at,
+    parallel_for,
+    row_address,
     run,
     scatter,
+    shared_lane_sum,
     stream,
-    sum_shares,
     where,
 )
 from supple.materials import psi, step_limit
@@ -36,17 +36,17 @@ from supple.terms.base.elastic import (
     Elastic,
     deformation_at,
     material_at,
-    of_volume,
     response,
     rest_volume,
+    scale_by_volume,
 )
-from supple.terms.base.parameters import placed
-from supple.terms.base.placement import place_elements
+from supple.terms.base.packing import pack_elements
+from supple.terms.base.parameters import pack_material
 from supple.terms.base.tensors import contract_tensors, load_matrix, tensors_of
 from supple.terms.base.term import (
     Carriage,
     Elements,
-    Visits,
+    Incidence,
     confined_force,
     energy,
     inversion,
@@ -64,7 +64,7 @@ class EmbeddedRows(NamedTuple):
         rest: (rows, 3 (k - 1) + 1, lanes) their gradients G [1/m] and the rest volume [m³]. The first node's
             gradient is minus their sum.
         strain: (rows, 9, lanes) F₀ - I.
-        places: Rows of the table of F, see `NodeRows`.
+        table_rows: Rows of the table of F, see `NodeRows`.
         material: Material parameters.
     """
 
@@ -72,7 +72,7 @@ class EmbeddedRows(NamedTuple):
     others: Any
     rest: Any
     strain: Any
-    places: Any
+    table_rows: Any
     material: Any
 
 
@@ -82,14 +82,14 @@ class NodeRows(NamedTuple):
     Attributes:
         start: (batches + 1,) first row of each batch.
         rest: (rows, 4, lanes) G of the visiting node [1/m] and the rest volume [m³].
-        places: (rows, 3, lanes) rows of the element's F in the table.
+        table_rows: (rows, 3, lanes) rows of the element's F in the table.
         table: (3 m + 3, 4) rows of F of all elements, padded vectors.
         material: Material parameters.
     """
 
     start: Any
     rest: Any
-    places: Any
+    table_rows: Any
     table: Any
     material: Any
 
@@ -114,18 +114,18 @@ class EmbeddedElasticity(Elastic):
     def carriage(self) -> Carriage:
         return self.hanging
 
-    def rows(self, visits: Visits, start: np.ndarray) -> Any:
-        m, material = len(self.vertices), placed(self.material, visits.elements, visits.dtype)
-        first = 3 * np.where(visits.elements < 0, m, visits.elements)[:, None]
-        places = np.ascontiguousarray(first + np.arange(3)[:, None], np.int32)
-        if visits.by_vertices:
-            gradients = self.gradients[visits.element, visits.slot]
-            rest = np.column_stack([gradients, self.volume[visits.element]])
-            table = np.tile(np.eye(3, 4, dtype=visits.dtype), (m + 1, 1))  # the last one for empty lanes
-            return NodeRows(start, visits.place(rest), places, table, material)
-        ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
-        strain = visits.place((self.start - np.eye(3)).reshape(-1, 9)[visits.element])
-        return EmbeddedRows(start, ids, rest, strain, places, material)
+    def rows(self, incidence: Incidence, start: np.ndarray) -> Any:
+        m, material = len(self.vertices), pack_material(self.material, incidence.elements, incidence.dtype)
+        first = 3 * np.where(incidence.elements < 0, m, incidence.elements)[:, None]
+        table_rows = np.ascontiguousarray(first + np.arange(3)[:, None], np.int32)
+        if incidence.by_vertices:
+            gradients = self.gradients[incidence.element, incidence.slot]
+            rest = np.column_stack([gradients, self.volume[incidence.element]])
+            table = np.tile(np.eye(3, 4, dtype=incidence.dtype), (m + 1, 1))  # the last one for empty lanes
+            return NodeRows(start, incidence.pack(rest), table_rows, table, material)
+        ids, rest = pack_elements(incidence, self.vertices, self.gradients, self.volume)
+        strain = incidence.pack((self.start - np.eye(3)).reshape(-1, 9)[incidence.element])
+        return EmbeddedRows(start, ids, rest, strain, table_rows, material)
 
     def deformations(self, displacements: np.ndarray) -> np.ndarray:
         """F (m, 3, 3) at displacements (n, 3) [m] of all nodes."""
@@ -143,7 +143,7 @@ class EmbeddedElasticity(Elastic):
         return blocks
 
 
-@physics
+@device_function
 def gradient_of(rows, row, slot):
     """G of another node of the elements in a row [1/m]."""
     first = 3 * slot
@@ -160,20 +160,20 @@ def _deformation_at(rows, row, u, ui):
 
 
 @deformation_at.of(NodeRows)
-def _looked_up(rows, row, u, ui):
+def _load_deformation(rows, row, u, ui):
     a, b, c = (
-        gather(rows.table, rows.places, row, 0),
-        gather(rows.table, rows.places, row, 1),
-        gather(rows.table, rows.places, row, 2),
+        gather(rows.table, rows.table_rows, row, 0),
+        gather(rows.table, rows.table_rows, row, 1),
+        gather(rows.table, rows.table_rows, row, 2),
     )
     return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
 
 
-@physics
-def _put(rows, row, table, F):
-    scatter(table, rows.places, row, 0, (F[0], F[1], F[2]))
-    scatter(table, rows.places, row, 1, (F[3], F[4], F[5]))
-    scatter(table, rows.places, row, 2, (F[6], F[7], F[8]))
+@device_function
+def _store_deformation(rows, row, table, F):
+    scatter(table, rows.table_rows, row, 0, (F[0], F[1], F[2]))
+    scatter(table, rows.table_rows, row, 1, (F[3], F[4], F[5]))
+    scatter(table, rows.table_rows, row, 2, (F[6], F[7], F[8]))
 
 
 class Deform(NamedTuple):
@@ -188,7 +188,7 @@ class Deform(NamedTuple):
 @do.of(Deform)
 def _deform(work, row):
     rows, u = work.rows, work.u
-    _put(rows, row, work.table, deformation_at(rows, row, u, gather(u, work.own, row, 0)))
+    _store_deformation(rows, row, work.table, deformation_at(rows, row, u, gather(u, work.own, row, 0)))
 
 
 def deform_all(works: Any, team: Any, phase: int) -> int:
@@ -196,56 +196,56 @@ def deform_all(works: Any, team: Any, phase: int) -> int:
     return phase
 
 
-@chosen_by_type(deform_all, leads_on=True)
+@overload_by_type(deform_all, control_flow=True)
 def _deform_all(works, team, phase):
     if len(works) == 0:
         return lambda works, team, phase: phase
 
     def first_then_rest(works, team, phase):
-        each_item(team, phase, 0, len(works[0].own), works[0])
+        parallel_for(team, phase, 0, len(works[0].own), works[0])
         return deform_all(works[1:], team, phase + 1)
 
     return first_then_rest
 
 
-def keep_up(terms: Any, own: Any, batch: Any, u: Any, before: Any) -> None:
+def update_deformations(terms: Any, own: Any, batch: Any, u: Any, before: Any) -> None:
     """Update the table of F after a batch of nodes has moved from `before` to its displacements in u."""
 
 
-@chosen_by_type(keep_up)
-def _keep_up(terms, own, batch, u, before):
+@overload_by_type(update_deformations)
+def _update_deformations(terms, own, batch, u, before):
     if not any(getattr(rows, "instance_class", None) is NodeRows for rows in terms):
         return lambda terms, own, batch, u, before: None
 
-    def moved(terms, own, batch, u, before):
+    def update(terms, own, batch, u, before):
         step = sub(gather(u, own, batch, 0), before)
-        share = 1.0 if leads(batch) else 0.0  # surely read by its writer only
-        (x,) = sum_shares(batch, (share * step[0],))
-        (y,) = sum_shares(batch, (share * step[1],))
-        (z,) = sum_shares(batch, (share * step[2],))
-        _carry_along(terms, batch, (x, y, z))
+        share = 1.0 if is_leader(batch) else 0.0  # surely read by its writer only
+        (x,) = shared_lane_sum(batch, (share * step[0],))
+        (y,) = shared_lane_sum(batch, (share * step[1],))
+        (z,) = shared_lane_sum(batch, (share * step[2],))
+        _update_tables(terms, batch, (x, y, z))
 
-    return moved
+    return update
 
 
-def _carry_along(terms: Any, batch: Any, step: Any) -> None:
+def _update_tables(terms: Any, batch: Any, step: Any) -> None:
     """Update the table of F by a step [m] of the nodes."""
 
 
-@chosen_by_type(_carry_along)
-def _choose_carrying(terms, batch, step):
+@overload_by_type(_update_tables)
+def _choose_update(terms, batch, step):
     if len(terms) == 0:
         return lambda terms, batch, step: None
     if terms[0].instance_class is not NodeRows:
-        return lambda terms, batch, step: _carry_along(terms[1:], batch, step)
+        return lambda terms, batch, step: _update_tables(terms[1:], batch, step)
 
     def first_then_rest(terms, batch, step):
         rows = terms[0]
-        for k in range(rows.start[number(batch)], rows.start[number(batch) + 1]):
-            row = row_at(batch, k)
+        for k in range(rows.start[item_number(batch)], rows.start[item_number(batch) + 1]):
+            row = row_address(batch, k)
             F = plus9(deformation_at(rows, row, step, step), outer(step, gradient_of(rows, row, 0)))
-            _put(rows, row, rows.table, F)
-        _carry_along(terms[1:], batch, step)
+            _store_deformation(rows, row, rows.table, F)
+        _update_tables(terms[1:], batch, step)
 
     return first_then_rest
 
@@ -260,7 +260,9 @@ def _vertex_force(rows, row, u, ui):
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
     F = deformation_at(rows, row, u, ui)
-    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, gradient_of(rows, row, 0)))
+    return scale_by_volume(
+        rest_volume(rows, row), response(material_at(rows, row), F, gradient_of(rows, row, 0))
+    )
 
 
 @step_fraction.of(NodeRows)

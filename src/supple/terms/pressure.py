@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, sub
-from supple.kernels import gather, load, physics
-from supple.terms.base.term import Elemental, Elements, Visits, energy, others_first, vertex_force
+from supple.kernels import device_function, gather, load
+from supple.terms.base.term import Elemental, Elements, Incidence, energy, others_first, vertex_force
 
 
 class PressureRows(NamedTuple):
@@ -24,14 +24,14 @@ class PressureRows(NamedTuple):
     Attributes:
         start: (batches + 1,) first row of each batch.
         others: (rows, 2, lanes) ids of the other corners.
-        places: (rows, 9, lanes) positions of the three corners at zero displacement, relative to the surface
+        corner_positions: (rows, 9, lanes) positions of the three corners at zero displacement, relative to the surface
             center [m].
         pressure: (rows, 1, lanes) p [Pa].
     """
 
     start: Any
     others: Any
-    places: Any
+    corner_positions: Any
     pressure: Any
 
 
@@ -63,16 +63,16 @@ class Pressure(Elemental):
     def translatable(self) -> np.ndarray:
         return np.zeros(len(self.vertices), bool)
 
-    def rows(self, visits: Visits, start: np.ndarray) -> PressureRows:
-        element, slot = visits.element, visits.slot
+    def rows(self, incidence: Incidence, start: np.ndarray) -> PressureRows:
+        element, slot = incidence.element, incidence.slot
         order = np.column_stack([np.arange(3), others_first(3)])[slot]
         ids = np.take_along_axis(self.vertices[element], order, axis=1)
-        places = (self.positions[ids] - self.middle).reshape(len(element), 9)
+        corner_positions = (self.positions[ids] - self.middle).reshape(len(element), 9)
         return PressureRows(
             start,
-            visits.place_ids(ids[:, 1:]),
-            visits.place(places),
-            visits.place(self.pressure[element, None]),
+            incidence.pack_ids(ids[:, 1:]),
+            incidence.pack(corner_positions),
+            incidence.pack(self.pressure[element, None]),
         )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
@@ -95,16 +95,20 @@ def _skew(v: np.ndarray) -> np.ndarray:
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
 
 
-@physics
-def _place(term, row, corner, u):
-    p, first = term.places, 3 * corner
+@device_function
+def _corner_position(term, row, corner, u):
+    p, first = term.corner_positions, 3 * corner
     return add((load(p, row, first), load(p, row, first + 1), load(p, row, first + 2)), u)
 
 
-@physics
+@device_function
 def _corners(term, row, u, ui):
     b, c = gather(u, term.others, row, 0), gather(u, term.others, row, 1)
-    return _place(term, row, 0, ui), _place(term, row, 1, b), _place(term, row, 2, c)
+    return (
+        _corner_position(term, row, 0, ui),
+        _corner_position(term, row, 1, b),
+        _corner_position(term, row, 2, c),
+    )
 
 
 @vertex_force.of(PressureRows)

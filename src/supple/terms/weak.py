@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from supple.kernels import gather, load, physics
-from supple.terms.base.term import Elemental, Elements, Relations, Visits, energy, vertex_force
+from supple.kernels import device_function, gather, load
+from supple.terms.base.term import Elemental, Elements, Incidence, Relations, energy, vertex_force
 
 _SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
 
@@ -68,8 +68,8 @@ class WeakConstraints(Elemental):
     def stiffnesses(self) -> np.ndarray:
         return self.stiffness
 
-    def rows(self, visits: Visits, start: np.ndarray) -> WeakRows:
-        element, slot = visits.element, visits.slot
+    def rows(self, incidence: Incidence, start: np.ndarray) -> WeakRows:
+        element, slot = incidence.element, incidence.slot
         slots = self.vertices.shape[1]
         order = np.array([[s, *(o for o in range(slots) if o != s)] for s in range(slots)])[slot]
         ids = np.take_along_axis(self.vertices[element], order, axis=1)[:, 1:]
@@ -77,10 +77,10 @@ class WeakConstraints(Elemental):
         offset = np.einsum("ek,eki->ei", self.weights, self.rest[self.vertices]) - self.target
         return WeakRows(
             start,
-            visits.place_ids(ids),
-            visits.place(weights),
-            visits.place(offset[element]),
-            visits.place(self.stiffness[element]),
+            incidence.pack_ids(ids),
+            incidence.pack(weights),
+            incidence.pack(offset[element]),
+            incidence.pack(self.stiffness[element]),
         )
 
     def relations(self) -> Relations:
@@ -89,18 +89,18 @@ class WeakConstraints(Elemental):
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         """End points of each constraint: the first point, and the second point or the target."""
-        held, holding = (
+        first, second = (
             np.einsum("ek,eki->ei", np.maximum(sign * self.weights, 0), positions[self.vertices])
             for sign in (1, -1)
         )
-        return np.stack([held, np.where(self.translatable[:, None], holding, self.target)], axis=1)
+        return np.stack([first, np.where(self.translatable[:, None], second, self.target)], axis=1)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """wᵃ wᵇ K, constant and positive semi-definite, therefore the same for every kind."""
         return np.einsum("ea,eb,eij->eabij", self.weights, self.weights, self.stiffness[:, _SYMMETRIC])
 
 
-@physics
+@device_function
 def constraint_gap(term, row, u, ui):
     """C = Σ w x - target of the constraints in a packed row, and K C."""
     w = load(term.weights, row, 0)

@@ -18,8 +18,8 @@ except ImportError as error:
 
 def equilibrium(
     scene: Scene | SceneFile,
-    solver: Solver | str | None = None,
     *,
+    solver: Solver | str | None = None,
     initial: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:
@@ -51,8 +51,8 @@ def equilibrium(
 
 def equilibria(
     scene: Scene | SceneFile,
-    solver: Solver | str | None = None,
     *,
+    solver: Solver | str | None = None,
     initial: np.ndarray | None = None,
     **given: Any,
 ) -> torch.Tensor:

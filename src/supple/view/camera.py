@@ -52,7 +52,7 @@ class Camera:
         half = math.tan(OPENING / 2) * distance[:, None]
         return seen[:, :2] / (half * [self.aspect, 1.0]), distance
 
-    def turned(self, angle: float, center: np.ndarray) -> Camera:
+    def rotate_about_y(self, angle: float, center: np.ndarray) -> Camera:
         """Rotate the camera by an angle [rad] about the vertical line through a point."""
         turn = turn_about_y(angle)
         return Camera(center + turn @ (self.position - center), self.axes @ turn.T, self.aspect)
@@ -84,7 +84,7 @@ def check_angles(angles: Angles) -> Angles:
     return angles
 
 
-def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["corner"]) -> Camera:
+def fit_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["corner"]) -> Camera:
     """Return the closest camera with all points in view.
 
     Args:
@@ -117,8 +117,8 @@ def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> 
     center = (points.min(axis=0) + points.max(axis=0)) / 2
     turns = 2 * math.pi * np.arange(count) / count
     swept = np.concatenate([(points - center) @ turn_about_y(-turn).T + center for turn in turns])
-    first = fitted_camera(swept, aspect, angles)
-    return [first.turned(turn, center) for turn in turns]
+    first = fit_camera(swept, aspect, angles)
+    return [first.rotate_about_y(turn, center) for turn in turns]
 
 
 def outline(shapes: Iterable[np.ndarray]) -> np.ndarray:
@@ -126,8 +126,8 @@ def outline(shapes: Iterable[np.ndarray]) -> np.ndarray:
 
     A camera that has these points in view has all shapes in view. Non-finite points are omitted.
     """
-    kept = [_hull(shape[np.isfinite(shape).all(axis=1)]) for shape in shapes]
-    return np.concatenate(kept) if kept else np.zeros((0, 3))
+    hulls = [_hull(shape[np.isfinite(shape).all(axis=1)]) for shape in shapes]
+    return np.concatenate(hulls) if hulls else np.zeros((0, 3))
 
 
 def _hull(points: np.ndarray) -> np.ndarray:

@@ -38,12 +38,12 @@ def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
     texts = [_text(axes, curve) for curve in curves]
     renderer = axes.figure.canvas.get_renderer()
     widths = np.array([text.get_window_extent(renderer).width for text in texts])
-    _make_room(axes, float(widths.max()) + 2 * GAP * dots)
+    _reserve_width(axes, float(widths.max()) + 2 * GAP * dots)
     paths = [axes.transData.transform(curve.points) for curve in curves]
     ends = np.array([path[-1] for path in paths])
     left = ends[:, 0] + GAP * dots
     right = left + widths
-    inked = np.concatenate([_densely(path) for path in paths])
+    inked = np.concatenate([_resample(path) for path in paths])
     limits = axes.bbox.y0 + 0.6 * LINE * dots, axes.bbox.y1
     heights = place_labels(ends[:, 1], left, right, LINE * dots, inked, limits)
     for curve, text, end, x, y in zip(curves, texts, ends, left, heights, strict=True):
@@ -54,7 +54,7 @@ def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
 
 
 def place_labels(
-    wanted: np.ndarray,
+    preferred: np.ndarray,
     left: np.ndarray,
     right: np.ndarray,
     height: float,
@@ -73,37 +73,41 @@ def place_labels(
     Returns:
         (k,) heights near the preferred ones, separated, and mostly in their order [pixels].
     """
-    rivals = (left[:, None] < right) & (left < right[:, None]) & ~np.eye(len(wanted), dtype=bool)
-    y = _apart(wanted, rivals, height, limits)
+    rivals = (left[:, None] < right) & (left < right[:, None]) & ~np.eye(len(preferred), dtype=bool)
+    y = _separate_labels(preferred, rivals, height, limits)
     steps = 0.25 * height * np.arange(-40, 41)
     for _ in range(5):
         for k in range(len(y)):
             others = y[rivals[k]]
-            beside = inked[(inked[:, 0] >= left[k]) & (inked[:, 0] <= right[k]), 1]
-            places = np.clip(np.append(y[k], wanted[k] + steps), *limits)
-            covered = [np.count_nonzero(abs(beside - place) < height / 2) for place in places]
-            gaps = abs(places[:, None] - others)
-            swapped = (places[:, None] - others) * (wanted[k] - wanted[rivals[k]]) < 0
-            cost = abs(places - wanted[k]) / height + 4 * np.array(covered) / (right - left)[k]
-            cost += 100 * (gaps < 0.999 * height).sum(axis=1) + 0.5 * swapped.sum(axis=1)
-            y[k] = places[np.argmin(cost)]
+            inked_heights = inked[(inked[:, 0] >= left[k]) & (inked[:, 0] <= right[k]), 1]
+            candidates = np.clip(np.append(y[k], preferred[k] + steps), *limits)
+            covered = [
+                np.count_nonzero(abs(inked_heights - candidate) < height / 2) for candidate in candidates
+            ]
+            distances = abs(candidates[:, None] - others)
+            swapped = (candidates[:, None] - others) * (preferred[k] - preferred[rivals[k]]) < 0
+            cost = abs(candidates - preferred[k]) / height + 4 * np.array(covered) / (right - left)[k]
+            cost += 100 * (distances < 0.999 * height).sum(axis=1) + 0.5 * swapped.sum(axis=1)
+            y[k] = candidates[np.argmin(cost)]
     return y
 
 
-def _apart(wanted: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]) -> np.ndarray:
+def _separate_labels(
+    preferred: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]
+) -> np.ndarray:
     """Heights nearest to the preferred ones, order-preserving and free of overlaps between rivals."""
-    y, order = wanted.astype(float), np.argsort(wanted, kind="stable")
+    y, order = preferred.astype(float), np.argsort(preferred, kind="stable")
     for _ in range(400):
         y = np.clip(y, *limits)
-        for place, lower in enumerate(order):
-            for upper in order[place + 1 :]:
+        for i, lower in enumerate(order):
+            for upper in order[i + 1 :]:
                 missing = height - (y[upper] - y[lower])
                 if rivals[lower, upper] and missing > 0:
                     y[lower], y[upper] = y[lower] - missing / 2, y[upper] + missing / 2
     return y
 
 
-def _make_room(axes: Any, width: float) -> None:
+def _reserve_width(axes: Any, width: float) -> None:
     """Reserve space of a given width [pixels] right of the axes."""
     box = axes.get_position()
     box.x1 = min(box.x1, 1 - width / axes.figure.bbox.width)
@@ -118,7 +122,7 @@ def _text(axes: Any, curve: Curve) -> Any:
     return axes.text(0, 0, curve.name, transform=None, path_effects=halo, **style)
 
 
-def _densely(points: np.ndarray) -> np.ndarray:
+def _resample(points: np.ndarray) -> np.ndarray:
     """Resample a path through points (k, 2) at one-pixel spacing."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
     at = np.linspace(0, along[-1], max(2, int(along[-1])))
@@ -199,8 +203,8 @@ def _relative(trials: Sequence[Trial], quantity: str) -> list[np.ndarray]:
 def _points(trial: Trial, values: np.ndarray, against: str) -> np.ndarray:
     """(k, 2) iterations or seconds, and values; without values that are zero, negative or not finite."""
     points = np.column_stack([getattr(trial.report.history, against), values])  # type: ignore[union-attr]
-    shown = np.isfinite(points[:, 1]) & (points[:, 1] > 0)
-    return points[shown] if shown.any() else np.array([[0.0, 1.0]])
+    is_drawable = np.isfinite(points[:, 1]) & (points[:, 1] > 0)
+    return points[is_drawable] if is_drawable.any() else np.array([[0.0, 1.0]])
 
 
 def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -254,10 +258,10 @@ def _visible(points: np.ndarray, low: float, high: float) -> np.ndarray:
     inside = np.flatnonzero((points[:, 1] >= low) & (points[:, 1] <= high))
     if not len(inside) or inside[-1] == len(points) - 1:
         return points
-    here, there = points[inside[-1]], points[inside[-1] + 1]
-    level = low if there[1] < low else high
-    part = np.log(level / here[1]) / np.log(there[1] / here[1])
-    exit = here[0] + part * (there[0] - here[0])
+    inner, outer = points[inside[-1]], points[inside[-1] + 1]
+    level = low if outer[1] < low else high
+    part = np.log(level / inner[1]) / np.log(outer[1] / inner[1])
+    exit = inner[0] + part * (outer[0] - inner[0])
     return np.vstack([points[: inside[-1] + 1], [exit, level]])
 
 

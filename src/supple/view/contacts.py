@@ -7,7 +7,7 @@ import numpy as np
 from supple.collision import distances_to
 from supple.model.model import Model
 
-TOUCHES = 1e-4
+MAX_CONTACT_DISTANCE = 1e-4
 """Largest distance of a touching vertex from an obstacle, relative to the mean edge length."""
 
 
@@ -22,11 +22,11 @@ def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarr
     Returns:
         (c, 3) points [m].
     """
-    found = [np.empty((0, 3))]
+    points = [np.empty((0, 3))]
     if model.obstacles is not None:
         distance, _, _ = distances_to(model.obstacles.shapes(time), positions)
-        found.append(positions[np.abs(distance) <= TOUCHES * model.mean_edge])
+        points.append(positions[np.abs(distance) <= MAX_CONTACT_DISTANCE * model.mean_edge])
     for _, follower in model.followers:
         if hasattr(follower, "meeting_points"):
-            found.append(follower.meeting_points(positions))
-    return np.concatenate(found)
+            points.append(follower.meeting_points(positions))
+    return np.concatenate(points)

@@ -18,7 +18,7 @@ from supple.meshes.measures import area_vectors, means_at_vertices
 from supple.model.model import Model, Step
 from supple.postprocess.cell_quantities import CLOTH_FIGURES, carried_fibers, folds_at_vertices
 from supple.postprocess.evaluate import evaluation_of, means_of, net_force_of
-from supple.view.render.surface import spaced
+from supple.view.render.surface import select_spaced
 from supple.view.style import (
     COOL_TO_HOT,
     NEUTRAL,
@@ -31,11 +31,11 @@ from supple.view.style import (
 
 def bending_angle(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Largest dihedral angle at the edges of each vertex [degrees]; NaN on solids."""
-    found = np.full(model.vertices, np.nan)
+    angles = np.full(model.vertices, np.nan)
     for body in model.bodies:
         if body.mesh.corners == 3:
-            found[body.vertices] = folds_at_vertices(body.mesh.cells, positions[body.vertices])
-    return found
+            angles[body.vertices] = folds_at_vertices(body.mesh.cells, positions[body.vertices])
+    return angles
 
 
 def weft_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -95,8 +95,8 @@ def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
     faces = tets[:, [(0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)]].reshape(-1, 3)
     _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
     outer = first[counts == 1]
-    kept = spaced(model.rest[faces].mean(axis=1), outer, _width(model))
-    return faces[kept], fibrous[kept // 4]
+    chosen = select_spaced(model.rest[faces].mean(axis=1), outer, _width(model))
+    return faces[chosen], fibrous[chosen // 4]
 
 
 def _width(model: Model) -> float:
@@ -190,9 +190,9 @@ def displacement(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Cell volume, or cloth area, around each vertex relative to the rest value."""
-    found = means_of(model, positions, "volume_ratio")
-    of_data = np.isnan(found)  # data-driven cloth has no deformation gradient
-    return np.where(of_data, means(model, positions, "area_ratio"), found) if of_data.any() else found
+    values = means_of(model, positions, "volume_ratio")
+    of_data = np.isnan(values)  # data-driven cloth has no deformation gradient
+    return np.where(of_data, means(model, positions, "area_ratio"), values) if of_data.any() else values
 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:

@@ -92,10 +92,10 @@ def film(
     cameras = _cameras(view, camera, len(shapes)) if turning else [view.camera] * len(shapes)
     with Artist(model, view, field, title, size, theme, renderer) as artist, ExitStack() as stack:
         writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]
-        for done, (shape, placed) in enumerate(zip(shapes, cameras, strict=True)):
+        for done, (shape, camera_k) in enumerate(zip(shapes, cameras, strict=True)):
             if watch is not None:
                 watch(done, len(shapes))
-            image = artist.draw(shape, placed)
+            image = artist.draw(shape, camera_k)
             for writer in writers:
                 writer.send(image)
         if watch is not None:
@@ -103,7 +103,7 @@ def film(
         return artist.note
 
 
-def pace(dt: float) -> float:
+def frame_rate(dt: float) -> float:
     """Pictures per second of a film of frames dt [s] apart."""
     return min(max(1 / dt, SLOWEST), FASTEST)
 

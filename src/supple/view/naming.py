@@ -36,7 +36,7 @@ def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[Named, .
     return tuple(Named(name, np.concatenate(outlines)) for name, outlines in each if name)
 
 
-class Names:
+class BodyLabels:
     """Text labels on a figure, one per body, placed for the camera."""
 
     def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[Named, ...]) -> None:
@@ -47,15 +47,15 @@ class Names:
         style = {"size": SMALL_SIZE, "color": theme.ink, "ha": "center", "va": "top", "path_effects": halo}
         self._texts = [figure.text(0, 0, body.name, **style) for body in named]
 
-    def follow(self, camera: Camera) -> None:
+    def update(self, camera: Camera) -> None:
         """Place labels below bodies in the camera's view, within the picture."""
         layout = self._layout
-        room = (1 - layout.side), (1 - layout.header)
+        extent = (1 - layout.side), (1 - layout.header)
         lowest = layout.up(GAP + 2 * SMALL_SIZE)
         for text, body in zip(self._texts, self._named, strict=True):
-            places, _ = camera.project(body.seen)
-            text.set_visible(bool(len(places)))
-            if len(places):
-                low, high = places.min(axis=0), places.max(axis=0)
-                x, y = room[0] * (low[0] + high[0] + 2) / 4, room[1] * (low[1] + 1) / 2 - layout.up(GAP)
-                text.set_position((float(np.clip(x, 0.0, room[0])), max(float(y), lowest)))
+            projected, _ = camera.project(body.seen)
+            text.set_visible(bool(len(projected)))
+            if len(projected):
+                low, high = projected.min(axis=0), projected.max(axis=0)
+                x, y = extent[0] * (low[0] + high[0] + 2) / 4, extent[1] * (low[1] + 1) / 2 - layout.up(GAP)
+                text.set_position((float(np.clip(x, 0.0, extent[0])), max(float(y), lowest)))

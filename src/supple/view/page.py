@@ -56,7 +56,7 @@ class Page:
     subtitle: str
     verdict: str
     good: bool
-    figures: dict[str, str]
+    quantities: dict[str, str]
     pictures: Sequence[Figure]
     plots: Sequence[Figure]
     tables: Sequence[Table]
@@ -92,15 +92,15 @@ def page_file(path: Path) -> Path:
     return path
 
 
-def drawn(caption: str, draw: Callable[..., Any], *arguments: Any, **options: Any) -> Figure:
+def draw_figure(caption: str, draw: Callable[..., Any], *arguments: Any, **options: Any) -> Figure:
     """Run a plotting function that writes a PNG file, such as `history_plot`, in both themes."""
     with TemporaryDirectory() as folder:
-        made = {}
+        uris = {}
         for name, theme in THEMES.items():
             path = Path(folder) / f"{name}.png"
             draw(path, *arguments, theme=theme, **options)
-            made[name] = picture_uri(path)
-    return Figure(caption, **made)
+            uris[name] = picture_uri(path)
+    return Figure(caption, **uris)
 
 
 def picture_uri(path: Path) -> str:

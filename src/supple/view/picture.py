@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from supple.model.model import Model, Step
-from supple.support.arguments import one_number
-from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
+from supple.support.arguments import check_number
+from supple.view.camera import CAMERAS, Angles, Camera, fit_camera, outline
 from supple.view.fields import Field, field_named
 from supple.view.layout import layout_for
 from supple.view.naming import Named, named_bodies, outlines_of_bodies
-from supple.view.render.axes_and_legend import Furniture, vtk_problem_while_importing
+from supple.view.render.axes_and_legend import Annotations, vtk_problem_while_importing
 from supple.view.render.drawing import drawing, links_of
 from supple.view.render.ground import ground_level
 from supple.view.render.surface import surface_of
@@ -113,9 +113,9 @@ def shared_view(
         ends[shape.solved, something].append(field.limits(values))
         outlines.append(near_obstacles(model.obstacles, shape.time, outlines[-1]))
     seen = np.concatenate(outlines)
-    shown = next(filter(None, (ends[key] for key in COUNTS)))
-    limits = min(low for low, _ in shown), max(high for _, high in shown)
-    placed = fitted_camera(seen, layout_for(size).aspect, camera)
+    ranges = next(filter(None, (ends[key] for key in COUNTS)))
+    limits = min(low for low, _ in ranges), max(high for _, high in ranges)
+    placed = fit_camera(seen, layout_for(size).aspect, camera)
     return View(placed, limits, ground_level(seen), seen, thickness, named_bodies(model, bodies))
 
 
@@ -144,7 +144,7 @@ class Artist:
         style = theme_named(theme)
         names = {} if self.field.names is None else self.field.names(model)
         self._renderer = _renderer(renderer)(size, style)
-        self._furniture = Furniture(size, style, title, self.field, view.limits, names, view.named)
+        self._annotations = Annotations(size, style, title, self.field, view.limits, names, view.named)
 
     def __enter__(self) -> Artist:
         return self
@@ -166,8 +166,8 @@ class Artist:
         positions = np.asarray(shape.positions, float)
         ground = self.view.ground if camera.position[1] > self.view.ground else None  # hides the body
         limits, thickness = self.view.limits, self.view.thickness
-        shown = drawing(self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness)
-        return self._furniture.around(self._renderer.render(shown, camera), shape.caption, camera)
+        scene = drawing(self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness)
+        return self._annotations.around(self._renderer.render(scene, camera), shape.caption, camera)
 
 
 def picture(
@@ -214,8 +214,8 @@ def picture(
 
 def check_size(size: Any, written: Any = None) -> tuple[int, int]:
     """Validate width and height [pixels], two integers; `written` is the user's text for messages."""
-    whole = isinstance(size, list | tuple) and len(size) == 2 and all(isinstance(n, int) for n in size)
-    if not whole or min(size) < SMALLEST or max(size) > LARGEST:
+    is_pair = isinstance(size, list | tuple) and len(size) == 2 and all(isinstance(n, int) for n in size)
+    if not is_pair or min(size) < SMALLEST or max(size) > LARGEST:
         said = repr(size if written is None else written)
         example = "1920x1080" if isinstance(written or size, str) else "(1920, 1080)"
         raise ValueError(
@@ -226,7 +226,7 @@ def check_size(size: Any, written: Any = None) -> tuple[int, int]:
 
 def check_thickness(thickness: Any, name: str = "thickness") -> float:
     """Validate the factor by which cloth thickness is drawn."""
-    return one_number(name, thickness, at_least=0, at_most=THICKEST)
+    return check_number(name, thickness, at_least=0, at_most=THICKEST)
 
 
 def save_image(path: str | os.PathLike[str], image: np.ndarray) -> None:

@@ -75,8 +75,8 @@ def frames_plot(
 ) -> None:
     """Plot one value (k,) per frame into a PNG file; `label` names it with its unit."""
     axes = plot_axes(size, title, theme=theme)
-    shown = _positive(values) if logarithmic else values
-    axes.plot(np.arange(1, len(values) + 1), shown, "o-", color=theme.accent, markersize=3, linewidth=1)
+    plotted = _positive(values) if logarithmic else values
+    axes.plot(np.arange(1, len(values) + 1), plotted, "o-", color=theme.accent, markersize=3, linewidth=1)
     _mark(axes, tolerance, theme)
     if logarithmic:
         axes.set_yscale("log")
@@ -161,13 +161,15 @@ def _mark(axes: Any, tolerance: float | None, theme: Theme) -> None:
         _label(axes, f"tolerance\n{tolerance:g}", (1, tolerance), theme.faded, ("axes fraction", "data"))
 
 
-def _label(axes: Any, text: str, place: tuple[float, float], color: Any, coordinates: Any = "data") -> None:
+def _label(
+    axes: Any, text: str, position: tuple[float, float], color: Any, coordinates: Any = "data"
+) -> None:
     """Add text right of a point, legible on top of curves."""
     from matplotlib.patheffects import withStroke
 
     axes.annotate(
         text,
-        place,
+        position,
         xycoords=coordinates,
         xytext=(5, 0),
         textcoords="offset points",

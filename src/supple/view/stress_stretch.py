@@ -18,7 +18,7 @@ from supple.view.style import LIGHT, SMALL_SIZE, Theme
 STRETCHES = np.linspace(0.6, 2.0, 57)
 
 
-def pulled(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
+def uniaxial_stress(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
     """Nominal stress of a bar under uniaxial stretch with free sides.
 
     Args:
@@ -29,17 +29,21 @@ def pulled(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
         (k,) stresses [Pa]; NaN without equilibrium, for example beyond a material's limit.
     """
     one = type(material)._make(value[0] if is_per_element(value) else value for value in material)
-    found = np.full(len(stretches), np.nan)
+    stresses = np.full(len(stretches), np.nan)
     rest = int(np.argmin(np.abs(stretches - 1)))
     for order in (range(rest, len(stretches)), range(rest - 1, -1, -1)):
         sides = np.ones(2)
         for k in order:
-            answer = root(partial(_sides, one, float(stretches[k])), sides)
-            if not answer.success or not (answer.x > 0).all() or not _is_finite(one, stretches[k], answer.x):
+            solution = root(partial(_sides, one, float(stretches[k])), sides)
+            if (
+                not solution.success
+                or not (solution.x > 0).all()
+                or not _is_finite(one, stretches[k], solution.x)
+            ):
                 break
-            sides = answer.x
-            found[k] = _stress(one, stretches[k], sides)[0]
-    return found
+            sides = solution.x
+            stresses[k] = _stress(one, stretches[k], sides)[0]
+    return stresses
 
 
 def _stress(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
@@ -79,7 +83,7 @@ def stretch_plot(
     axes = plot_axes(size, title, "nominal stress of bars with free sides", theme)
     last = max(len(materials) - 1, 1)
     for k, (name, material) in enumerate(materials.items()):
-        curve, color = pulled(material), colormaps["viridis"](0.9 * k / last)
+        curve, color = uniaxial_stress(material), colormaps["viridis"](0.9 * k / last)
         axes.plot(STRETCHES, curve, color=color, linewidth=1.4, label=name)
     axes.set_xlabel("stretch")
     axes.set_ylabel("P [Pa]")

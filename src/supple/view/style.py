@@ -26,8 +26,8 @@ class Theme:
         """Plot color of a solver, consistent across plots."""
         from supple.solvers import SOLVERS
 
-        place = list(SOLVERS).index(solver) if solver in SOLVERS else len(self.curves)
-        return self.curves[place] if place < len(self.curves) else self.accent
+        i = list(SOLVERS).index(solver) if solver in SOLVERS else len(self.curves)
+        return self.curves[i] if i < len(self.curves) else self.accent
 
 
 LIGHT = Theme(

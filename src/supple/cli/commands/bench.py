@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, announcing_compilation, answer, refusing, say
+from supple.cli.console import Json, announce_compilation, handle_errors, print_json, say
 
 bench = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
 
@@ -30,19 +30,19 @@ def sweep(
     json: Json = False,
 ) -> None:
     """Measure milliseconds per sweep on a twisted and stretched block."""
-    with refusing(json), announcing_compilation():
+    with handle_errors(json), announce_compilation():
         from supple.api.bench import sweep as measure
         from supple.api.solver_syntax import parse_solver
 
-        figures = measure(cells, parse_solver(solver), material, precision, device, threads, repeats)
+        measurements = measure(cells, parse_solver(solver), material, precision, device, threads, repeats)
         if json:
-            answer(figures)
+            print_json(measurements)
             return
         say(
-            f"{solver}, {material}, {precision}, {device}: {figures['ms_per_sweep']:.2f} ms per sweep "
-            f"(best {figures['ms_min']:.2f}), threads: {figures['threads']}\n"
-            f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colors']} colors, "
-            f"{figures['visits']:,} visits; set up in {figures['setup_seconds']:.2f} s, "
-            f"compiled in {figures['compile_seconds']:.1f} s\n"
-            f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores"
+            f"{solver}, {material}, {precision}, {device}: {measurements['ms_per_sweep']:.2f} ms per sweep "
+            f"(best {measurements['ms_min']:.2f}), threads: {measurements['threads']}\n"
+            f"{measurements['vertices']:,} vertices, {measurements['tets']:,} tets, {measurements['colors']} colors, "
+            f"{measurements['visits']:,} visits; set up in {measurements['setup_seconds']:.2f} s, "
+            f"compiled in {measurements['compile_seconds']:.1f} s\n"
+            f"{measurements['machine']['cpu']}, {measurements['machine']['cores']} cores"
         )

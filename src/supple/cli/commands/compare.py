@@ -11,14 +11,14 @@ from supple.cli.console import (
     NOT_CONVERGED,
     Json,
     ScenePath,
-    announcing_compilation,
-    answer,
+    announce_compilation,
+    collect_limits,
     errors,
     folder,
-    given_limits,
+    handle_errors,
     interruption,
     note,
-    refusing,
+    print_json,
 )
 
 if TYPE_CHECKING:
@@ -77,44 +77,44 @@ def compare(
     Exit codes: 0 done; 1 no solver reached the tolerance, or a solver given by name could not be run (results
     are written). Others as for `supple run`.
     """
-    with refusing(json):
+    with handle_errors(json):
         from supple.api.solver_syntax import words
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
         from supple.config.backend import Backend
         from supple.io import ComparisonFolder
-        from supple.runs.comparison import new_account
+        from supple.runs.comparison import new_comparison_manifest
         from supple.runs.saved import begin_results
-        from supple.solve.options import stop_of
+        from supple.solve.options import get_limits
         from supple.solvers import SOLVERS
 
         backend = Backend(device, precision, threads)
         backend.refuse_absent()
         file = load_file(scene)
         methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
-        stop = stop_of(given_limits(tolerance, max_iterations, time_limit), file)
+        stop = get_limits(collect_limits(tolerance, max_iterations, time_limit), file)
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()
         with results.locked():
             _refuse_results(results, overwrite)
             try:
-                with announcing_compilation():
-                    initial, velocities, settled = _warm_up(file, warmup, threads)
+                with announce_compilation():
+                    initial, velocities, warmup_converged = _warm_up(file, warmup, threads)
                     comparison = _run(file, methods, stop, backend, initial, velocities, warmup + 1)
             except KeyboardInterrupt as error:
                 code, word = interruption(error)
                 errors.print(f"{word}; nothing was written.")
                 raise typer.Exit(code) from None
-            account = new_account(file, comparison, stop, backend, warmup, settled)
+            manifest = new_comparison_manifest(file, comparison, stop, backend, warmup, warmup_converged)
             begin_results(results, file)
-            _illustrate(comparison, file, account, results, picture)
-            results.write_report(account)
+            _illustrate(comparison, file, manifest, results, picture)
+            results.write_report(manifest)
         code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
         if json:
-            answer({**account, "output": str(results.path), "exit_code": code})
+            print_json({**manifest, "output": str(results.path), "exit_code": code})
         else:
-            print_comparison(account, results.path)
+            print_comparison(manifest, results.path)
     raise typer.Exit(code)
 
 
@@ -156,7 +156,7 @@ def _warm_up(
         initial, velocities = file.initial_positions(model), file.initial_velocities(model)
     if not frames:
         return initial, velocities, True
-    settled = True
+    warmup_converged = True
     stop = StopCriteria(WARMUP_TOLERANCE)
     with RunProgress(frames, 0, stop, quiet=False) as progress:
         for frame in simulate(
@@ -169,12 +169,12 @@ def _warm_up(
             watch=progress.watch,
         ):
             progress.finish_frame(frame.report)
-            settled = settled and frame.report.ok
-    if not settled:
+            warmup_converged = warmup_converged and frame.report.ok
+    if not warmup_converged:
         note(
             "Some frames of the warm-up did not converge; the start is the same for all solvers nevertheless."
         )
-    return frame.positions, frame.velocities, settled
+    return frame.positions, frame.velocities, warmup_converged
 
 
 def _run(
@@ -206,7 +206,7 @@ def _run(
 def _illustrate(
     comparison: Comparison,
     file: SceneFile,
-    account: dict[str, Any],
+    manifest: dict[str, Any],
     folder: ComparisonFolder,
     pictures: bool,
 ) -> None:
@@ -215,9 +215,9 @@ def _illustrate(
 
     if not any(trial.report for trial in comparison.trials):
         return
-    draw_plots(comparison, account, folder.path)
+    draw_plots(comparison, manifest, folder.path)
     if pictures:
-        problem = draw_pictures(comparison, file, account, folder.path)
+        problem = draw_pictures(comparison, file, manifest, folder.path)
         if problem:
             note(problem)
 

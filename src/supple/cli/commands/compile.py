@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, answer, errors, refusing, say
-from supple.support.text import say_seconds
+from supple.cli.console import Json, errors, handle_errors, print_json, say
+from supple.support.text import format_duration
 
 
 def compile_kernels(
@@ -29,37 +29,39 @@ def compile_kernels(
     json: Json = False,
 ) -> None:
     """Compile kernels before their first use, for example in a container image."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.api.precompile import precompile
         from supple.api.solver_syntax import parse_solver, words
         from supple.config.backend import Backend
         from supple.kernels import cache_directory
-        from supple.kernels.compile.disk_cache import why_not_kept
+        from supple.kernels.compile.disk_cache import cache_obstacle
         from supple.materials import MATERIALS
-        from supple.support.arguments import closest, named, whole_number
+        from supple.support.arguments import check_integer, match_name, suggest_name
 
         common = [name for name, kind in MATERIALS.items() if not hasattr(kind, "psi")]
         names = _words(materials) or common
-        for place, name in enumerate(names):
-            if (known := named(name, MATERIALS)) is not None:
-                names[place] = known
+        for k, name in enumerate(names):
+            if (known := match_name(name, MATERIALS)) is not None:
+                names[k] = known
             else:
-                raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
+                raise ValueError(f"there is no material {name!r}; {suggest_name(name, MATERIALS)}")
         for precision in _words(precisions):
             Backend(device, precision).refuse_absent()
         if processes is not None:
-            whole_number("processes", processes)
-        if why := why_not_kept():
+            check_integer("processes", processes)
+        if why := cache_obstacle():
             raise ValueError(f"compiled kernels cannot be kept: {why}")
-        kinds = len(names) * len(_words(precisions))
-        figures = {}
+        n_variants = len(names) * len(_words(precisions))
+        seconds = {}
         methods = [parse_solver(word) for word in words(solvers)]
         compiled = precompile(names, methods, _words(precisions), device, processes)
         for done, ready in enumerate(compiled, 1):
-            figures[f"{ready.material} {ready.precision}"] = ready.seconds
-            errors.print(f"{done}/{kinds} {ready.material}, {ready.precision}: {say_seconds(ready.seconds)}")
+            seconds[f"{ready.material} {ready.precision}"] = ready.seconds
+            errors.print(
+                f"{done}/{n_variants} {ready.material}, {ready.precision}: {format_duration(ready.seconds)}"
+            )
         if json:
-            answer({"folder": str(cache_directory()), "seconds": figures})
+            print_json({"folder": str(cache_directory()), "seconds": seconds})
         else:
             say(f"Kernels are in {cache_directory()}")
 

@@ -13,11 +13,11 @@ from supple.cli.console import (
     NOT_CONVERGED,
     Json,
     Quiet,
-    answer,
     errors,
     folder,
+    handle_errors,
     note,
-    refusing,
+    print_json,
     say,
 )
 
@@ -81,7 +81,7 @@ def run(
     The command can be repeated at any time, and several machines can run it at once, each with its own
     --shards.
     """
-    with refusing(json):
+    with handle_errors(json):
         from supple.datasets.run.create import make_store
         from supple.datasets.run.run_dataset import parse_share, store_path
         from supple.datasets.spec.dataset_spec import load_spec
@@ -108,7 +108,7 @@ def resume(
     quiet: Quiet = False,
 ) -> None:
     """Continue a data set from its store; no spec is needed."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.datasets.run.run_dataset import parse_share
         from supple.datasets.store.dataset_store import Store
 
@@ -127,7 +127,7 @@ def _solve(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from supple.datasets.run.run_dataset import run_store
-    from supple.datasets.store.status import status as figures_of
+    from supple.datasets.store.status import status as store_status
 
     columns = TextColumn("sample"), MofNCompleteColumn(), BarColumn(bar_width=28), TimeRemainingColumn()
     silent = quiet or json or not errors.is_terminal
@@ -138,13 +138,13 @@ def _solve(
             bar.update(task, completed=done, total=samples)
 
         run_store(store, share, workers, True if ray == "local" else ray, watch, retry_failed)
-    figures = figures_of(store)
-    bad = figures["samples"] - figures["good"] - figures["outcomes"].get("missing", 0)
+    statistics = store_status(store)
+    bad = statistics["samples"] - statistics["good"] - statistics["outcomes"].get("missing", 0)
     code = NOT_CONVERGED if bad else DONE
     if json:
-        answer(figures | {"exit_code": code})
+        print_json(statistics | {"exit_code": code})
     elif not quiet:
-        _say(figures)
+        _say(statistics)
     if code:
         raise typer.Exit(code)
 
@@ -152,45 +152,49 @@ def _solve(
 @dataset.command()
 def status(store: StorePath, json: Json = False) -> None:
     """Show the number of solved samples, their outcomes and the unfinished shards."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.datasets.store.dataset_store import Store
-        from supple.datasets.store.status import status as figures_of
+        from supple.datasets.store.status import status as store_status
 
-        figures = figures_of(Store(store))
-        answer(figures) if json else _say(figures)
+        statistics = store_status(Store(store))
+        print_json(statistics) if json else _say(statistics)
 
 
-def _say(figures: dict[str, Any]) -> None:
-    from supple.support.text import counted, say_seconds
+def _say(statistics: dict[str, Any]) -> None:
+    from supple.support.text import format_duration, pluralize
 
-    outcomes = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in figures["outcomes"].items())
-    say(f"{figures['path']}: {counted(figures['samples'], 'sample')}: {outcomes}")
-    say(
-        f"{figures['finished_shards']:,} of {counted(figures['shards'], 'shard')} finished, "
-        f"{say_seconds(figures['worker_seconds'])} of work"
+    outcomes = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in statistics["outcomes"].items()
     )
-    if figures["warm_starts"]:
-        warm = figures["warm_starts"]
+    say(f"{statistics['path']}: {pluralize(statistics['samples'], 'sample')}: {outcomes}")
+    say(
+        f"{statistics['finished_shards']:,} of {pluralize(statistics['shards'], 'shard')} finished, "
+        f"{format_duration(statistics['worker_seconds'])} of work"
+    )
+    if statistics["warm_starts"]:
+        warm = statistics["warm_starts"]
         say(
             f"warm starts: {warm['fewer_iterations']:.1f} times fewer iterations, {warm['faster']:.1f} "
             f"times as fast, on "
-            f"{counted(warm['compared'], 'sample')} solved both ways; {warm['lower_from_cold']} of them "
+            f"{pluralize(warm['compared'], 'sample')} solved both ways; {warm['lower_from_cold']} of them "
             f"had a lower energy "
             "from the scene's own start, which was taken"
         )
-    if figures["inverted"]:
-        note(f"{counted(figures['inverted'], 'sample')} with inverted elements: none of them counts as good")
-    missing = figures["outcomes"].get("missing", 0)
-    if not figures["good"] and missing < figures["samples"]:
+    if statistics["inverted"]:
+        note(
+            f"{pluralize(statistics['inverted'], 'sample')} with inverted elements: none of them counts as good"
+        )
+    missing = statistics["outcomes"].get("missing", 0)
+    if not statistics["good"] and missing < statistics["samples"]:
         note("no sample could be solved: none has reached its tolerance")
-    elif bad := figures["samples"] - missing - figures["good"]:
-        note(f"{counted(bad, 'sample')} in no part and no export: not solved to the tolerance, or inverted")
-    for sample, sentence in list(figures["failures"].items())[:5]:
+    elif bad := statistics["samples"] - missing - statistics["good"]:
+        note(f"{pluralize(bad, 'sample')} in no part and no export: not solved to the tolerance, or inverted")
+    for sample, sentence in list(statistics["failures"].items())[:5]:
         note(f"sample {sample}: {sentence}")
-    if len(figures["failures"]) > 5:
-        note(f"and {len(figures['failures']) - 5} more that did not converge: --json has them all")
-    if figures["outcomes"].get("crashed"):
-        note(f"`supple dataset resume {figures['path']} --retry-failed` tries them again")
+    if len(statistics["failures"]) > 5:
+        note(f"and {len(statistics['failures']) - 5} more that did not converge: --json has them all")
+    if statistics["outcomes"].get("crashed"):
+        note(f"`supple dataset resume {statistics['path']} --retry-failed` tries them again")
 
 
 @dataset.command()
@@ -209,17 +213,19 @@ def verify(
     Exit codes: 0 the store is complete and intact; 1 files are damaged, missing or foreign, or samples are
     missing.
     """
-    with refusing(json):
-        from supple.datasets.store.verify import said, verify_folder
+    with handle_errors(json):
+        from supple.datasets.store.verify import summarize_verdict, verify_folder
 
         verdict = verify_folder(store, again, seed, discard)
         code = DONE if verdict.complete else NOT_CONVERGED
         if json:
-            answer(vars(verdict) | {"good": verdict.good, "complete": verdict.complete, "exit_code": code})
+            print_json(
+                vars(verdict) | {"good": verdict.good, "complete": verdict.complete, "exit_code": code}
+            )
         else:
             for sentence in (*verdict.problems, *verdict.notes):
                 note(sentence)
-            say(said(verdict, store, discard))
+            say(summarize_verdict(verdict, store, discard))
         if code:
             raise typer.Exit(code)
 
@@ -231,12 +237,12 @@ def merge(
     json: Json = False,
 ) -> None:
     """Merge finished shards of several stores with equal specs into a target, created if missing."""
-    with refusing(json):
-        from supple.datasets.store.merge import merge as merged
-        from supple.datasets.store.status import status as figures_of
+    with handle_errors(json):
+        from supple.datasets.store.merge import merge as merge_stores
+        from supple.datasets.store.status import status as store_status
 
-        figures = figures_of(merged(target, sources))
-        answer(figures) if json else _say(figures)
+        statistics = store_status(merge_stores(target, sources))
+        print_json(statistics) if json else _say(statistics)
 
 
 @dataset.command()
@@ -252,12 +258,12 @@ def export(
     json: Json = False,
 ) -> None:
     """Export the converged samples to another format, with a data card."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.datasets.exports import export_dataset
         from supple.datasets.read.dataset import open_dataset
 
         path = export_dataset(open_dataset(store), format_, output)
-        answer({"folder": str(path)}) if json else say(path)
+        print_json({"folder": str(path)}) if json else say(path)
 
 
 @dataset.command()
@@ -267,11 +273,11 @@ def report(
     json: Json = False,
 ) -> None:
     """Write an HTML page with extreme samples, histograms, varied quantities, scene and machine."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.datasets.read.report_page import write_page
 
         path, page = write_page(store, output)
         if json:
-            answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
+            print_json({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
             return
         say(path)

@@ -10,11 +10,11 @@ import typer
 from supple.cli.console import (
     Json,
     Quiet,
-    announcing_compilation,
-    answer,
+    announce_compilation,
     errors,
     folder,
-    refusing,
+    handle_errors,
+    print_json,
     stdout,
 )
 
@@ -38,14 +38,14 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Export the initial state and the frames of a run, finished or not, without simulating."""
-    with refusing(json):
+    with handle_errors(json):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         from supple.runs.present import export as write
 
         columns = TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=28)
         with (
-            announcing_compilation(),
+            announce_compilation(),
             Progress(
                 *columns, console=errors, transient=True, disable=quiet or not errors.is_terminal
             ) as bar,
@@ -57,7 +57,7 @@ def export(
 
             paths = write(results, formats, output, watch, fields=fields)
         if json:
-            answer({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
+            print_json({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
         elif not quiet:
             for name, path in paths.items():
                 stdout().print(f"{name:<5} {path}")

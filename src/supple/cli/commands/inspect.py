@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from supple.cli.console import Json, ScenePath, answer, refusing, stdout
+from supple.cli.console import Json, ScenePath, handle_errors, print_json, stdout
 
 
 def inspect(
@@ -15,48 +15,48 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Show sizes, orderings, worst elements, intersections, and the memory required by each solver."""
-    with refusing(json):
-        from supple.api.inspect import inspect as inspected
+    with handle_errors(json):
+        from supple.api.inspect import inspect as inspect_scene
         from supple.cli.job import load_file
 
         file = load_file(scene)
-        found = inspected(file.scene, cluster_size)
+        properties = inspect_scene(file.scene, cluster_size)
         if json:
-            answer({"scene": {"file": str(scene), "title": file.title}, **found})
+            print_json({"scene": {"file": str(scene), "title": file.title}, **properties})
         else:
-            _print(file.title, found)
+            _print(file.title, properties)
 
 
-def _print(title: str, found: dict[str, Any]) -> None:
+def _print(title: str, properties: dict[str, Any]) -> None:
     console = stdout()
     console.print(title, style="bold")
-    kinds = [kind for kind in ("tets", "triangles") if found[kind]]
-    sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
-    sizes += [name for name in ("springs", "pressures", "cables") if found[name]]
-    console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
-    portions = [portion for body in found["bodies"] for portion in body["portions"]]
+    cell_types = [kind for kind in ("tets", "triangles") if properties[kind]]
+    sizes = ["vertices", *cell_types, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
+    sizes += [name for name in ("springs", "pressures", "cables") if properties[name]]
+    console.print(_listing({_words(name): f"{properties[name]:,}" for name in sizes}))
+    portions = [portion for body in properties["bodies"] for portion in body["portions"]]
     for heading, table in (
-        ("clock", _listing(_clock(found["clock"]))),
-        ("bodies", _bodies(found["bodies"])),
+        ("clock", _listing(_clock(properties["clock"]))),
+        ("bodies", _bodies(properties["bodies"])),
         *([("materials", _portions(portions))] if portions else []),
-        *([("pins", _pins(found["pins"]))] if found["pins"] else []),
-        *([("loads", _loads(found["loads"]))] if found["loads"] else []),
+        *([("pins", _pins(properties["pins"]))] if properties["pins"] else []),
+        *([("loads", _loads(properties["loads"]))] if properties["loads"] else []),
         *(
-            [("contact", _listing(_contact(found["contact"])))]
-            if found["contact"]["method"] != "none"
+            [("contact", _listing(_contact(properties["contact"])))]
+            if properties["contact"]["method"] != "none"
             else []
         ),
-        *([("in time", _varying_parameters(found["varying"]))] if found["varying"] else []),
-        ("orderings", _orderings(found["orderings"])),
-        ("worst elements", _worst(found["bodies"])),
-        ("memory [MB]", _memory(found["memory_megabytes"])),
+        *([("in time", _varying_parameters(properties["varying"]))] if properties["varying"] else []),
+        ("orderings", _orderings(properties["orderings"])),
+        ("worst elements", _worst(properties["bodies"])),
+        ("memory [MB]", _memory(properties["memory_megabytes"])),
     ):
         console.print(f"\n{heading}", style="bold")
         console.print(table)
-    for body in found["bodies"]:
+    for body in properties["bodies"]:
         for sentence in body["findings"]:
             console.print(f"{body['name']}, {body['material']}: {sentence}.", style="yellow")
-    for sentence in found["intersections"] + found["open_on_grid"] + found["small_obstacles"]:
+    for sentence in properties["intersections"] + properties["open_on_grid"] + properties["small_obstacles"]:
         console.print(f"{sentence}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
@@ -78,8 +78,10 @@ def _clock(clock: dict[str, Any]) -> dict[str, str]:
 def _pins(pins: list[dict[str, Any]]) -> Any:
     table = _table("vertices", "directions held", "moving")
     for pin in pins:
-        held = pin["holds"] if isinstance(pin["holds"], str) else " and ".join(map(_vector, pin["holds"]))
-        table.add_row(pin["body"], f"{pin['vertices']:,}", held, "yes" if pin["moving"] else "no")
+        directions = (
+            pin["holds"] if isinstance(pin["holds"], str) else " and ".join(map(_vector, pin["holds"]))
+        )
+        table.add_row(pin["body"], f"{pin['vertices']:,}", directions, "yes" if pin["moving"] else "no")
     return table
 
 
@@ -98,11 +100,12 @@ UNITS = {"thickness": " m", "stiffness": " N/m", "spacing": " m"}
 
 def _contact(contact: dict[str, Any]) -> dict[str, str]:
     """Contact settings of the scene; parameters determined automatically are omitted."""
-    said = {name: value for name, value in contact.items() if name != "method" and value}
-    shown = {
-        name: "yes" if value is True else f"{value:.4g}{UNITS.get(name, '')}" for name, value in said.items()
+    nonzero = {name: value for name, value in contact.items() if name != "method" and value}
+    texts = {
+        name: "yes" if value is True else f"{value:.4g}{UNITS.get(name, '')}"
+        for name, value in nonzero.items()
     }
-    return {"method": contact["method"], **shown}
+    return {"method": contact["method"], **texts}
 
 
 def _varying_parameters(varying: list[dict[str, Any]]) -> Any:
@@ -144,8 +147,8 @@ def _table(*numbers: str) -> Any:
 
 
 def _bodies(bodies: list[dict[str, Any]]) -> Any:
-    kinds = [kind for kind in ("tets", "triangles") if any(body[kind] for body in bodies)]
-    columns = ("vertices", *kinds, "components", "volume [m³]", "mass [kg]", "material")
+    cell_types = [kind for kind in ("tets", "triangles") if any(body[kind] for body in bodies)]
+    columns = ("vertices", *cell_types, "components", "volume [m³]", "mass [kg]", "material")
     labels = list(dict.fromkeys(p["label"] for body in bodies for p in body["parameters"].values()))
     moving = any(any(body["velocity"]) or any(body["angular_velocity"]) for body in bodies)
     table = _table(*columns, *labels, *(("v [m/s]", "ω [rad/s]") if moving else ()))
@@ -155,7 +158,7 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
         table.add_row(
             body["name"],
             f"{body['vertices']:,}",
-            *(f"{body[kind]:,}" for kind in kinds),
+            *(f"{body[kind]:,}" for kind in cell_types),
             f"{body['components']:,}",
             f"{body['volume']:.4g}",
             f"{body['mass']:.4g}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supple.cli.console import Json, answer, refusing, stdout
+from supple.cli.console import Json, handle_errors, print_json, stdout
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -97,17 +97,17 @@ def list_names(
     json: Json = False,
 ) -> None:
     """List names accepted by scene files, options and commands: materials, solvers, fields, scenes, ..."""
-    with refusing(json):
-        from supple.support.arguments import closest
+    with handle_errors(json):
+        from supple.support.arguments import suggest_name
 
         sections = catalogue()
         if what is not None and what not in sections:
-            raise ValueError(f"there is no section {what!r}; {closest(what, sections)}")
+            raise ValueError(f"there is no section {what!r}; {suggest_name(what, sections)}")
         if plot is not None:
             _plot(what, plot)
         chosen = {name: entries for name, entries in sections.items() if what in (None, name)}
         if json:
-            answer(chosen)
+            print_json(chosen)
         else:
             _print(chosen)
 
@@ -174,11 +174,11 @@ def catalogue() -> dict[str, Entries]:
             }
             for name, kind in solvers.items()
         ],
-        "motions": _kinds(motions.Motion),
-        "selections": _kinds(selections.Where),
-        "meshes": [entry for entry in _kinds(meshes.Mesh) if entry["name"] != "file"],
-        "surfaces": [entry for entry in _kinds(cloth.Surface) if entry["name"] != "file"],
-        "bending": _kinds(cloth.BendingChoice),
+        "motions": _choice_entries(motions.Motion),
+        "selections": _choice_entries(selections.Where),
+        "meshes": [entry for entry in _choice_entries(meshes.Mesh) if entry["name"] != "file"],
+        "surfaces": [entry for entry in _choice_entries(cloth.Surface) if entry["name"] != "file"],
+        "bending": _choice_entries(cloth.BendingChoice),
         "contact": [{"name": name, "description": text} for name, text in METHODS.items()],
         "integrators": [{"name": name, "description": text} for name, text in INTEGRATORS.items()],
         "guesses": [{"name": name, "description": text} for name, text in INITIAL_GUESSES.items()],
@@ -191,7 +191,7 @@ def catalogue() -> dict[str, Entries]:
     }
 
 
-def _kinds(choice: Any) -> Entries:
+def _choice_entries(choice: Any) -> Entries:
     return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
 
 
@@ -227,13 +227,13 @@ def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
         described = {"name": option.name, "description": OPTIONS.get(option.name, "")}
         if option.name not in parts:
             return described | {"type": type_name(hints[option.name]), "default": option.default}
-        kinds = parts[option.name]
+        classes = parts[option.name]
         return described | {
-            "type": " | ".join(["none", *kinds]),
+            "type": " | ".join(["none", *classes]),
             "default": kind_of(option.default),
             "kinds": [
                 {"name": name, "description": _summary(one, []), "options": _options(one, {})}
-                for name, one in kinds.items()
+                for name, one in classes.items()
             ],
         }
 
@@ -296,8 +296,8 @@ def _abilities(entry: dict[str, Any]) -> str:
     """Devices, precisions and batching of a solver in words; empty for other entries."""
     if "devices" not in entry:
         return ""
-    together = ", many equilibria together" if entry["batches"] else ""
-    return f" On {' and '.join(entry['devices'])}, in {' and '.join(entry['precisions'])}{together}."
+    batched = ", many equilibria together" if entry["batches"] else ""
+    return f" On {' and '.join(entry['devices'])}, in {' and '.join(entry['precisions'])}{batched}."
 
 
 def _rows(options: Entries, indent: str) -> Iterator[tuple[str, Text]]:

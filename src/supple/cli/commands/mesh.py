@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, answer, refusing, stdout
+from supple.cli.console import Json, handle_errors, print_json, stdout
 
 
 def mesh(
@@ -28,17 +28,17 @@ def mesh(
     json: Json = False,
 ) -> None:
     """Convert a mesh to another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
-    with refusing(json):
-        from supple.cli.job import showing_tetrahedralization
+    with handle_errors(json):
+        from supple.cli.job import show_tetrahedralization
         from supple.meshes import load_mesh, save_mesh
         from supple.meshes.files.load_save import check_target
 
         check_target(target)
-        with showing_tetrahedralization():
+        with show_tetrahedralization():
             made = load_mesh(source, repair, edge_length=edge_length, scale=scale)
         save_mesh(made, target)
         if json:
             facts = {"vertices": made.n_vertices, "tets": made.n_tets, "volume": made.volume}
-            answer({"file": str(target), **facts, "exit_code": 0})
+            print_json({"file": str(target), **facts, "exit_code": 0})
         else:
             stdout().print(f"{target}: {made!r}, worst quality {made.quality.min():.2g}")

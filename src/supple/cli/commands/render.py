@@ -11,12 +11,12 @@ import typer
 from supple.cli.console import (
     Json,
     Quiet,
-    answer,
     errors,
     folder,
+    handle_errors,
     interruption,
     note,
-    refusing,
+    print_json,
     say,
 )
 
@@ -75,7 +75,7 @@ def render(
     quiet: Quiet = False,
 ) -> None:
     """Render existing results: a picture of the last selected frame and a film of several frames."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.cli.progress import FilmProgress
         from supple.io.checksums import compact_checksums
         from supple.io.lock import locked
@@ -88,26 +88,26 @@ def render(
         dots = None if size is None else parse_size(size)
         appearance = make_appearance(run.file, field, camera, theme, dots, thickness, names)
         chosen = _chosen(frames, run)
-        place = results if output is None else output
-        place.mkdir(parents=True, exist_ok=True)
-        written = [place / "picture.png"]
+        target = results if output is None else output
+        target.mkdir(parents=True, exist_ok=True)
+        written = [target / "picture.png"]
         try:
-            with locked(place):
+            with locked(target):
                 problem = draw_picture(run, appearance, chosen[-1], written[0])
                 if film and (turntable or len(chosen) > 1):
-                    films = [place / "film.mp4", place / "film.gif"] if gif else [place / "film.mp4"]
+                    films = [target / "film.mp4", target / "film.gif"] if gif else [target / "film.mp4"]
                     with FilmProgress(quiet) as progress:
                         problem = draw_film(run, appearance, chosen, films, fps, turntable, progress.watch)
                     written += films
-                compact_checksums(place)
+                compact_checksums(target)
         except KeyboardInterrupt as error:
             code, word = interruption(error)
-            errors.print(f"{word}; films in {place} are as they were.")
+            errors.print(f"{word}; films in {target} are as they were.")
             raise typer.Exit(code) from None
         if problem and not quiet:
             note(problem)
         if json:
-            answer({"files": [str(path) for path in written], "frames": chosen, "note": problem})
+            print_json({"files": [str(path) for path in written], "frames": chosen, "note": problem})
         elif not quiet:
             for path in written:
                 say(path)

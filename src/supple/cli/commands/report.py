@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, answer, note, refusing, say
+from supple.cli.console import Json, handle_errors, note, print_json, say
 
 
 def report(
@@ -24,12 +24,12 @@ def report(
 
     The page is self-contained and needs no other file.
     """
-    with refusing(json):
+    with handle_errors(json):
         from supple.runs.pages import write_page
 
         path, page = write_page(results, output)
         if json:
-            answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
+            print_json({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
             return
         for remark in page.remarks:
             note(remark)

@@ -15,16 +15,16 @@ from supple.cli.console import (
     Json,
     Quiet,
     ScenePath,
-    announcing_compilation,
-    answer,
+    announce_compilation,
+    collect_limits,
     errors,
     folder,
-    given_limits,
+    handle_errors,
     interruption,
     note,
-    refusing,
+    print_json,
 )
-from supple.support.text import counted, say_seconds
+from supple.support.text import format_duration, pluralize
 
 if TYPE_CHECKING:
     from supple.cli.job import Job
@@ -101,17 +101,17 @@ def run(
     supple; 71 out of memory; 130 interrupted; 143 terminated by SIGTERM. After an interruption, the same
     command with --resume continues.
     """
-    with refusing(json):
+    with handle_errors(json):
         from supple.cli.job import Job, load_file, solver_for
         from supple.config.backend import Backend
         from supple.io import ResultsFolder
         from supple.io.checksums import compact_checksums
         from supple.io.export import export_own, parse_formats
         from supple.postprocess.evaluation import quantities_named
-        from supple.runs.manifest import new_account
+        from supple.runs.manifest import new_run_manifest
         from supple.runs.pictures import make_appearance
         from supple.runs.saved import fields_of
-        from supple.solve.options import arriving, resolved_stop
+        from supple.solve.options import add_position_tolerance, resolve_stop
 
         written = [f.name for f in parse_formats(formats)] if formats else []
         backend = Backend(device, precision, threads)
@@ -119,39 +119,39 @@ def run(
         file = load_file(scene)
         method = solver_for(file, solver)
         method.refuse_unable(device, precision)
-        limits = given_limits(tolerance, max_iterations, time_limit, position_tolerance)
+        limits = collect_limits(tolerance, max_iterations, time_limit, position_tolerance)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
-        stop = resolved_stop(limits, file, method, count == 1 and file.scene.quasistatic)
+        stop = resolve_stop(limits, file, method, count == 1 and file.scene.quasistatic)
         if file.scene.quasistatic:
-            stop = arriving(stop, limits, file)
+            stop = add_position_tolerance(stop, limits, file)
         appearance = make_appearance(file, field)
         chosen = quantities_named(file.output.fields if fields is None else fields)
         job = Job(file, method, stop, count, backend, record_history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
-        account = new_account(file, count, job.settings)
+        manifest = new_run_manifest(file, count, job.settings)
         results.create()
         with results.locked():
-            last = _prepare(results, account, resume, overwrite)
+            last = _prepare(results, manifest, resume, overwrite)
             try:
                 if last is not None:
-                    repair_results(job, results, account, note)
-                saved = _perform(job, results, account, last, quiet)
+                    repair_results(job, results, manifest, note)
+                saved = _perform(job, results, manifest, last, quiet)
                 if written:
                     export_own(results.path, written, fields_of(saved, chosen), saved.model.obstacles)
                 _illustrate(saved, appearance, picture, film and count > 1, gif, quiet)
-                code = DONE if account["totals"]["ok"] else NOT_CONVERGED
+                code = DONE if manifest["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt as error:
                 code, word = interruption(error)
-                _say_interrupted(word, len(account["frames"]), count, results.path)
+                _say_interrupted(word, len(manifest["frames"]), count, results.path)
             compact_checksums(results.path, keep_missing=False)
-        _report(account, results, code, json, quiet)
+        _report(manifest, results, code, json, quiet)
     raise typer.Exit(code)
 
 
 def _prepare(
-    folder: ResultsFolder, account: dict[str, Any], resume: bool, overwrite: bool
+    folder: ResultsFolder, manifest: dict[str, Any], resume: bool, overwrite: bool
 ) -> SavedFrame | None:
     """Check the results folder and load the complete frames of a run to resume into the account.
 
@@ -171,15 +171,15 @@ def _prepare(
             "or name another folder with --output."
         )
     if resume and folder.has_results:
-        account["frames"] = complete_frames(folder, account, note)
-        set_totals(account)
-    done, scene = len(account["frames"]), account["scene"]
-    folder.refuse_without_room(scene["frames"] - done, scene["vertices"])
+        manifest["frames"] = complete_frames(folder, manifest, note)
+        set_totals(manifest)
+    done, scene = len(manifest["frames"]), manifest["scene"]
+    folder.check_disk_space(scene["frames"] - done, scene["vertices"])
     return read_frame(folder.path, done) if done else None
 
 
 def _perform(
-    job: Job, folder: ResultsFolder, account: dict[str, Any], last: SavedFrame | None, quiet: bool
+    job: Job, folder: ResultsFolder, manifest: dict[str, Any], last: SavedFrame | None, quiet: bool
 ) -> SavedRun:
     """Compute and write the missing frames."""
     import numpy as np
@@ -187,50 +187,52 @@ def _perform(
     from supple.cli.progress import RunProgress
     from supple.io import SavedFrame, joined, write_frame, write_pvd
     from supple.io.frames import frame_path
-    from supple.runs.manifest import Looks, add_frame
+    from supple.runs.manifest import CurveRecorder, add_frame
     from supple.runs.saved import SavedRun
 
-    _say_if_long(account["scene"], quiet)
+    _say_if_long(manifest["scene"], quiet)
     rest = joined(job.file.scene.bodies)
-    looks, model = Looks(), None
+    recorder, model = CurveRecorder(), None
     in_hand = {} if last is None else {last.index: last}
     with ExitStack() as stack:
-        progress = stack.enter_context(RunProgress(job.frames, len(account["frames"]), job.stop, quiet))
+        progress = stack.enter_context(RunProgress(job.frames, len(manifest["frames"]), job.stop, quiet))
         if not quiet:
-            stack.enter_context(announcing_compilation())
+            stack.enter_context(announce_compilation())
 
         def watch(iteration: int, relative_residual: float, seconds: float) -> None:
-            looks.watch(iteration, relative_residual, seconds)
+            recorder.watch(iteration, relative_residual, seconds)
             progress.watch(iteration, relative_residual, seconds)
 
         for frame in job.solve(last, watch):
-            if not account["frames"]:  # keep old results until the first new frame
-                _begin(job, folder, account)
+            if not manifest["frames"]:  # keep old results until the first new frame
+                _begin(job, folder, manifest)
             if not frame_path(folder.path, 0, ".npz").exists():
                 write_frame(folder.path, job.initial, rest, job.fields_at_start(frame.model))
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
             values = frame.evaluate().fields(job.fields) if job.fields else None
             write_frame(folder.path, saved, rest, values)
-            add_frame(account, frame, looks)
-            folder.write_report(account)
-            write_pvd(folder.path, [0.0, *(entry["time"] for entry in account["frames"])], first=0)
+            add_frame(manifest, frame, recorder)
+            folder.write_report(manifest)
+            write_pvd(folder.path, [0.0, *(entry["time"] for entry in manifest["frames"])], first=0)
             progress.finish_frame(frame.report)
             before = {index: known for index, known in in_hand.items() if index == saved.index - 1}
             model, in_hand = frame.model, {**before, saved.index: saved}
-    return SavedRun(folder, account, job.file, model, in_hand)
+    return SavedRun(folder, manifest, job.file, model, in_hand)
 
 
 def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
     from supple.cli.progress import setup_seconds
-    from supple.support.text import say_cells
+    from supple.support.text import format_cell_counts
 
     seconds = setup_seconds(scene["tets"] + scene["triangles"])
     if seconds > 10 and not quiet:
-        note(f"{say_cells(scene)} take about {say_seconds(seconds)} to be set up before the solve begins.")
+        note(
+            f"{format_cell_counts(scene)} take about {format_duration(seconds)} to be set up before the solve begins."
+        )
 
 
-def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
+def _begin(job: Job, folder: ResultsFolder, manifest: dict[str, Any]) -> None:
     """Replace old results by the scene, its render surfaces, mesh data and a report without frames."""
     from supple.io import write_data, write_skins
     from supple.runs.saved import begin_results
@@ -238,7 +240,7 @@ def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
     begin_results(folder, job.file)
     write_skins(folder.path, job.file.scene.bodies)
     write_data(folder.path, job.file.scene.bodies)
-    folder.write_report(account)
+    folder.write_report(manifest)
 
 
 def _illustrate(
@@ -248,21 +250,21 @@ def _illustrate(
     from supple.cli.progress import FilmProgress
     from supple.runs.pictures import draw_film, draw_picture, draw_plots
 
-    account, path = run.account, run.folder.path
+    manifest, path = run.manifest, run.folder.path
     frames = run.indices
-    account["plots"] = draw_plots(account, path)
+    manifest["plots"] = draw_plots(manifest, path)
     problem = None
     if picture:
         problem = draw_picture(run, appearance, frames[-1], path / "picture.png")
-        account["picture"] = {"file": "picture.png", "note": problem}
-    run.folder.write_report(account)
+        manifest["picture"] = {"file": "picture.png", "note": problem}
+    run.folder.write_report(manifest)
     if picture and film:
         names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
         films = [path / name for name in names]
         with FilmProgress(quiet) as progress:
             problem = draw_film(run, appearance, frames, films, watch=progress.watch)
-        account["film"] = {"files": names, "note": problem}
-        run.folder.write_report(account)
+        manifest["film"] = {"files": names, "note": problem}
+        run.folder.write_report(manifest)
     if problem and not quiet:
         note(problem)
 
@@ -275,28 +277,28 @@ def _say_interrupted(word: str, done: int, frames: int, folder: Path) -> None:
         )
     elif done:
         errors.print(
-            f"{word}: {done} of {counted(frames, 'frame')} are complete in {folder}. "
+            f"{word}: {done} of {pluralize(frames, 'frame')} are complete in {folder}. "
             "The same command with --resume continues."
         )
     else:
         errors.print(f"{word} before the first frame was complete; nothing was written to {folder}.")
 
 
-def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
+def _report(manifest: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
     from supple.cli.summary import print_summary
     from supple.runs.text import inversion_warning
 
     if as_json:
-        answer({**account, "output": str(folder.path), "exit_code": code})
+        print_json({**manifest, "output": str(folder.path), "exit_code": code})
     elif not quiet and code in (DONE, NOT_CONVERGED):
-        print_summary(account, folder.path)
-    warning = inversion_warning(account["frames"])
+        print_summary(manifest, folder.path)
+    warning = inversion_warning(manifest["frames"])
     if warning and not quiet:
         note(warning)
 
 
 def repair_results(
-    job: Job, folder: ResultsFolder, account: dict[str, Any], note: Callable[[str], None]
+    job: Job, folder: ResultsFolder, manifest: dict[str, Any], note: Callable[[str], None]
 ) -> None:
     """Repair missing or damaged files from the scene.
 
@@ -316,7 +318,7 @@ def repair_results(
     from supple.scene import build_model
 
     bodies, path = job.file.scene.bodies, folder.path
-    damage = folder.start_damage(account["scene"]["vertices"])
+    damage = folder.start_damage(manifest["scene"]["vertices"])
     if damage is not None:
         note(f"{damage} It is written again from the scene.")
         fields = job.fields_at_start(build_model(job.file.scene)) if job.fields else None
@@ -330,7 +332,7 @@ def repair_results(
         if _is_damaged(path / name):
             _say(note, path / name)
             write(path, bodies)
-    times = [0.0, *(frame["time"] for frame in account["frames"])]
+    times = [0.0, *(frame["time"] for frame in manifest["frames"])]
     if not _has_text(path / PVD, pvd_text(path, times, first=0)):
         _say(note, path / PVD)
         write_pvd(path, times, first=0)
@@ -351,7 +353,7 @@ def _is_damaged(path: Path) -> bool:
 
     checksums = read_checksums(path.parent)
     if checksums is not None and path.name in checksums.digests:
-        return not checksums.is_whole(path.name)
+        return not checksums.is_intact(path.name)
     if not path.exists():
         return False
     try:

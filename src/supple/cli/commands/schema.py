@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from supple.cli.console import Json, answer, refusing
+from supple.cli.console import Json, handle_errors, print_json
 
 
 def schema(json: Json = False) -> None:
     """Print the JSON schema of scene files."""
-    with refusing(json):
+    with handle_errors(json):
         from supple.scene import scene_schema
 
-        answer(scene_schema())
+        print_json(scene_schema())

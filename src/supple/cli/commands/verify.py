@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import DONE, NOT_CONVERGED, Json, Quiet, answer, note, refusing, say
+from supple.cli.console import DONE, NOT_CONVERGED, Json, Quiet, handle_errors, note, print_json, say
 
 
 def verify(
@@ -25,19 +25,19 @@ def verify(
     Exit codes: 0 all files are intact; 1 some are not, or the run has no checksums; 2 there is no results
     folder. Data sets have `supple dataset verify`.
     """
-    with refusing(json):
+    with handle_errors(json):
         from supple.io.verification import summarize_verification, verify_results
 
-        found = verify_results(results)
-        code = DONE if found.good else NOT_CONVERGED
+        verification = verify_results(results)
+        code = DONE if verification.good else NOT_CONVERGED
         if json:
-            answer(vars(found) | {"good": found.good, "exit_code": code})
+            print_json(vars(verification) | {"good": verification.good, "exit_code": code})
         else:
-            for sentence in found.problems:
+            for sentence in verification.problems:
                 note(sentence)
             if not quiet:
-                if found.foreign:
-                    note(f"not supple's, and not verified: {', '.join(found.foreign)}")
-                say(f"{results}: {summarize_verification(found)}")
+                if verification.foreign:
+                    note(f"not supple's, and not verified: {', '.join(verification.foreign)}")
+                say(f"{results}: {summarize_verification(verification)}")
     if code:
         raise typer.Exit(code)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import TERMINATED, ScenePath, Terminated, errors, folder, note, refusing
+from supple.cli.console import TERMINATED, ScenePath, Terminated, errors, folder, handle_errors, note
 
 
 def view(
@@ -41,7 +41,7 @@ def view(
 
     Ctrl+C ends it.
     """
-    with refusing(False):
+    with handle_errors(False):
         from rich.text import Text
 
         from supple.cli.job import load_file

@@ -276,7 +276,7 @@ class Candidates:
         Returns:
             Sorted indices (p,) of vertices and of triangles.
         """
-        if runner.far:
+        if runner.is_remote:
             return self._anew.vertices(points, radius, runner)
         return self._pairs("vertices", points.x, radius, runner)
 
@@ -291,7 +291,7 @@ class Candidates:
         Returns:
             Sorted indices (p,) of both edges.
         """
-        if runner.far:
+        if runner.is_remote:
             return self._anew.edges(points, radius, runner)
         return self._pairs("edges", points.x, radius, runner)
 

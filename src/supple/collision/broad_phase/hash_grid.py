@@ -15,16 +15,16 @@ import numpy as np
 from supple.collision.geometry.primitives import ends, octants_of
 from supple.kernels import (
     Runner,
-    count_up,
+    atomic_add,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    device_function,
     do,
-    each_item,
-    keep_least,
-    keep_most,
+    item_number,
     kernel,
-    mark_bits,
-    number,
-    physics,
-    strides,
+    lane_stride,
+    parallel_for,
 )
 
 if TYPE_CHECKING:
@@ -111,15 +111,15 @@ class Cells(NamedTuple):
     touched: Any
 
 
-@physics
+@device_function
 def own_part(count, place):
     """(first, last, step): index range of this thread among `count` items."""
-    first, step = strides(place)
-    start = number(place) * BLOCK
+    first, step = lane_stride(place)
+    start = item_number(place) * BLOCK
     return start + first, min(count, start + BLOCK), step
 
 
-@physics
+@device_function
 def _seeks(work, m):
     """True if a primitive is searched: a neighbor body is in reach, or its own body is outdated."""
     wanted, near_by = work.wanted, work.wanted.which == ALL
@@ -136,7 +136,7 @@ def _seeks(work, m):
     return near_by
 
 
-@physics
+@device_function
 def cell_of(at):
     """Round down to an integer."""
     whole = int(at)
@@ -158,13 +158,13 @@ def _cells(work, place):
             product *= upper - lower + 1.0
         touched += int(min(product, TOO_MANY))
     if touched > 0:
-        count_up(work.touched, 0, touched)
+        atomic_add(work.touched, 0, touched)
 
 
 @kernel
 def touch_cells(team, work):
     """Compute boxes and cell ranges of all primitives."""
-    each_item(team, 0, 0, -(-len(work.things) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.things) // BLOCK), work)
 
 
 def touching(
@@ -216,19 +216,19 @@ class Table(NamedTuple):
     most: Any
 
 
-@physics
+@device_function
 def place_of(i, j, k, places):
     """Hash bucket of a cell."""
     return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (places - 1)
 
 
-@physics
+@device_function
 def key_of(i, j, k):
     """Integer key of a cell."""
     return ((i & 0x1FFFFF) << 42) | ((j & 0x1FFFFF) << 21) | (k & 0x1FFFFF)
 
 
-@physics
+@device_function
 def cells_around(there, p, radius):
     """First and last cell with primitives within a radius of a point."""
     reach, size = (1.0 + ROUNDING) * radius, there.size
@@ -285,12 +285,12 @@ def _enter(work, place):
                 for k in range(c[m, 2], c[m, 5] + 1):
                     at = place_of(i, j, k, len(table.count))
                     if work.counting:
-                        count_up(table.count, at, 1)
-                        mark_bits(table.octants, at, octants)
-                        keep_least(table.least, at, own)
-                        keep_most(table.most, at, own)
+                        atomic_add(table.count, at, 1)
+                        atomic_or(table.octants, at, octants)
+                        atomic_min(table.least, at, own)
+                        atomic_max(table.most, at, own)
                     else:
-                        entry = table.begin[at] + count_up(table.left, at, -1) - 1
+                        entry = table.begin[at] + atomic_add(table.left, at, -1) - 1
                         table.key[entry], table.thing[entry] = key_of(i, j, k), m
                         for axis in range(3 if len(table.normal) > 0 else 0):
                             table.normal[entry, axis] = 0.0 if work.facing[1][m] else work.facing[0][m, axis]
@@ -303,17 +303,17 @@ def _allot(table, place):
     for at in range(first, last, step):
         if table.count[at] > 0:
             table.left[at] = table.count[at]
-            table.begin[at] = count_up(table.total, 0, table.count[at])
+            table.begin[at] = atomic_add(table.total, 0, table.count[at])
 
 
 @kernel
 def enter_all(team, cells, things, body, facing, table):
     """Build a hash table: clear, count, allocate, insert."""
     blocks, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
-    each_item(team, 0, 0, places, Clear(table))
-    each_item(team, 1, 0, blocks, Enter(cells, things, body, facing, table, True))
-    each_item(team, 2, 0, places, table)
-    each_item(team, 3, 0, blocks, Enter(cells, things, body, facing, table, False))
+    parallel_for(team, 0, 0, places, Clear(table))
+    parallel_for(team, 1, 0, blocks, Enter(cells, things, body, facing, table, True))
+    parallel_for(team, 2, 0, places, table)
+    parallel_for(team, 3, 0, blocks, Enter(cells, things, body, facing, table, False))
 
 
 class Entered(NamedTuple):
@@ -369,7 +369,7 @@ def entered(
     while True:
         found = touching(x, things, 0.0, size, wanted, runner)
         runner.run(touch_cells, 1, found)
-        runner.pull(found.touched)
+        runner.download(found.touched)
         if found.touched[0] <= ENTRIES * len(things):
             break
         size *= 2

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.geometry.primitives import boxes_apart, things_apart
-from supple.kernels import Runner, do, each_item, kernel, number, physics, strides
+from supple.kernels import Runner, device_function, do, item_number, kernel, lane_stride, parallel_for
 
 RUN = 16
 """Pairs per thread, processed in sequence, so that the filtered pairs keep their order."""
@@ -56,11 +56,11 @@ class Gathering(NamedTuple):
     second: Any
 
 
-@physics
+@device_function
 def _own_runs(place, runs):
     """(first, last, step): range of runs of this thread."""
-    first, step = strides(place)
-    start = number(place) * RUNS
+    first, step = lane_stride(place)
+    start = item_number(place) * RUNS
     return start + first, min(runs, start + RUNS), step
 
 
@@ -93,13 +93,13 @@ def _gather(g, place):
 @kernel
 def sift_all(team, sifting):
     """Test the distances of all pairs."""
-    each_item(team, 0, 0, -(-len(sifting.count) // RUNS), sifting)
+    parallel_for(team, 0, 0, -(-len(sifting.count) // RUNS), sifting)
 
 
 @kernel
 def gather_all(team, gathering):
     """Compact all filtered pairs."""
-    each_item(team, 0, 0, -(-len(gathering.begin) // RUNS), gathering)
+    parallel_for(team, 0, 0, -(-len(gathering.begin) // RUNS), gathering)
 
 
 def sift(
@@ -122,13 +122,13 @@ def sift(
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN),), np.int64)
     runner.run(sift_all, 1, Sifting(*pairs, float(radius), kept, count))
-    runner.pull(count)
+    runner.download(count)
     ends = np.cumsum(count)
     first, second = (runner.zeros((int(ends[-1]),), np.int64) for _ in range(2))
     if len(first):
         runner.run(gather_all, 1, Gathering(one, two, kept, ends - count, first, second))
-        runner.pull(first)
-        runner.pull(second)
+        runner.download(first)
+        runner.download(second)
     return first, second
 
 

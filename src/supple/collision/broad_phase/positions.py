@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.hash_grid import BLOCK, own_part
-from supple.kernels import RECORD, Runner, do, each_item, kernel, number_at
+from supple.kernels import RECORD, Runner, do, kernel, number_at, parallel_for
 
 
 class Points(NamedTuple):
@@ -56,7 +56,7 @@ def _place(work, place):
 @kernel
 def place_all(team, work):
     """Compute all positions."""
-    each_item(team, 0, 0, -(-len(work.x) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.x) // BLOCK), work)
 
 
 def _farthest(numbers: np.ndarray) -> float:

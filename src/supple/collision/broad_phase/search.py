@@ -36,7 +36,7 @@ from supple.collision.geometry.primitives import (
     things_apart,
 )
 from supple.collision.parallel_primitives import PHASES, Arranging, Starts, arrange
-from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
+from supple.kernels import HOST, Runner, atomic_add, device_function, do, kernel, parallel_for
 
 ROOM = 4
 """Initial pair capacity per query primitive."""
@@ -81,7 +81,7 @@ class Search(NamedTuple):
     two: Any
 
 
-@physics
+@device_function
 def _wanted(s, m, o):
     """Exclude pairs that share a vertex, and pairs ruled out by the body filter."""
     if s.wanted.which != ALL:
@@ -91,7 +91,7 @@ def _wanted(s, m, o):
     return not share_a_corner(s.seek, s.other, m, o)
 
 
-@physics
+@device_function
 def _boxes_apart(s, m, o):
     """Squared distance of the boxes of two primitives."""
     square = 0.0
@@ -101,14 +101,14 @@ def _boxes_apart(s, m, o):
     return square
 
 
-@physics
+@device_function
 def _same_body(s, m, o):
     """True if both primitives belong to the same body; False without body numbers."""
     body = s.wanted.body
     return len(body) > 0 and body[s.seek[m, 0]] == body[s.other[o, 0]]
 
 
-@physics
+@device_function
 def _own_cells(s, m):
     """First and last cell that a primitive overlaps with the search radius of its own body."""
     box, r, size = s.here, s.own_radius, s.size
@@ -124,7 +124,7 @@ def _own_cells(s, m):
     )
 
 
-@physics
+@device_function
 def _near_by(s, m, o, i, j, k, low):
     """True if this cell reports a pair: opposing normals, near boxes, and first common cell of both boxes.
 
@@ -139,7 +139,7 @@ def _near_by(s, m, o, i, j, k, low):
     return common and square < radius * radius
 
 
-@physics
+@device_function
 def _meet(s, m, o):
     """Narrow phase: True for pairs within the radius, unless their rest distance is within `clear`."""
     if not _wanted(s, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
@@ -150,7 +150,7 @@ def _meet(s, m, o):
     return things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
 
 
-@physics
+@device_function
 def _own_only(s, m, at):
     """True if a hash bucket contains primitives of the query's own body only."""
     if len(s.wanted.body) == 0:
@@ -159,7 +159,7 @@ def _own_only(s, m, at):
     return s.table.least[at] == own and s.table.most[at] == own
 
 
-@physics
+@device_function
 def _worth_a_look(s, m, at, faced, i, j, k, own):
     """True if a bucket may contain pairs: opposing normals; another body, or a cell in the own radius."""
     if (s.table.octants[at] & faced) == 0:
@@ -189,7 +189,7 @@ def _look_around(s, place):
                         here = later and _near_by(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
                         if here and _meet(s, m, o):
                             finds += 1
-                            found = count_up(s.total, 0, 1)
+                            found = atomic_add(s.total, 0, 1)
                             if found < len(s.one):
                                 s.one[found], s.two[found] = m, o
         s.count[m] = finds
@@ -199,8 +199,8 @@ def _look_around(s, place):
 def search_all(team, cells, search):
     """Compute cell ranges and query the grid."""
     blocks = -(-len(search.seek) // BLOCK)
-    each_item(team, 0, 0, blocks, cells)
-    each_item(team, 1, 0, blocks, search)
+    parallel_for(team, 0, 0, blocks, cells)
+    parallel_for(team, 1, 0, blocks, search)
 
 
 class Found(NamedTuple):
@@ -251,7 +251,7 @@ def find(
         return Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
     found = search(there, seek, radius, runner, wanted, room)
     for array in found:
-        runner.pull(array)
+        runner.download(array)
     return found
 
 
@@ -294,7 +294,7 @@ def search(
         radii = float(radius), (1 + ROUNDING) * float(radius if own_radius is None else own_radius)
         given = there.x, seek, there.things, *radii, there.size, wanted, *boxes, there.table, facing
         runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
-        runner.pull(total)
+        runner.download(total)
         if total[0] <= room:
             break
         room = int(total[0])

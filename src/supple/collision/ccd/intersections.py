@@ -9,7 +9,7 @@ import numpy as np
 from supple.collision.broad_phase.search import near
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.kernels import HOST, Runner
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Crossing:
         who = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
         deep = f", up to {self.depth:.3g} m deep" if self.depth > 0 else ""
         at = ", ".join(f"{value:.4g}" for value in self.place)
-        return f"{who}: {counted(self.count, 'edge')} through triangles{deep}, for example at ({at})"
+        return f"{who}: {pluralize(self.count, 'edge')} through triangles{deep}, for example at ({at})"
 
 
 DEPTHS = 2.0

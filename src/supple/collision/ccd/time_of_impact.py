@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision.geometry.primitives import point
 from supple.collision.narrow_phase.proximity import Gaps, apart
-from supple.kernels import kernel, physics
+from supple.kernels import device_function, kernel
 
 LEFT = 0.1
 """Remaining fraction of the distance above the minimum separation."""
@@ -24,12 +24,12 @@ OF_DISTANCE, ROUNDS = 0.9, 100
 """Fraction of the distance used in one advancement, and maximum number of advancements."""
 
 
-@physics
+@device_function
 def _length(v):
     return math.sqrt(dot(v, v))
 
 
-@physics
+@device_function
 def _part(x, step, stencil, crossing, least, whole):
     """Time of impact of a pair, at most `whole`."""
     a, b, c, d = point(x, stencil[0]), point(x, stencil[1]), point(x, stencil[2]), point(x, stencil[3])

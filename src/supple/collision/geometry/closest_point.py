@@ -6,7 +6,7 @@ All cases are evaluated and then selected, so that SIMD packs and GPU threads do
 from __future__ import annotations
 
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
-from supple.kernels import physics, where
+from supple.kernels import device_function, where
 
 PARALLEL = 1e-14
 """Squared sine of the angle between edges below which they count as parallel, with any closest point."""
@@ -15,19 +15,19 @@ FLAT = 1e-9
 """Height over a triangle, relative to edge lengths, below which its sign is rounding error."""
 
 
-@physics
+@device_function
 def _unit(x):
     """Clamp to [0, 1]."""
     return min(max(x, 0.0 * x), 0.0 * x + 1.0)
 
 
-@physics
+@device_function
 def _part(a, b):
     """a/b, or a if b is 0."""
     return a / where(abs(b) > 0.0, b, 0.0 * b + 1.0)
 
 
-@physics
+@device_function
 def on_triangle(p, a, b, c):
     """Barycentric coordinates (u, v, w) of the point of a triangle closest to p [Ericson 2005, 5.1.5].
 
@@ -51,7 +51,7 @@ def on_triangle(p, a, b, c):
     return select3((d1 <= 0.0) & (d2 <= 0.0), (one, zero, zero), found)
 
 
-@physics
+@device_function
 def on_edges(a, b, c, d):
     """(s, t) of the closest points a + s (b - a) and c + t (d - c) of two edges [Ericson 2005, 5.1.9]."""
     p, q, r = sub(b, a), sub(d, c), sub(a, c)
@@ -68,13 +68,13 @@ def on_edges(a, b, c, d):
     return where(pp > 0.0, s, 0.0 * s), _unit(t)
 
 
-@physics
+@device_function
 def between(s, a, b):
     """a + s (b - a)."""
     return add(a, scale(s, sub(b, a)))
 
 
-@physics
+@device_function
 def crosses(p, q, a, b, c):
     """True if the edge from p to q intersects a triangle.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision.geometry.closest_point import between, crosses, on_edges, on_triangle
-from supple.kernels import physics
+from supple.kernels import device_function
 
 OPPOSED = 0.5, 0.8
 """Cosine between a normal and the opposite of another at which opposition starts, and at which it is full."""
@@ -20,12 +20,12 @@ NEVER = 1e300
 finite math."""
 
 
-@physics
+@device_function
 def point(x, i):
     return (x[i, 0], x[i, 1], x[i, 2])
 
 
-@physics
+@device_function
 def ends(x, things, m, axis):
     """(least, most) coordinate of the m-th primitive (m, k) along an axis, with points x (n, 3)."""
     least = most = x[things[m, 0], axis]
@@ -35,7 +35,7 @@ def ends(x, things, m, axis):
     return least, most
 
 
-@physics
+@device_function
 def boxes_apart(x, seek, other, m, o, enough):
     """Squared distance of the boxes of two primitives, or a lower bound once it reaches `enough` [m²]."""
     square = 0.0
@@ -49,7 +49,7 @@ def boxes_apart(x, seek, other, m, o, enough):
     return square
 
 
-@physics
+@device_function
 def share_a_corner(seek, other, m, o):
     """True if two primitives have a common vertex."""
     for a in range(seek.shape[1]):
@@ -59,7 +59,7 @@ def share_a_corner(seek, other, m, o):
     return False
 
 
-@physics
+@device_function
 def things_apart(x, seek, other, m, o):
     """Squared distance of two primitives without common vertices [m²].
 
@@ -83,7 +83,7 @@ def things_apart(x, seek, other, m, o):
     return dot(gap, gap)
 
 
-@physics
+@device_function
 def face(facing, m, o):
     """True if the normals of two triangles oppose; always True without normals.
 
@@ -102,7 +102,7 @@ ALL_OCTANTS = 255
 """Octant mask of two-sided triangles and of primitives without normals."""
 
 
-@physics
+@device_function
 def octants_of(facing, m):
     """Octants of the normal of a triangle, as a bit mask; all octants for two-sided triangles."""
     normal, free = facing
@@ -117,7 +117,7 @@ def octants_of(facing, m):
     return bits
 
 
-@physics
+@device_function
 def octants_faced(facing, m):
     """Octants of all normals that can oppose a triangle, as a bit mask.
 
@@ -136,7 +136,7 @@ def octants_faced(facing, m):
     return bits
 
 
-@physics
+@device_function
 def may_face(facing, m, normals, entry):
     """True if a triangle may oppose a table entry with an approximate normal, 0 for two-sided triangles."""
     normal, free = facing

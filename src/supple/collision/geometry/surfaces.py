@@ -13,7 +13,7 @@ import numpy as np
 from supple.algebra.matrix3 import cross, dot, scale, sub
 from supple.collision.broad_phase.hash_grid import BLOCK, own_part
 from supple.collision.geometry.primitives import point
-from supple.kernels import Runner, do, each_item, kernel
+from supple.kernels import Runner, do, kernel, parallel_for
 
 
 class Facing(NamedTuple):
@@ -44,7 +44,7 @@ def _face(work, place):
 @kernel
 def face_all(team, work):
     """Compute all normals."""
-    each_item(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
 
 
 def normals_of(x: np.ndarray, triangles: np.ndarray, runner: Runner) -> np.ndarray:

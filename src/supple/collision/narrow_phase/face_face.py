@@ -18,7 +18,7 @@ from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.collision.broad_phase.hash_grid import BLOCK, own_part
 from supple.collision.geometry.primitives import OPPOSED, point
 from supple.collision.narrow_phase.vertex_edge import put_contact
-from supple.kernels import Runner, do, each_item, kernel, physics
+from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
 LEAST = 1e-9
 """Overlap area relative to the smaller triangle below which the centroid is dominated by rounding."""
@@ -27,13 +27,13 @@ MOST = 9
 """Corner capacity of an overlap polygon, more than sufficient."""
 
 
-@physics
+@device_function
 def _side(px, py, qx, qy, rx, ry):
     """Twice the signed area of p, q and r, positive if r is on the left."""
     return (qx - px) * (ry - py) - (qy - py) * (rx - px)
 
 
-@physics
+@device_function
 def _clip(polygon, this, count, px, py, qx, qy, sense):
     """Clip polygon[this] to the left of line p q, into the other buffer; returns the corner count."""
     other, kept = 1 - this, 0
@@ -52,7 +52,7 @@ def _clip(polygon, this, count, px, py, qx, qy, sense):
     return kept
 
 
-@physics
+@device_function
 def _weights(flat, first, x, y):
     """Barycentric weights of a point in the triangle at rows first, ..., first + 2 of flat (6, 2)."""
     ax, ay = flat[first, 0], flat[first, 1]
@@ -63,7 +63,7 @@ def _weights(flat, first, x, y):
     return u, v, 1.0 - u - v
 
 
-@physics
+@device_function
 def shared(flat, polygon, weights):
     """Overlap of two triangles in a plane.
 
@@ -105,7 +105,7 @@ def shared(flat, polygon, weights):
     return 0.5 * abs(total)
 
 
-@physics
+@device_function
 def _across(n):
     """Unit vector perpendicular to a unit vector, from its smallest component."""
     a, b, c = abs(n[0]), abs(n[1]), abs(n[2])
@@ -118,7 +118,7 @@ def _across(n):
     return scale(1.0 / math.sqrt(dot(found, found)), found)
 
 
-@physics
+@device_function
 def facing_of(one, other, first, second):
     """Opposition of two triangles, and their common normal.
 
@@ -137,7 +137,7 @@ def facing_of(one, other, first, second):
     return min(max((turned * cosine - begin) / (whole - begin), 0.0), 1.0), n
 
 
-@physics
+@device_function
 def lay_flat(x, triangles, one, other, n, flat):
     """Project the corners of two triangles along n to flat (6, 2), the first corner at the origin."""
     across, origin = _across(n), point(x, triangles[one, 0])
@@ -174,7 +174,7 @@ class OfTriangles(NamedTuple):
     met: Any
 
 
-@physics
+@device_function
 def _weighted(x, met, m):
     """Σ w x of the m-th pair."""
     found = (0.0, 0.0, 0.0)
@@ -183,7 +183,7 @@ def _weighted(x, met, m):
     return found
 
 
-@physics
+@device_function
 def _area(x, triangles, t):
     a = point(x, triangles[t, 0])
     n = cross(sub(point(x, triangles[t, 1]), a), sub(point(x, triangles[t, 2]), a))
@@ -205,7 +205,7 @@ def _of_triangles(work, place):
                 _meet_triangles(g, met, m, a, b, n, area)
 
 
-@physics
+@device_function
 def _meet_triangles(g, met, m, a, b, n, area):
     for k in range(6):
         met.vertices[m, k] = g.triangles[a, k] if k < 3 else g.triangles[b, k - 3]
@@ -224,7 +224,7 @@ def _meet_triangles(g, met, m, a, b, n, area):
 @kernel
 def meet_triangles(team, work):
     """Compute the contacts of all triangle pairs."""
-    each_item(team, 0, 0, -(-len(work.one) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), work)
 
 
 def polygons(count: int, runner: Runner) -> tuple[np.ndarray, np.ndarray]:

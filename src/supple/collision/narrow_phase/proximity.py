@@ -19,7 +19,7 @@ from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.closest_point import between, on_edges, on_triangle
 from supple.collision.geometry.primitives import point
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.kernels import HOST, Runner, do, each_item, kernel, physics
+from supple.kernels import HOST, Runner, device_function, do, kernel, parallel_for
 
 PART = 0.4
 """γ: two vertices use up at most 0.8 of a distance; the rest is a margin for rounding."""
@@ -72,7 +72,7 @@ def measure_edges(x, stencils, weights, distance):
         distance[m] = dot(gap, gap) ** 0.5
 
 
-@physics
+@device_function
 def apart(a, b, c, d, crossing):
     """Distance of a vertex a from a triangle, or of two edges if `crossing` [m]."""
     if crossing:
@@ -106,7 +106,7 @@ def _measure(work, place):
 @kernel
 def measure_all(team, work):
     """Compute the distances of all pairs."""
-    each_item(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
 
 
 @kernel
@@ -138,7 +138,7 @@ def gaps(
     which, triangle = known.vertices(points, radius, runner)
     one, other = known.edges(points, radius, runner)
     for numbers in (which, triangle, one, other):
-        runner.pull(numbers)
+        runner.download(numbers)
     which, triangle, one, other = (each.astype(np.int64) for each in (which, triangle, one, other))
     faces = np.column_stack([surfaces.vertices[which], surfaces.triangles[triangle]])
     edges = np.column_stack([surfaces.edges[one], surfaces.edges[other]])
@@ -164,7 +164,7 @@ def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarra
     stencils = np.ascontiguousarray(found.vertices, np.int64)
     work = Measuring(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
     runner.run(measure_all, 1, work)
-    runner.pull(distance)
+    runner.download(distance)
     return distance
 
 

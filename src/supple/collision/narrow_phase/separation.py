@@ -16,7 +16,7 @@ from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.collision.broad_phase.hash_grid import BLOCK, cells_around, key_of, own_part, place_of
 from supple.collision.geometry.closest_point import on_triangle
 from supple.collision.geometry.primitives import point
-from supple.kernels import Runner, do, each_item, kernel, physics
+from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
 if TYPE_CHECKING:
     from supple.collision.broad_phase.detector import Looking
@@ -55,14 +55,14 @@ class WayOut(NamedTuple):
     least: Any
 
 
-@physics
+@device_function
 def _near_side(a, b, c, outward):
     """True if a triangle is not on the far side."""
     n = cross(sub(b, a), sub(c, a))
     return dot(outward, n) > FAR_SIDE * max(math.sqrt(dot(n, n)), 1e-300)
 
 
-@physics
+@device_function
 def _from_triangle(there, t, p, outward, least):
     """Minimum of `least` and the distance from p to a triangle, ignored on the far side [m]."""
     corners, x = there.things, there.x
@@ -74,7 +74,7 @@ def _from_triangle(there, t, p, outward, least):
     return least
 
 
-@physics
+@device_function
 def _leave(work, m, side):
     """Distance from one contact point to the body of the other; updates `least`."""
     table, p, sign = work.there.table, (0.0, 0.0, 0.0), 1.0 - 2.0 * side
@@ -106,7 +106,7 @@ def _way_out(work, place):
 @kernel
 def find_ways_out(team, work):
     """Compute the distances of all contact points."""
-    each_item(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
 
 
 def short(surfaces: Surfaces, points: Points, passed: Meetings, known: Looking, runner: Runner) -> np.ndarray:
@@ -129,6 +129,6 @@ def short(surfaces: Surfaces, points: Points, passed: Meetings, known: Looking, 
     least, bodies = np.column_stack([depth, depth]), (surfaces.body, surfaces.flat)
     pairs = passed.vertices, passed.weights, passed.normal
     runner.run(find_ways_out, 1, WayOut(*pairs, there, *bodies, least))
-    runner.pull(least)
+    runner.download(least)
     begin, whole = SHORT
     return np.clip((least.sum(axis=1) / depth - begin) / (whole - begin), 0.0, 1.0)

@@ -15,7 +15,7 @@ from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.collision.broad_phase.hash_grid import BLOCK, NOBODY, own_part
 from supple.collision.geometry.closest_point import on_edges, on_triangle
 from supple.collision.geometry.primitives import NEVER, point
-from supple.kernels import Runner, do, each_item, kernel, physics
+from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
 EQUALLY_NEAR = 1e-6
 """Relative tolerance of equal distances."""
@@ -140,18 +140,18 @@ class OfEdges(NamedTuple):
     met: Any
 
 
-@physics
+@device_function
 def put_contact(met, m, n, distance, strength):
     met.normal[m, 0], met.normal[m, 1], met.normal[m, 2] = n
     met.distance[m], met.strength[m] = distance, strength
 
 
-@physics
+@device_function
 def put_corner(met, m, k, vertex, weight):
     met.vertices[m, k], met.weights[m, k] = vertex, weight
 
 
-@physics
+@device_function
 def _around(normal, start, around, thing):
     """Sum of the normals of all triangles incident to a primitive."""
     found = (0.0, 0.0, 0.0)
@@ -175,7 +175,7 @@ def _nearing(work, place):
         near[m, WEIGHTS], near[m, WEIGHTS + 1], near[m, WEIGHTS + 2] = u, v, w
 
 
-@physics
+@device_function
 def _body_of(work, m):
     """Body of the triangle of the m-th pair."""
     return work.given.body[work.given.triangles[work.two[m], 0]]
@@ -206,7 +206,7 @@ def _of_vertices(work, place):
                 row += 1
 
 
-@physics
+@device_function
 def _meet_body(work, begin, end, v, outward, body, row):
     """Write the contact of vertex v with a body to `row`.
 
@@ -251,7 +251,7 @@ def _of_edges(work, place):
         _meet_edges(work, m)
 
 
-@physics
+@device_function
 def _meet_edges(work, m):
     g, x, one, two = work.given, work.given.x, work.one[m], work.two[m]
     a, b, c, d = work.edges[one, 0], work.edges[one, 1], work.edges[two, 0], work.edges[two, 1]
@@ -286,11 +286,11 @@ def _meet_edges(work, m):
 @kernel
 def meet_vertices(team, nearing, work):
     """Compute all vertex-triangle contacts."""
-    each_item(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
-    each_item(team, 1, 0, -(-len(work.one) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
+    parallel_for(team, 1, 0, -(-len(work.one) // BLOCK), work)
 
 
 @kernel
 def meet_edges(team, work):
     """Compute all edge-edge contacts."""
-    each_item(team, 0, 0, -(-len(work.one) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), work)

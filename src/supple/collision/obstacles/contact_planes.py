@@ -8,7 +8,7 @@ from numba import types
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.algebra.projector import free_part
-from supple.kernels import chosen_by_type, gather, physics, record_at
+from supple.kernels import device_function, gather, overload_by_type, record_at
 
 
 class Friction(NamedTuple):
@@ -57,7 +57,7 @@ class Touch(NamedTuple):
     mu: Any
 
 
-@physics
+@device_function
 def across(n, v):
     """Component of v perpendicular to n: v - n (n · v)."""
     return sub(v, scale(dot(n, v), n))
@@ -67,7 +67,7 @@ def _fetch(planes: Any, j: int, own: Any, batch: Any) -> Any:
     """(n, foot), and (anchor, μ) with friction, of the j-th plane for the vertices of a batch."""
 
 
-@chosen_by_type(_fetch)
+@overload_by_type(_fetch)
 def _fetch_by_type(planes, j, own, batch):
     if is_empty(planes[Planes._fields.index("friction")]):
         return lambda planes, j, own, batch: (
@@ -86,7 +86,7 @@ def _fetch_record(planes: Any, j: int, k: Any) -> Any:
     """(n, foot), and (anchor, μ) with friction, of the j-th plane for the k-th padded vector."""
 
 
-@chosen_by_type(_fetch_record)
+@overload_by_type(_fetch_record)
 def _fetch_record_by_type(planes, j, k):
     if is_empty(planes[Planes._fields.index("friction")]):
         return lambda planes, j, k: (record_at(planes.normal[j], k), record_at(planes.foot[j], k))
@@ -107,14 +107,14 @@ def _as_seen(found: Any, N: Any, ui: Any) -> Any:
     """`Touch` of vertices at displacements ui with the constrained directions N."""
 
 
-@chosen_by_type(_as_seen)
+@overload_by_type(_as_seen)
 def _as_seen_by_type(found, N, ui):
     if len(found) == 2:
         return lambda found, N, ui: _smooth(found, N, ui)
     return lambda found, N, ui: _rough(found, N, ui)
 
 
-@physics
+@device_function
 def _smooth(found, N, ui):
     n, foot = found
     g = dot(n, sub(ui, foot))
@@ -122,20 +122,20 @@ def _smooth(found, N, ui):
     return Touch(n, scale(g, n), g, ())
 
 
-@physics
+@device_function
 def _rough(found, N, ui):
     n, foot, anchor, mu = found
     g, o = dot(n, sub(ui, foot)), across(n, sub(ui, anchor))
     return Touch(free_part(N, n), free_part(N, add(scale(g, n), o)), g, mu[0])
 
 
-@physics
+@device_function
 def touch(planes, j, own, batch, N, ui):
     """`Touch` of the j-th plane for the vertices of a batch."""
     return _as_seen(_fetch(planes, j, own, batch), N, ui)
 
 
-@physics
+@device_function
 def touch_of(planes, j, k, ui):
     """`Touch` of the j-th plane for the vertex of the k-th padded vector."""
     return _as_seen(_fetch_record(planes, j, k), (), ui)

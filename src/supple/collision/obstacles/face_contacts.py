@@ -8,7 +8,17 @@ import numpy as np
 
 from supple.collision.obstacles.face_distance import DEPTHS, PLACES, bounded, deepest
 from supple.collision.obstacles.signed_distance import STEP, Shapes, distances_to
-from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, number, physics, strides
+from supple.kernels import (
+    HOST,
+    Runner,
+    atomic_add,
+    device_function,
+    do,
+    item_number,
+    kernel,
+    lane_stride,
+    parallel_for,
+)
 
 BLOCK = 64
 """Triangles per work item."""
@@ -48,7 +58,7 @@ class Inside(NamedTuple):
     count: Any
 
 
-@physics
+@device_function
 def _vertex(work, m, j):
     v = work.triangles[m, j]
     return work.x[v, 0], work.x[v, 1], work.x[v, 2]
@@ -56,8 +66,8 @@ def _vertex(work, m, j):
 
 @do.of(Inside)
 def _find(work, item):
-    first, step = strides(item)
-    start = number(item) * BLOCK
+    first, step = lane_stride(item)
+    start = item_number(item) * BLOCK
     for m in range(start + first, min(len(work.triangles), start + BLOCK), step):
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
         for k in range(len(work.small)):
@@ -67,10 +77,10 @@ def _find(work, item):
                     _enter(work, m, k, deepest(work.shapes, k, a, b, c, 0.0, PLACES))
 
 
-@physics
+@device_function
 def _enter(work, m, k, at):
     if at.distance < 0.0:
-        row = count_up(work.count, 0, 1)
+        row = atomic_add(work.count, 0, 1)
         if row < len(work.found):
             work.found[row, 0], work.found[row, 1] = 1.0 * m, 1.0 * k
             work.found[row, 2], work.found[row, 3] = at.second, at.third
@@ -79,7 +89,7 @@ def _enter(work, m, k, at):
 @kernel
 def find_inside(team, work):
     """Find the deepest points of all triangles."""
-    each_item(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
 
 
 class Between(NamedTuple):
@@ -103,8 +113,8 @@ class Between(NamedTuple):
 
 @do.of(Between)
 def _separate(work, item):
-    first, step = strides(item)
-    start = number(item) * BLOCK
+    first, step = lane_stride(item)
+    start = item_number(item) * BLOCK
     for p in range(start + first, min(len(work.triangle), start + BLOCK), step):
         m = work.triangle[p]
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
@@ -116,7 +126,7 @@ def _separate(work, item):
 @kernel
 def find_between(team, work):
     """Find the closest or deepest points of all pairs."""
-    each_item(team, 0, 0, -(-len(work.triangle) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangle) // BLOCK), work)
 
 
 class FacePoints(NamedTuple):
@@ -190,11 +200,11 @@ def points_inside(
     while True:
         found, count = runner.zeros((room, 4), np.float64), runner.zeros((1,), np.int64)
         runner.run(find_inside, 1, Inside(x, triangles, shapes, small, found, count))
-        runner.pull(count)
+        runner.download(count)
         if count[0] <= room:
             break
         room = int(count[0])
-    runner.pull(found)
+    runner.download(found)
     triangle, shape, second, third = found[: count[0]].T
     weights = np.stack([1 - second - third, second, third], axis=1)
     return FacePoints.none().following(FacePoints.at(triangle, shape, weights))

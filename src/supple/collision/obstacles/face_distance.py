@@ -32,7 +32,7 @@ from supple.collision.obstacles.signed_distance import (
     beyond_box,
     distance,
 )
-from supple.kernels import physics
+from supple.kernels import device_function
 
 GOLDEN = 0.6180339887498949
 """Golden section ratio."""
@@ -60,19 +60,19 @@ class Deepest(NamedTuple):
     third: Any
 
 
-@physics
+@device_function
 def bulges(shapes, k):
     """True if the k-th shape can be deeper inside a triangle than at the corners."""
     return shapes.rows[k, SIDE] > 0.0 and shapes.rows[k, KIND] != PLANE
 
 
-@physics
+@device_function
 def between(a, b, t):
     """a + t (b - a)."""
     return add(a, scale(t, sub(b, a)))
 
 
-@physics
+@device_function
 def _on_segment(shapes, k, p, q, times):
     """(d, t): smallest distance on the segment from p to q, and its parameter."""
     way, low, high = sub(q, p), 0.0, 1.0
@@ -86,13 +86,13 @@ def _on_segment(shapes, k, p, q, times):
     return d, t
 
 
-@physics
+@device_function
 def _across(shapes, k, a, b, c, s, times):
     """(d, t) on the segment that connects the sides ab and ac at the fraction s from a."""
     return _on_segment(shapes, k, between(a, b, s), between(a, c, s), times)
 
 
-@physics
+@device_function
 def _in_part(shapes, k, a, b, c, times):
     """Deepest point of a triangle with a convex distance function."""
     low, high = 0.0, 1.0
@@ -113,14 +113,14 @@ def _in_part(shapes, k, a, b, c, times):
     return Deepest(at_right, right * (1.0 - t), right * t)
 
 
-@physics
+@device_function
 def longest(a, b, c):
     """Longest side of a triangle [m]."""
     p, q, r = sub(b, a), sub(c, b), sub(a, c)
     return math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
 
 
-@physics
+@device_function
 def bounded(shapes, k, a, b, c):
     """(d, least): distance at the center of a triangle [m], and a lower bound for all its points.
 
@@ -141,7 +141,7 @@ def bounded(shapes, k, a, b, c):
     return d, max(d - far, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
 
 
-@physics
+@device_function
 def _part(level, path):
     """(v, w, s) of a part of a quartered triangle.
 
@@ -158,7 +158,7 @@ def _part(level, path):
     return v, w, s
 
 
-@physics
+@device_function
 def deepest(shapes, k, a, b, c, limit, times):
     """Find the deepest point of the triangle a, b, c in the k-th shape.
 

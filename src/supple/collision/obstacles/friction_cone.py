@@ -20,7 +20,7 @@ from typing import Any
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.algebra.projector import symmetric_matvec
 from supple.collision.obstacles.contact_planes import Touch, across, is_empty, touch
-from supple.kernels import all_lanes, chosen_by_type, gather, physics, scatter, where
+from supple.kernels import all_lanes, device_function, gather, overload_by_type, scatter, where
 
 ROUNDS, TURNS = 4, 4
 """Gauss-Seidel iterations over three planes of a vertex, and over normal and tangential force of one plane.
@@ -45,14 +45,14 @@ def allowed(at: Any, r: Any) -> Any:
     """
 
 
-@chosen_by_type(allowed)
+@overload_by_type(allowed)
 def _allowed(at, r):
     if is_empty(at[Touch._fields.index("mu")]):
         return lambda at, r: scale(max(dot(at.normal, r), 0.0 * r[0]), at.normal)
     return lambda at, r: _in_cone(at, r)
 
 
-@physics
+@device_function
 def _in_cone(at, r):
     normal = dot(at.normal, r)
     t = sub(r, scale(normal, at.normal))
@@ -74,14 +74,14 @@ def answer(at: Any, A: Any, f: Any, before: Any) -> Any:
     """
 
 
-@chosen_by_type(answer)
+@overload_by_type(answer)
 def _answer(at, A, f, before):
     if is_empty(at[Touch._fields.index("mu")]):
         return lambda at, A, f, before: _push(at, A, f)
     return lambda at, A, f, before: _push_and_rub(at, A, f, before)
 
 
-@physics
+@device_function
 def _push(at, A, f):
     """Frictionless contact force λ n with g + n · A⁻¹ (f + λ n) = 0, or 0 if that λ is negative."""
     n = at.normal
@@ -91,7 +91,7 @@ def _push(at, A, f):
     return scale(where(there, max(wanted, 0.0 * wanted), 0.0 * wanted), n)
 
 
-@physics
+@device_function
 def _inverse(A):
     """(A⁻¹, det A) of a symmetric A as xx yy zz xy xz yz."""
     xx, yy, zz, xy, xz, yz = A
@@ -108,7 +108,7 @@ def _inverse(A):
     ), det
 
 
-@physics
+@device_function
 def _push_and_rub(at, A, f, before):
     """Contact force with friction, by alternation of normal and tangential force.
 
@@ -139,7 +139,7 @@ def _push_and_rub(at, A, f, before):
     return scale(where(there, trace, 0.0 * one), r)
 
 
-@physics
+@device_function
 def _within(limit, v):
     """Scale factor that limits the length of v."""
     length = math.sqrt(dot(v, v))
@@ -164,7 +164,7 @@ def respond(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, 
     """
 
 
-@chosen_by_type(respond)
+@overload_by_type(respond)
 def _respond(planes, own, batch, N, A, f, ui, omega):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, f, ui, omega: scale(omega, solve_spd(A, f))
@@ -173,20 +173,20 @@ def _respond(planes, own, batch, N, A, f, ui, omega):
     )
 
 
-@physics
+@device_function
 def _relaxed(A, omega):
     """Scaled block A/ω, so that an over-relaxed step is an ordinary step of the scaled system."""
     s = 1.0 / omega
     return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5])
 
 
-@physics
+@device_function
 def _rounds(planes):
     """Number of Gauss-Seidel iterations over the planes."""
     return 1 if len(planes.normal) == 1 else ROUNDS
 
 
-@physics
+@device_function
 def _last_forces(planes, own, batch, zero):
     """Sum of the last forces of all planes."""
     r = (zero, zero, zero)
@@ -195,7 +195,7 @@ def _last_forces(planes, own, batch, zero):
     return r
 
 
-@physics
+@device_function
 def _none_pushes(planes, own, batch, N, ui, k, f):
     """True for most vertices: no plane exerted a force last, and none does against f + k (g n + o)."""
     none = 0.0 * f[0] >= 0.0
@@ -206,7 +206,7 @@ def _none_pushes(planes, own, batch, N, ui, k, f):
     return all_lanes(none)
 
 
-@physics
+@device_function
 def _with_planes(planes, own, batch, N, A, f, ui):
     step = solve_spd(A, f)
     if _none_pushes(planes, own, batch, N, ui, 0.0 * ui[0] + 1.0, step):
@@ -242,14 +242,14 @@ def support(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, 
     """
 
 
-@chosen_by_type(support)
+@overload_by_type(support)
 def _support(planes, own, batch, N, A, ui, f, s):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, ui, f, s: (f, s)
     return lambda planes, own, batch, N, A, ui, f, s: _by_planes(planes, own, batch, N, A, ui, f, s)
 
 
-@physics
+@device_function
 def _by_planes(planes, own, batch, N, A, ui, f, s):
     """Reactions r = C(-(f + k (g n + o))): an open gap counts as its closing force, if that is smaller."""
     k = (A[0] + A[1] + A[2]) / 3.0

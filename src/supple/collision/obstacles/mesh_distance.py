@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from supple.kernels import kernel, physics
+from supple.kernels import device_function, kernel
 
 COUNT, LEVELS, SECOND, WEIGHT, TINY, PART, EDGE, HEADER = 0, 1, 2, 3, 4, 5, 6, 8
 """Header fields of a tree: number of triangles; levels of boxes below the root; offset in `values` of a
@@ -47,19 +47,19 @@ FAR = 1e300
 """Upper bound of squared distances; finite, since GPU kernels may assume finite math."""
 
 
-@physics
+@device_function
 def boxes_at(first):
     """Offset of the boxes, less one box: the box of node i starts `BOX` i further; the root is node 1."""
     return first + HEADER - BOX
 
 
-@physics
+@device_function
 def triangles_at(values, first):
     """Offset of the triangles of a tree."""
     return first + HEADER + BOX * ((2 << int(values[first + LEVELS])) - 1)
 
 
-@physics
+@device_function
 def squared_distance_of_box(values, at, x, y, z):
     p = max(max(values[at] - x, x - values[at + 3]), 0.0)
     q = max(max(values[at + 1] - y, y - values[at + 4]), 0.0)
@@ -67,12 +67,12 @@ def squared_distance_of_box(values, at, x, y, z):
     return p * p + q * q + r * r
 
 
-@physics
+@device_function
 def _dot(ax, ay, az, bx, by, bz):
     return ax * bx + ay * by + az * bz
 
 
-@physics
+@device_function
 def closest_of_triangle(values, at, x, y, z):
     """Closest point of a triangle [Ericson 2005, section 5.1.5].
 
@@ -110,7 +110,7 @@ def closest_of_triangle(values, at, x, y, z):
     return _dot(rx, ry, rz, rx, ry, rz), feature, v, w
 
 
-@physics
+@device_function
 def closest_triangle(values, first, x, y, z):
     """Closest triangle of a mesh by depth-first traversal, nearer child first.
 
@@ -152,7 +152,7 @@ def closest_triangle(values, first, x, y, z):
             deeper = squared_distance_of_box(values, boxes + BOX * node, x, y, z) < limit
 
 
-@physics
+@device_function
 def _from_tree(values, first, x, y, z):
     """(d, n) of the mesh of one tree."""
     closest, feature, outside = closest_triangle(values, first, x, y, z)
@@ -176,7 +176,7 @@ def _from_tree(values, first, x, y, z):
     return side * length, nx, ny, nz
 
 
-@physics
+@device_function
 def distance_of_mesh(values, first, x, y, z):
     """Signed distance of a point from a mesh, negative inside, and its gradient.
 
@@ -204,7 +204,7 @@ def distance_of_mesh(values, first, x, y, z):
     return d, nx, ny, nz
 
 
-@physics
+@device_function
 def distance_of_bounds(values, first, x, y, z):
     """Distance of a point from the bounding box of a mesh, or the nearer of two [m]; 0 inside."""
     s = squared_distance_of_box(values, boxes_at(first) + BOX, x, y, z)
@@ -226,12 +226,12 @@ ABOVE, ALIKE = 1e-6, 1e-9
 to 1 of the cosine between coplanar normals."""
 
 
-@physics
+@device_function
 def _dot_tuples(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@physics
+@device_function
 def _crease_plane(values, first, m, p, d, n, reach):
     """(s, h, normal) of the m-th triangle as an additional contact face.
 
@@ -267,7 +267,7 @@ def _crease_plane(values, first, m, p, d, n, reach):
     return (s if opposite or shared or s <= tiny * tiny else FAR), h, t
 
 
-@physics
+@device_function
 def crease_planes(values, first, p, d, n):
     """Find up to two additional contact faces of a point, nearest first.
 

@@ -39,7 +39,7 @@ from supple.collision.obstacles.signed_distance import (
     Shapes,
     distances_to,
 )
-from supple.kernels import kernel, physics
+from supple.kernels import device_function, kernel
 
 SLACK = 0.02
 """Tolerance relative to the shortest half edge: distance of an edge from the extreme, and of a direction from
@@ -439,7 +439,7 @@ def _balance_meetings(steps, bodies, J, yields, own, gaps, friction, forces, fre
             break
 
 
-@physics
+@device_function
 def _have_settled(steps, before, free, first):
     """True if translations, or rotations, of all bodies have converged."""
     moved, largest = 0.0, 0.0
@@ -450,7 +450,7 @@ def _have_settled(steps, before, free, first):
     return moved <= ENOUGH * largest
 
 
-@physics
+@device_function
 def _slip(steps, bodies, J, gaps, c, d):
     """Gap (d = 0) or slip (d = 1, 2) of a contact after corrections s."""
     total = gaps[c, d]
@@ -462,7 +462,7 @@ def _slip(steps, bodies, J, gaps, c, d):
     return total
 
 
-@physics
+@device_function
 def _push(steps, bodies, yields, c, d, force):
     """Apply a force component of a contact to the corrections of both bodies."""
     for side in range(2):

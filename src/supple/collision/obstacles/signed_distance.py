@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.obstacles.mesh_distance import crease_planes, distance_of_bounds, distance_of_mesh
-from supple.kernels import kernel, physics
+from supple.kernels import device_function, kernel
 
 PLANE, CAPSULE, BOX, CYLINDER, MESH = range(5)
 """Shape types, with sizes a, b, c. Plane: no sizes, inside is z < 0. Capsule about the z axis: half core
@@ -40,7 +40,7 @@ class Shapes(NamedTuple):
     values: Any
 
 
-@physics
+@device_function
 def _capsule(half, radius, x, y, z):
     above = z - min(max(z, -half), half)
     length = math.sqrt(x * x + y * y + above * above)
@@ -49,7 +49,7 @@ def _capsule(half, radius, x, y, z):
     return length - radius, x / length, y / length, above / length
 
 
-@physics
+@device_function
 def _box(a, b, c, x, y, z):
     p, q, r = abs(x) - a, abs(y) - b, abs(z) - c
     sx, sy, sz = math.copysign(1.0, x), math.copysign(1.0, y), math.copysign(1.0, z)
@@ -64,7 +64,7 @@ def _box(a, b, c, x, y, z):
     return length, sx * p / length, sy * q / length, sz * r / length
 
 
-@physics
+@device_function
 def _cylinder(half, radius, x, y, z):
     rho = math.sqrt(x * x + y * y)
     ex, ey = (x / rho, y / rho) if rho > 0.0 else (1.0, 0.0)
@@ -76,7 +76,7 @@ def _cylinder(half, radius, x, y, z):
     return length, p * ex / length, p * ey / length, s * q / length
 
 
-@physics
+@device_function
 def _in_frame(shapes, k, x, y, z):
     """(d, n) in the frame of the shape."""
     rows = shapes.rows
@@ -92,7 +92,7 @@ def _in_frame(shapes, k, x, y, z):
     return distance_of_mesh(shapes.values, int(rows[k, FIRST]), x, y, z)
 
 
-@physics
+@device_function
 def _rows_times(rows, k, v):
     """Rotate a world vector to the frame of the k-th shape."""
     return (
@@ -102,7 +102,7 @@ def _rows_times(rows, k, v):
     )
 
 
-@physics
+@device_function
 def _columns_times(rows, k, v):
     """Rotate a vector from the frame of the k-th shape to world axes."""
     return (
@@ -112,7 +112,7 @@ def _columns_times(rows, k, v):
     )
 
 
-@physics
+@device_function
 def distance(shapes, k, x):
     """Signed distance of a point from a shape.
 
@@ -137,7 +137,7 @@ def distance(shapes, k, x):
     return side * d, n
 
 
-@physics
+@device_function
 def beyond_box(shapes, k, x):
     """Lower bound of the distance of x from the k-th shape, a mesh: distance from its bounding box [m]."""
     rows = shapes.rows
@@ -146,7 +146,7 @@ def beyond_box(shapes, k, x):
     return distance_of_bounds(shapes.values, int(rows[k, FIRST]), x, y, z)
 
 
-@physics
+@device_function
 def _moved(r, k, a, x):
     """x → R x + t with the motion at field `a` of the k-th row."""
     return (
@@ -156,19 +156,19 @@ def _moved(r, k, a, x):
     )
 
 
-@physics
+@device_function
 def carried(shapes, k, x):
     """Advect point x by the k-th shape from start to end of the current step."""
     return _moved(shapes.rows, k, STEP, x)
 
 
-@physics
+@device_function
 def carried_before(shapes, k, x):
     """Advect point x by the k-th shape from start to end of the previous step."""
     return _moved(shapes.rows, k, BEFORE, x)
 
 
-@physics
+@device_function
 def nearest(shapes, x):
     """Three nearest shapes of x, nearest first; -1 if there are fewer."""
     if shapes.rows.shape[0] == 1:
@@ -186,7 +186,7 @@ def nearest(shapes, x):
     return first, second, third
 
 
-@physics
+@device_function
 def _creases(shapes, k, x, d, n):
     """(g, m, h, k) of `crease_planes` for the k-th shape; normals are 0 for shapes without concave edges."""
     rows, none = shapes.rows, (0.0, 0.0, 0.0)
@@ -199,7 +199,7 @@ def _creases(shapes, k, x, d, n):
     return g, _columns_times(rows, k, m), h, _columns_times(rows, k, o)
 
 
-@physics
+@device_function
 def _at_shape(shapes, k, x):
     """(k, d, n): distance and normal of the k-th shape; infinite distance for k < 0."""
     if k < 0:
@@ -208,7 +208,7 @@ def _at_shape(shapes, k, x):
     return k, d, n
 
 
-@physics
+@device_function
 def nearest_planes(shapes, x, count):
     """Nearest contact planes of a point.
 

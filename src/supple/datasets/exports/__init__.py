@@ -17,9 +17,9 @@ from typing import Any
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.data_card import card_of_export
 from supple.datasets.read.dataset import Dataset
-from supple.datasets.store.scene_files import COPIES
+from supple.datasets.store.scene_files import COPY_FOLDER
 from supple.io.replace_file import replacing_folder
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def export_dataset(
             an earlier export.
     """
     if to not in EXPORTS:
-        raise DatasetError(f"there is no format {to!r} for data sets; {closest(to, EXPORTS)}")
+        raise DatasetError(f"there is no format {to!r} for data sets; {suggest_name(to, EXPORTS)}")
     export = EXPORTS[to]
     if export.package is not None and find_spec(export.package) is None:
         raise DatasetError(
@@ -89,8 +89,8 @@ def export_dataset(
         (unfinished / "scene.toml").write_text(
             (data.path / "scene.toml").read_text(encoding="utf-8"), encoding="utf-8"
         )
-        if (data.path / COPIES).is_dir():
-            shutil.copytree(data.path / COPIES, unfinished / COPIES)
+        if (data.path / COPY_FOLDER).is_dir():
+            shutil.copytree(data.path / COPY_FOLDER, unfinished / COPY_FOLDER)
         module.write(unfinished, data, watch or (lambda done, samples: None))
     return folder
 

@@ -43,12 +43,15 @@ def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> Non
             file[f"report/{name}"] = column[ids]
         for part in PARTS:
             file[f"splits/{part}"] = np.flatnonzero(np.isin(ids, data.split(part)))
-        kinds = data.store.kinds
+        quantities = data.store.quantities
         made = {
-            kind.name: file.create_dataset(
-                f"samples/{kind.name}", (len(ids), *kind.shape), data.store.dtype, chunks=(1, *kind.shape)
+            quantity.name: file.create_dataset(
+                f"samples/{quantity.name}",
+                (len(ids), *quantity.shape),
+                data.store.dtype,
+                chunks=(1, *quantity.shape),
             )
-            for kind in kinds
+            for quantity in quantities
         }
         for row, sample in enumerate(ids):
             for name, rows in made.items():

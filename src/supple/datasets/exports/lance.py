@@ -55,13 +55,13 @@ def _schema(data: Dataset) -> Any:
     number = pa.from_numpy_dtype(data.store.dtype)
     fields = [pa.field("id", pa.int64()), pa.field("split", pa.string())]
     for name, column in data.inputs.items():
-        kind = pa.float64() if column.ndim == 1 else pa.list_(pa.float64(), column.shape[1])
-        fields.append(pa.field(_flat(name), kind))
+        quantity = pa.float64() if column.ndim == 1 else pa.list_(pa.float64(), column.shape[1])
+        fields.append(pa.field(_flat(name), quantity))
     fields += [pa.field(name, pa.from_numpy_dtype(column.dtype)) for name, column in data.report.items()]
     shapes = {}
-    for kind in data.store.kinds:
-        fields.append(pa.field(kind.name, pa.list_(number, int(np.prod(kind.shape)))))
-        shapes[f"shape:{kind.name}"] = ",".join(map(str, kind.shape))
+    for quantity in data.store.quantities:
+        fields.append(pa.field(quantity.name, pa.list_(number, int(np.prod(quantity.shape)))))
+        shapes[f"shape:{quantity.name}"] = ",".join(map(str, quantity.shape))
     return pa.schema(fields, metadata=shapes | {"title": data.title})
 
 
@@ -74,8 +74,8 @@ def _columns(data: Dataset, ids: np.ndarray, parts: dict[int, str], schema: Any)
     columns: list[Any] = [pa.array(ids, pa.int64()), pa.array([parts[int(i)] for i in ids], pa.string())]
     for column in (*data.inputs.values(), *data.report.values()):
         columns.append(_array(column[ids]))
-    for kind in data.store.kinds:
-        columns.append(_array(data[kind.name][ids].reshape(len(ids), -1)))
+    for quantity in data.store.quantities:
+        columns.append(_array(data[quantity.name][ids].reshape(len(ids), -1)))
     return columns
 
 

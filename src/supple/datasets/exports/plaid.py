@@ -44,7 +44,9 @@ Global__; the attribute `id` of a sample is its number in the design.
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
     inputs = {f"Global/{name}": column for name, column in data.inputs.items()}
-    outputs = {kind.name: f"{MESH}/{_where(kind.axes)}/{kind.name}" for kind in data.store.kinds}
+    outputs = {
+        quantity.name: f"{MESH}/{_where(quantity.axes)}/{quantity.name}" for quantity in data.store.quantities
+    }
     _yaml(folder / "infos.yaml", _infos(data))
     _yaml(folder / "variable_schema.yaml", _schema(data, inputs, outputs))
     done = 0
@@ -97,10 +99,10 @@ def _infos(data: Dataset) -> dict[str, Any]:
 
 
 def _schema(data: Dataset, inputs: dict[str, np.ndarray], outputs: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {path: {"dtype": "float64", "ndim": v.ndim - 1} for path, v in inputs.items()}
-    for kind in data.store.kinds:
-        found[outputs[kind.name]] = {"dtype": data.store.dtype.name, "ndim": len(kind.shape)}
-    return found
+    schema: dict[str, Any] = {path: {"dtype": "float64", "ndim": v.ndim - 1} for path, v in inputs.items()}
+    for quantity in data.store.quantities:
+        schema[outputs[quantity.name]] = {"dtype": data.store.dtype.name, "ndim": len(quantity.shape)}
+    return schema
 
 
 def _write_constants(folder: Path, data: Dataset) -> None:

@@ -16,12 +16,12 @@ def part_of(data: Dataset) -> dict[int, str]:
     return {int(sample): part for part in PARTS for sample in data.split(part)}
 
 
-def figures(data: Dataset, sample: int) -> dict[str, Any]:
+def sample_metadata(data: Dataset, sample: int) -> dict[str, Any]:
     """Inputs and report of a sample as plain Python values."""
     inputs = {name: column[sample].tolist() for name, column in data.inputs.items()}
     report = {name: column[sample].item() for name, column in data.report.items() if name != "outcome"}
     return {"id": int(sample), "inputs": inputs, "report": report | {"outcome": str(data.outcomes[sample])}}
 
 
-def quantities(data: Dataset, sample: int) -> dict[str, np.ndarray]:
-    return {kind.name: data[kind.name][sample] for kind in data.store.kinds}
+def quantity_values(data: Dataset, sample: int) -> dict[str, np.ndarray]:
+    return {quantity.name: data[quantity.name][sample] for quantity in data.store.quantities}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from supple.datasets.exports.rows import PARTS, figures, quantities
+from supple.datasets.exports.rows import PARTS, quantity_values, sample_metadata
 from supple.datasets.read.dataset import Dataset
 
 READING = """, tar files such as `train-000000.tar` have the samples, those of training, validation
@@ -44,9 +44,9 @@ def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> Non
             with tarfile.open(folder / f"{part}-{number:06d}.tar", "w") as tar:
                 for sample in ids[first : first + data.store.shard]:
                     key = f"{int(sample):08d}"
-                    for name, values in quantities(data, int(sample)).items():
+                    for name, values in quantity_values(data, int(sample)).items():
                         _add(tar, f"{key}.{name}.npy", _npy(values))
-                    _add(tar, f"{key}.json", json.dumps(figures(data, int(sample))).encode())
+                    _add(tar, f"{key}.json", json.dumps(sample_metadata(data, int(sample))).encode())
                     done += 1
                     watch(done, len(data.ids))
     np.savez(folder / "rest.npz", **data.rest)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.store.dataset_store import Store
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 CARD = """---
 license: {licence}
@@ -74,7 +74,7 @@ def card_of_export(store: Store, ids: np.ndarray, reading: str) -> str:
         reading: Files of the export and how to open them, continuing "`scene.toml` is the scene"; {quantity}
             and {label} stand for names in the data set.
     """
-    names = {"quantity": store.kinds[0].name, "label": store.facts["varied"][0]["label"]}
+    names = {"quantity": store.quantities[0].name, "label": store.facts["varied"][0]["label"]}
     return _text(store, ids, LEFT_OUT, reading.format(**names))
 
 
@@ -85,13 +85,13 @@ def _text(store: Store, ids: np.ndarray, others: str, reading: str) -> str:
         f"{_ends(store.inputs[v['label']][ids], 'max')} |"
         for v in facts["varied"]
     )
-    quantities = "\n".join(f"| {k.name} | {k.shape} {store.dtype} | {k.text} |" for k in store.kinds)
+    quantities = "\n".join(f"| {k.name} | {k.shape} {store.dtype} | {k.text} |" for k in store.quantities)
     return CARD.format(
         licence=spec.get("licence") or "unknown",
         size=_size_category(len(ids)),
         title=store.facts["title"],
         description=spec.get("description") or "Equilibria of soft bodies.",
-        count=counted(len(ids), "equilibrium", "equilibria"),
+        count=pluralize(len(ids), "equilibrium", "equilibria"),
         vertices=facts["vertices"],
         version=facts["versions"]["supple"],
         varied=varied,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.read.quantities import SHORT
+from supple.datasets.read.quantities import SHORT_NAMES
 from supple.datasets.read.training_pairs import Pairs
 from supple.datasets.run.summarize import good_samples, reports, statistics
 from supple.datasets.store.dataset_store import OUTCOMES, Store
 from supple.datasets.store.zarr_arrays import Shard, read_array
-from supple.support.arguments import a_path, closest, flag, whole_number
+from supple.support.arguments import check_flag, check_integer, check_path, suggest_name
 
 if TYPE_CHECKING:
     from supple.scene import SceneFile
@@ -33,7 +33,7 @@ def open_dataset(path: Any) -> Dataset:
     Raises:
         DatasetError: The folder is not a readable data set.
     """
-    return Dataset(Store(a_path(path, "the folder of a data set")))
+    return Dataset(Store(check_path(path, "the folder of a data set")))
 
 
 class Samples:
@@ -51,9 +51,9 @@ class Samples:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store, self.name = store, name
-        kind = next(kind for kind in store.kinds if kind.name == name)
-        self.shape, self.dtype = (store.count, *kind.shape), store.dtype
-        self.dims = ("sample", *kind.axes)
+        quantity = next(quantity for quantity in store.quantities if quantity.name == name)
+        self.shape, self.dtype = (store.count, *quantity.shape), store.dtype
+        self.dims = ("sample", *quantity.axes)
         self._open: OrderedDict[int, Shard] = OrderedDict()
 
     def __len__(self) -> int:
@@ -61,45 +61,45 @@ class Samples:
 
     def __getitem__(self, which: Any) -> np.ndarray:
         if isinstance(which, int | np.integer):
-            return self._one(int(which))
+            return self._read_one(int(which))
         if isinstance(which, slice):
             which = np.arange(*which.indices(len(self)))
         ids = np.asarray(which)
         ids = np.flatnonzero(ids) if ids.dtype == bool else ids
-        return self._several(ids.astype(np.int64))
+        return self._read_many(ids.astype(np.int64))
 
-    def _several(self, ids: np.ndarray) -> np.ndarray:
+    def _read_many(self, ids: np.ndarray) -> np.ndarray:
         """Stacked samples (k, ...), read shard by shard."""
         ids = np.where(ids < 0, ids + len(self), ids)
         if len(ids) and not (ids.min() >= 0 and ids.max() < len(self)):
             wrong = ids[(ids < 0) | (ids >= len(self))][0]
             raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; asked for {wrong}")
-        found = np.empty((len(ids), *self.shape[1:]), self.dtype)
-        shards, places = np.divmod(ids, self._store.shard)
+        samples = np.empty((len(ids), *self.shape[1:]), self.dtype)
+        shards, slots = np.divmod(ids, self._store.shard)
         for number in np.unique(shards):
-            mine, shard = shards == number, self._shard(int(number))
-            found[mine] = np.nan if shard is None else shard.take(places[mine])
-        return found
+            in_shard, shard = shards == number, self._shard(int(number))
+            samples[in_shard] = np.nan if shard is None else shard.read_chunks(slots[in_shard])
+        return samples
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[:], dtype)
 
-    def _one(self, sample: int) -> np.ndarray:
+    def _read_one(self, sample: int) -> np.ndarray:
         sample = sample + len(self) if sample < 0 else sample
         if not 0 <= sample < len(self):
             raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; asked for {sample}")
-        shard, place = divmod(sample, self._store.shard)
-        found = self._shard(shard)
-        if found is None:
+        shard, slot = divmod(sample, self._store.shard)
+        shard_chunks = self._shard(shard)
+        if shard_chunks is None:
             return np.full(self.shape[1:], np.nan, self.dtype)
-        return found[place]
+        return shard_chunks[slot]
 
     def _shard(self, number: int) -> Shard | None:
         """Memory-mapped shard; None without a manifest, which marks unfinished shards."""
         if number in self._open:
             self._open.move_to_end(number)
             return self._open[number]
-        if not self._store.account_file(number).exists():
+        if not self._store.manifest_file(number).exists():
             return None
         path = self._store.file(self.name, number)
         if not path.exists():
@@ -119,20 +119,20 @@ class Samples:
         return f"<Samples {self.name!r}: {self.shape} {self.dtype}>"
 
 
-class Displaced(Samples):
+class Displacements(Samples):
     """Displacements [m]: positions minus rest positions."""
 
     def __init__(self, store: Store, rest: np.ndarray) -> None:
         super().__init__(store, "positions")
         self._rest = rest.astype(store.dtype)
 
-    def _one(self, sample: int) -> np.ndarray:
-        return super()._one(sample) - self._rest
+    def _read_one(self, sample: int) -> np.ndarray:
+        return super()._read_one(sample) - self._rest
 
-    def _several(self, ids: np.ndarray) -> np.ndarray:
-        found = super()._several(ids)
-        found -= self._rest
-        return found
+    def _read_many(self, ids: np.ndarray) -> np.ndarray:
+        samples = super()._read_many(ids)
+        samples -= self._rest
+        return samples
 
 
 class Dataset(Mapping[str, Any]):
@@ -207,24 +207,26 @@ class Dataset(Mapping[str, Any]):
         """
         parts = self.store.parts_of(self.ids)
         if name not in parts:
-            raise DatasetError(f"there is no part {name!r}; {closest(name, parts)}")
+            raise DatasetError(f"there is no part {name!r}; {suggest_name(name, parts)}")
         return parts[name]
 
     def __getitem__(self, name: str) -> Any:
-        name = SHORT.get(name, name)
-        if name in {kind.name for kind in self.store.kinds}:
+        name = SHORT_NAMES.get(name, name)
+        if name in {quantity.name for quantity in self.store.quantities}:
             if name not in self._samples:
                 self._samples[name] = Samples(self.store, name)
             return self._samples[name]
-        if name == "displacements" and any(kind.name == "positions" for kind in self.store.kinds):
-            return Displaced(self.store, self.rest["points"])
-        for place in (self.inputs, self.report, self.rest):
-            if name in place:
-                return place[name]
-        raise KeyError(f"the data set has no {name!r}; {closest(name, list(self))}")
+        if name == "displacements" and any(
+            quantity.name == "positions" for quantity in self.store.quantities
+        ):
+            return Displacements(self.store, self.rest["points"])
+        for arrays in (self.inputs, self.report, self.rest):
+            if name in arrays:
+                return arrays[name]
+        raise KeyError(f"the data set has no {name!r}; {suggest_name(name, list(self))}")
 
     def __iter__(self) -> Iterator[str]:
-        yield from (kind.name for kind in self.store.kinds)
+        yield from (quantity.name for quantity in self.store.quantities)
         yield from self.inputs
         yield from self.report
         yield from self.rest
@@ -238,10 +240,10 @@ class Dataset(Mapping[str, Any]):
         Args:
             number: Sample id.
         """
-        found = {kind.name: self[kind.name][number] for kind in self.store.kinds}
-        found |= {label: column[number] for label, column in self.inputs.items()}
+        values = {quantity.name: self[quantity.name][number] for quantity in self.store.quantities}
+        values |= {label: column[number] for label, column in self.inputs.items()}
         return (
-            found
+            values
             | {name: column[number] for name, column in self.report.items()}
             | {"outcome": str(self.outcomes[number])}
         )
@@ -279,7 +281,7 @@ class Dataset(Mapping[str, Any]):
             seed: Seed of the shuffling.
             **options: Options of `pairs`.
         """
-        batch, shuffle = whole_number("batch", batch), flag("shuffle", shuffle)
+        batch, shuffle = check_integer("batch", batch), check_flag("shuffle", shuffle)
         from supple.datasets.read.torch_adapter import Stream
 
         return Stream(self.pairs(**options), batch, shuffle, seed)
@@ -296,11 +298,14 @@ class Dataset(Mapping[str, Any]):
         """
         edges = self.rest["edges"].astype(np.int64)
         both = np.concatenate([edges, edges[:, ::-1]]).T
-        found = {"edge_index": both.copy(), "pos": self.rest["points"].astype(np.float32)}
+        arrays = {"edge_index": both.copy(), "pos": self.rest["points"].astype(np.float32)}
         if number is None:
-            return found
-        sample = whole_number("the sample of a graph", number, at_least=-self.count, at_most=self.count - 1)
-        return found | {"x": self.input_matrix[sample].astype(np.float32), "y": self["displacements"][sample]}
+            return arrays
+        sample = check_integer("the sample of a graph", number, at_least=-self.count, at_most=self.count - 1)
+        return arrays | {
+            "x": self.input_matrix[sample].astype(np.float32),
+            "y": self["displacements"][sample],
+        }
 
     def to_xarray(self) -> Any:
         """Load the full data set into an `xarray.Dataset`; requires xarray."""
@@ -308,10 +313,12 @@ class Dataset(Mapping[str, Any]):
             import xarray
         except ImportError:
             raise DatasetError("to_xarray needs xarray: pip install xarray.") from None
-        found: dict[str, Any] = {k.name: (self[k.name].dims, self[k.name][:]) for k in self.store.kinds}
-        found |= {name: (("sample", f"{name}_")[: v.ndim], v) for name, v in self.inputs.items()}
-        found |= {name: (("sample",), v) for name, v in self.report.items()}
-        return xarray.Dataset(found, attrs={"title": self.title})
+        variables: dict[str, Any] = {
+            k.name: (self[k.name].dims, self[k.name][:]) for k in self.store.quantities
+        }
+        variables |= {name: (("sample", f"{name}_")[: v.ndim], v) for name, v in self.inputs.items()}
+        variables |= {name: (("sample",), v) for name, v in self.report.items()}
+        return xarray.Dataset(variables, attrs={"title": self.title})
 
     def scene(self) -> SceneFile:
         """Load the scene with its original, unvaried values."""
@@ -320,7 +327,7 @@ class Dataset(Mapping[str, Any]):
         return load_scene(self.path / "scene.toml", self.store.scene_folder)
 
     def __repr__(self) -> str:
-        names = ", ".join(kind.name for kind in self.store.kinds)
+        names = ", ".join(quantity.name for quantity in self.store.quantities)
         return (
             f"<Dataset {str(self.path)!r}: {len(self.ids):,} of {self.count:,} samples, {names} of "
             f"{self.store.facts['vertices']:,} vertices, varied {', '.join(self.inputs)}>"

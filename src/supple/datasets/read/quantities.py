@@ -11,13 +11,13 @@ import numpy as np
 from supple.model.model import Model, Step
 from supple.postprocess.evaluation import OF_VERTICES, QUANTITIES
 
-OWN = {
+SAMPLE_QUANTITIES = {
     "positions": "of all vertices [m]",
     "displacements": "positions less those at rest [m]",
     "body_energies": "what is stored in each body [J]",
     "reactions": "force and moment of each pin [N, N m]",
 }
-SHORT = {
+SHORT_NAMES = {
     "forces": "reaction_force",
     "energies": "body_energies",
     "stresses": "cauchy",
@@ -26,14 +26,18 @@ SHORT = {
 }
 """Short names of quantities."""
 
-KNOWN = {**OWN, **QUANTITIES, **{short: f"the same as {name}" for short, name in SHORT.items()}}
+ALL_QUANTITIES = {
+    **SAMPLE_QUANTITIES,
+    **QUANTITIES,
+    **{short: f"the same as {name}" for short, name in SHORT_NAMES.items()},
+}
 
-MATRICES = ("deformation_gradient", "piola", "cauchy")
-TRIPLES = ("principal_stresses", "principal_stretches")
+MATRIX_QUANTITIES = ("deformation_gradient", "piola", "cauchy")
+PRINCIPAL_QUANTITIES = ("principal_stresses", "principal_stretches")
 
 
 @dataclass(frozen=True)
-class Kind:
+class Quantity:
     """Name, shape and axes of a stored quantity of one sample."""
 
     name: str
@@ -42,30 +46,30 @@ class Kind:
 
     @property
     def text(self) -> str:
-        return KNOWN[self.name]
+        return ALL_QUANTITIES[self.name]
 
 
-def kinds_of(names: list[str], model: Model) -> list[Kind]:
+def quantities_of(names: list[str], model: Model) -> list[Quantity]:
     """Stored quantities of a model for the given names, without duplicates."""
-    return [_kind(name, model) for name in dict.fromkeys(SHORT.get(name, name) for name in names)]
+    return [_quantity(name, model) for name in dict.fromkeys(SHORT_NAMES.get(name, name) for name in names)]
 
 
-def _kind(name: str, model: Model) -> Kind:
+def _quantity(name: str, model: Model) -> Quantity:
     vertices, cells = model.vertices, len(model.cells)
     if name in ("positions", "displacements") or name in OF_VERTICES:
-        return Kind(name, (vertices, 3), ("vertex", "xyz"))
+        return Quantity(name, (vertices, 3), ("vertex", "xyz"))
     if name == "body_energies":
-        return Kind(name, (len(model.bodies),), ("body",))
+        return Quantity(name, (len(model.bodies),), ("body",))
     if name == "reactions":
-        return Kind(name, (len(model.supports), 6), ("pin", "force_and_moment"))
-    if name in MATRICES:
-        return Kind(name, (cells, 3, 3), ("cell", "row", "column"))
-    if name in TRIPLES:
-        return Kind(name, (cells, 3), ("cell", "principal"))
-    return Kind(name, (cells,), ("cell",))
+        return Quantity(name, (len(model.supports), 6), ("pin", "force_and_moment"))
+    if name in MATRIX_QUANTITIES:
+        return Quantity(name, (cells, 3, 3), ("cell", "row", "column"))
+    if name in PRINCIPAL_QUANTITIES:
+        return Quantity(name, (cells, 3), ("cell", "principal"))
+    return Quantity(name, (cells,), ("cell",))
 
 
-class Measured:
+class SampleQuantities:
     """Quantities of one sample, evaluated lazily.
 
     Args:
@@ -107,8 +111,11 @@ class Measured:
         if name == "body_energies":
             return np.array([*self.evaluation.body_energies.values()])
         if name == "reactions":
-            found = self.evaluation.reactions
+            reactions = self.evaluation.reactions
             return np.stack(
-                [np.concatenate([found[pin].force, found[pin].moment]) for pin, *_ in self.model.supports]
+                [
+                    np.concatenate([reactions[pin].force, reactions[pin].moment])
+                    for pin, *_ in self.model.supports
+                ]
             )
         return np.asarray(getattr(self.evaluation, name))

@@ -10,8 +10,8 @@ import numpy as np
 
 from supple.datasets.read.dataset import Dataset, open_dataset
 from supple.datasets.store.status import status
-from supple.support.text import counted, say_seconds
-from supple.view.page import Figure, Page, Table, drawn, page_file
+from supple.support.text import format_duration, pluralize
+from supple.view.page import Figure, Page, Table, draw_figure, page_file
 from supple.view.picture import Shape, picture, shared_view
 from supple.view.plots import histogram_plot
 from supple.view.style import Theme
@@ -45,22 +45,22 @@ def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
 
 
 def page_of(data: Dataset) -> Page:
-    figures, facts = status(data.store), data.store.facts
-    missing = figures["outcomes"].get("missing", 0)
-    bad = figures["samples"] - figures["good"] - missing
-    remarks = [f"{counted(missing, 'sample')} of the design not solved yet."] if missing else []
-    remarks += [f"Sample {sample}: {text}" for sample, text in list(figures["failures"].items())[:20]]
+    progress, facts = status(data.store), data.store.facts
+    missing = progress["outcomes"].get("missing", 0)
+    bad = progress["samples"] - progress["good"] - missing
+    remarks = [f"{pluralize(missing, 'sample')} of the design not solved yet."] if missing else []
+    remarks += [f"Sample {sample}: {text}" for sample, text in list(progress["failures"].items())[:20]]
     machine, versions = facts["machine"], facts["versions"]
     return Page(
         title=data.title,
         subtitle=f"{data.path.name} · {facts['created'][:10]}",
-        verdict=f"{figures['good']:,} of {counted(figures['samples'], 'sample')} have reached their tolerance"
+        verdict=f"{progress['good']:,} of {pluralize(progress['samples'], 'sample')} have reached their tolerance"
         + (f", {bad:,} have not." if bad else "."),
         good=not bad and not missing,
-        figures=_figures(data, figures),
+        quantities=_page_quantities(data, progress),
         pictures=_extremes(data),
         plots=_histograms(data),
-        tables=[_inputs(data), _outcomes(figures)],
+        tables=[_inputs(data), _outcomes(progress)],
         scene=(data.path / "scene.toml").read_text(encoding="utf-8"),
         circumstances={
             "machine": f"{machine['cpu']}, {machine['cores']} cores",
@@ -72,21 +72,21 @@ def page_of(data: Dataset) -> Page:
     )
 
 
-def _figures(data: Dataset, figures: dict[str, Any]) -> dict[str, str]:
-    warm = figures["warm_starts"]
-    found = {
-        "samples": f"{figures['samples']:,}",
+def _page_quantities(data: Dataset, progress: dict[str, Any]) -> dict[str, str]:
+    warm = progress["warm_starts"]
+    progress = {
+        "samples": f"{progress['samples']:,}",
         "vertices": f"{data.store.facts['vertices']:,}",
-        "shards": f"{figures['finished_shards']:,} of {figures['shards']:,}",
-        "work": say_seconds(figures["worker_seconds"]),
-        "worst relative residual": _number(figures["worst_relative_residual"]),
-        "worst position error": _number(figures["worst_position_error"]),
-        "with inverted elements": f"{figures['inverted']:,}",
-        "begun again": f"{figures['retried']:,}",
+        "shards": f"{progress['finished_shards']:,} of {progress['shards']:,}",
+        "work": format_duration(progress["worker_seconds"]),
+        "worst relative residual": _number(progress["worst_relative_residual"]),
+        "worst position error": _number(progress["worst_position_error"]),
+        "with inverted elements": f"{progress['inverted']:,}",
+        "begun again": f"{progress['retried']:,}",
     }
     if warm:
-        found["warm starts"] = f"{warm['fewer_iterations']:.1f} times fewer iterations"
-    return found
+        progress["warm starts"] = f"{warm['fewer_iterations']:.1f} times fewer iterations"
+    return progress
 
 
 def _number(value: float | None) -> str:
@@ -105,8 +105,8 @@ def _text(value: Any) -> str:
     return ", ".join(f"{v:.4g}" for v in np.atleast_1d(value))
 
 
-def _outcomes(figures: dict[str, Any]) -> Table:
-    rows = [(name.replace("_", " "), f"{count:,}") for name, count in figures["outcomes"].items()]
+def _outcomes(progress: dict[str, Any]) -> Table:
+    rows = [(name.replace("_", " "), f"{count:,}") for name, count in progress["outcomes"].items()]
     return Table("Outcomes", ("outcome", "samples"), rows)
 
 
@@ -118,7 +118,9 @@ def _histograms(data: Dataset) -> list[Figure]:
         if len(values):
             options = {"size": PLOT_SIZE, "logarithmic": logarithmic}
             plots.append(
-                drawn(f"{label[0].upper()}{label[1:]}: all samples", histogram_plot, values, label, **options)
+                draw_figure(
+                    f"{label[0].upper()}{label[1:]}: all samples", histogram_plot, values, label, **options
+                )
             )
     return plots
 
@@ -146,4 +148,4 @@ def _extremes(data: Dataset) -> list[Figure]:
     def draw(path: str | os.PathLike[str], shape: Shape, theme: Theme) -> None:
         picture(path, model, shape, field="displacement", size=PICTURE_SIZE, theme=theme.name, view=view)
 
-    return [drawn(f"Sample {k}: {text}", draw, shapes[k]) for k, text in chosen.items()]
+    return [draw_figure(f"Sample {k}: {text}", draw, shapes[k]) for k, text in chosen.items()]

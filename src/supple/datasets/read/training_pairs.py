@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.support.arguments import closest, each, shown
+from supple.support.arguments import format_value, iterate_argument, suggest_name
 
 if TYPE_CHECKING:
     from supple.datasets.read.dataset import Dataset
@@ -41,14 +41,16 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
     ) -> None:
         wrong = [name for name in inputs if name not in data.inputs]
         if wrong:
-            raise DatasetError(f"{wrong[0]!r} is no input of the data set; {closest(wrong[0], data.inputs)}")
+            raise DatasetError(
+                f"{wrong[0]!r} is no input of the data set; {suggest_name(wrong[0], data.inputs)}"
+            )
         self.ids, self.names, self.output = np.asarray(ids), inputs, output
-        self._y = {name: _stored(data, name) for name in _names(output)}
+        self._y = {name: _stored_array(data, name) for name in _names(output)}
         logarithmic = (
             {v["label"] for v in data.store.facts["varied"] if v["scale"] == "log"} if normalize else ()
         )
-        x = np.column_stack([_even(data.inputs[name], name in logarithmic) for name in inputs])
-        train = _for_training(data) if normalize else np.empty(0, int)
+        x = np.column_stack([_linearize(data.inputs[name], name in logarithmic) for name in inputs])
+        train = _training_ids(data) if normalize else np.empty(0, int)
         self.x_mean: Any
         self.x_std: Any
         self.x_mean, self.x_std = _moments(x[train]) if len(train) else (0.0, 1.0)
@@ -59,14 +61,14 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
     @property
     def y_mean(self) -> Any:
         """Per-coordinate output mean; a dictionary for several outputs."""
-        return self._told({name: mean for name, (mean, _) in self._moments.items()})
+        return self._unwrap({name: mean for name, (mean, _) in self._moments.items()})
 
     @property
     def y_std(self) -> Any:
         """Per-coordinate output standard deviation; a dictionary for several outputs."""
-        return self._told({name: deviation for name, (_, deviation) in self._moments.items()})
+        return self._unwrap({name: deviation for name, (_, deviation) in self._moments.items()})
 
-    def _told(self, by_name: dict[str, Any]) -> Any:
+    def _unwrap(self, by_name: dict[str, Any]) -> Any:
         """The single value if one output was requested by name, otherwise the dictionary."""
         return by_name[self.output] if isinstance(self.output, str) else by_name
 
@@ -92,15 +94,15 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         return self._x[ids], self._outputs(ids)
 
     def _outputs(self, which: Any) -> Any:
-        return self._told({name: self._normal(name, values[which]) for name, values in self._y.items()})
+        return self._unwrap({name: self._normalize(name, values[which]) for name, values in self._y.items()})
 
-    def _normal(self, name: str, y: np.ndarray) -> np.ndarray:
+    def _normalize(self, name: str, y: np.ndarray) -> np.ndarray:
         if not self._normalized:
             return np.asarray(y, np.float32)
         mean, deviation = self._moments[name]
-        found = np.subtract(y, mean, dtype=np.float32)
-        found /= deviation
-        return found
+        normalized = np.subtract(y, mean, dtype=np.float32)
+        normalized /= deviation
+        return normalized
 
     def restored(self, y: Any) -> Any:
         """Convert normalized network outputs to physical units; a dictionary for several outputs."""
@@ -111,27 +113,29 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
 
 def _names(output: Any) -> list[str]:
     """List of output names."""
-    names = [output] if isinstance(output, str) else list(each(output, "output is a name or several"))
+    names = (
+        [output] if isinstance(output, str) else list(iterate_argument(output, "output is a name or several"))
+    )
     if not names or not all(isinstance(name, str) for name in names):
         raise DatasetError(
-            f"output is the name of what is stored, or a list of such names; got {shown(output)}."
+            f"output is the name of what is stored, or a list of such names; got {format_value(output)}."
         )
     return names
 
 
-def _stored(data: Dataset, name: str) -> Any:
+def _stored_array(data: Dataset, name: str) -> Any:
     """Lazy array of a stored per-sample output."""
-    known = [kind.name for kind in data.store.kinds]
+    known = [quantity.name for quantity in data.store.quantities]
     try:
-        found = data[name]
+        stored = data[name]
     except KeyError:
-        found = None
-    if not hasattr(found, "dims"):
-        raise DatasetError(f"{name!r} is not stored for every sample; {closest(name, known)}")
-    return found
+        stored = None
+    if not hasattr(stored, "dims"):
+        raise DatasetError(f"{name!r} is not stored for every sample; {suggest_name(name, known)}")
+    return stored
 
 
-def _for_training(data: Dataset) -> np.ndarray:
+def _training_ids(data: Dataset) -> np.ndarray:
     """Ids of good training samples, otherwise of all good samples."""
     train = data.split("train")
     return train if len(train) else data.ids
@@ -146,21 +150,21 @@ def _output_moments(data: Dataset, name: str, stored: Any, train: np.ndarray) ->
         return 0.0, 1.0
     known = name if name == "displacements" else stored.name
     if known in data.stats:
-        found = data.stats[known]
-        return found["mean"].astype(np.float32), _not_zero(found["std"]).astype(np.float32)
+        moments = data.stats[known]
+        return moments["mean"].astype(np.float32), _replace_zeros(moments["std"]).astype(np.float32)
     values = stored[train[:: max(1, len(train) // 256)]]
     mean, deviation = _moments(values.reshape(-1, values.shape[-1]))
     return mean.astype(np.float32), deviation.astype(np.float32)
 
 
-def _even(values: np.ndarray, logarithmic: bool) -> np.ndarray:
+def _linearize(values: np.ndarray, logarithmic: bool) -> np.ndarray:
     return np.log(values) if logarithmic else values
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return values.mean(axis=0), _not_zero(values.std(axis=0))
+    return values.mean(axis=0), _replace_zeros(values.std(axis=0))
 
 
-def _not_zero(deviation: np.ndarray) -> np.ndarray:
+def _replace_zeros(deviation: np.ndarray) -> np.ndarray:
     """Replace zero deviations by 1, which leaves constants unscaled."""
     return np.where(deviation > 0, deviation, 1.0)

@@ -21,39 +21,39 @@ import numpy as np
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.data_card import card
-from supple.datasets.read.quantities import Kind, kinds_of
-from supple.datasets.run.summarize import finish
+from supple.datasets.read.quantities import Quantity, quantities_of
+from supple.datasets.run.summarize import write_summary
 from supple.datasets.run.traversal import path_in_parts
 from supple.datasets.spec.dataset_spec import Spec
 from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.sampling import draw
-from supple.datasets.spec.spec_tables import WORDS
+from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
 from supple.datasets.store.checksums import (
+    CHECKSUM_PLACEHOLDER,
     CHECKSUMS,
-    UNKNOWN,
     checksums_of,
     sealed_text,
     write_sealed,
 )
-from supple.datasets.store.dataset_store import ACCOUNTS, OUTCOMES, SCHEMA, Store
+from supple.datasets.store.dataset_store import MANIFEST_FOLDER, OUTCOMES, SCHEMA, Store
 from supple.datasets.store.integrity import identity_of, origin_of
 from supple.datasets.store.journal import Journal, finished_rows
 from supple.datasets.store.scene_files import (
-    COPIES,
+    COPY_FOLDER,
     NamedFile,
     copy_files,
     named_files,
-    scene_with_copies,
+    scene_with_copied_files,
     without_folder,
 )
 from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
 from supple.io.lock import locked
 from supple.io.machine import machine, versions
-from supple.io.replace_file import put_back, replacing_folder, unfinished
+from supple.io.replace_file import replacing_folder, restore_replaced, unfinished
 from supple.model.model import Model
-from supple.support.os_errors import naming
+from supple.support.os_errors import add_path_to_os_errors
 
-PATHS = ("scene", "table")
+PATH_KEYS = ("scene", "table")
 """Spec keys whose values are paths."""
 
 
@@ -90,16 +90,16 @@ class Facts:
     scene: str
     source: Source
     columns: dict[str, np.ndarray]
-    drawn: np.ndarray
+    draw_figure: np.ndarray
     paths: dict[str, list[str]]
     logarithmic: set[str]
-    kinds: list[Kind]
+    quantities: list[Quantity]
     dtype: np.dtype
     shard: int
     constants: dict[str, tuple[np.ndarray, tuple[str, ...]]]
     bodies: list[str]
     pins: list[str]
-    grown: list[int]
+    previous_counts: list[int]
 
 
 def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> Store:
@@ -109,11 +109,11 @@ def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> St
         The new store, or the existing store with the same identity.
     """
     if path.exists():
-        return same(path, facts)
+        return open_matching(path, facts)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unfinished(path)
     try:
-        with naming(path, temporary):
+        with add_path_to_os_errors(path, temporary):
             write_empty(temporary, facts, command, path.name)
             try:
                 os.rename(temporary, path)
@@ -122,10 +122,10 @@ def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> St
                     raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return same(path, facts)
+    return open_matching(path, facts)
 
 
-def same(path: Path, facts: Facts) -> Store:
+def open_matching(path: Path, facts: Facts) -> Store:
     """Open an existing store with the same spec, scene and design.
 
     Raises:
@@ -141,20 +141,20 @@ def same(path: Path, facts: Facts) -> Store:
             f"{store.count:,} samples, made {store.facts['created'][:10]}): "
             f"{difference(store, facts)}. Name "
             "another folder with --output, or replace it with --overwrite"
-            f"{_or_grow(store, facts)}."
+            f"{_grow_hint(store, facts)}."
         )
     return store
 
 
-def _or_grow(store: Store, facts: Facts) -> str:
-    more = len(facts.drawn) > store.count and store.facts.get("origin") == facts.origin
+def _grow_hint(store: Store, facts: Facts) -> str:
+    more = len(facts.draw_figure) > store.count and store.facts.get("origin") == facts.origin
     return ", or let it grow with --grow" if more else ""
 
 
 def difference(store: Store, facts: Facts) -> str:
     """Short description of differences between a new spec and a store's spec."""
     old, new = store.spec, facts.spec
-    keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
+    keys = [key for key in {**old, **new} if key not in DESCRIPTIVE_KEYS and old.get(key) != new.get(key)]
     if set(keys) - {"count"}:
         return "different are " + ", ".join(keys)
     own = facts.scene if store.has_checksums else facts.source.text
@@ -180,9 +180,9 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
         command: Command line to record; sys.argv if None.
         called: Final name of the store.
     """
-    count = len(facts.drawn)
+    count = len(facts.draw_figure)
     nodes: dict[str, Any] = {}
-    (path / ACCOUNTS).mkdir(parents=True)
+    (path / MANIFEST_FOLDER).mkdir(parents=True)
     for name in ("rest", "inputs", "samples"):
         nodes[name] = group()
         write_json(path / name / "zarr.json", nodes[name])
@@ -192,16 +192,20 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
         flat = values[:, 0] if values.shape[1] == 1 else values
         axes = ("sample", "component")[: flat.ndim]
         nodes[f"inputs/{label}"] = write_array(path / "inputs" / label, flat, axes, paths=facts.paths[label])
-    for kind in facts.kinds:
+    for quantity in facts.quantities:
         metadata = array(
-            (count, *kind.shape), facts.dtype, ("sample", *kind.axes), facts.shard, {"meaning": kind.text}
+            (count, *quantity.shape),
+            facts.dtype,
+            ("sample", *quantity.axes),
+            facts.shard,
+            {"meaning": quantity.text},
         )
-        write_json(path / "samples" / kind.name / "zarr.json", metadata)
-        nodes[f"samples/{kind.name}"] = metadata
+        write_json(path / "samples" / quantity.name / "zarr.json", metadata)
+        nodes[f"samples/{quantity.name}"] = metadata
     _write_design(path / "design.csv", facts)
-    copy_files(facts.files, path / COPIES)
+    copy_files(facts.files, path / COPY_FOLDER)
     write_text(path / "scene.toml", facts.scene)
-    write_text(path / "zarr.json", sealed_text(_root(facts, command, nodes)))
+    write_text(path / "zarr.json", sealed_text(_root_metadata(facts, command, nodes)))
     write_card(path, called)
 
 
@@ -213,18 +217,18 @@ def write_card(path: Path, called: str) -> None:
     write_sealed(path / CHECKSUMS, {"files": checksums_of(path, names)})
 
 
-def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
-    said = {
+def _root_metadata(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
+    attributes = {
         "schema": SCHEMA,
         "identity": facts.identity,
         "origin": facts.origin,
         "files": {file.name: file.digest for file in facts.files},
         "title": facts.title,
-        "count": len(facts.drawn),
-        "grown": facts.grown,
+        "count": len(facts.draw_figure),
+        "grown": facts.previous_counts,
         "shard": facts.shard,
         "precision": facts.dtype.name,
-        "quantities": [{"name": k.name, "shape": k.shape, "axes": k.axes} for k in facts.kinds],
+        "quantities": [{"name": k.name, "shape": k.shape, "axes": k.axes} for k in facts.quantities],
         "varied": [
             {
                 "label": label,
@@ -238,7 +242,7 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
         "pins": facts.pins,
         "vertices": len(facts.constants["points"][0]),
         "outcomes": OUTCOMES,
-        "spec": {key: without_folder(v) if key in PATHS and v else v for key, v in facts.spec.items()},
+        "spec": {key: without_folder(v) if key in PATH_KEYS and v else v for key, v in facts.spec.items()},
         "folder": ".",
         "units": "SI",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -246,7 +250,7 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
         "versions": versions(),
         "command": [without_folder(word) for word in (sys.argv if command is None else command)],
     }
-    root = group({"checksum": UNKNOWN, "supple": said})
+    root = group({"checksum": CHECKSUM_PLACEHOLDER, "supple": attributes})
     root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
     return root
 
@@ -259,34 +263,34 @@ def _write_design(path: Path, facts: Facts) -> None:
     rows = np.concatenate([*facts.columns.values()], axis=1)
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(names) + "\n")
-        for number, (drawn, row) in enumerate(zip(facts.drawn, rows, strict=True)):
-            file.write(f"{number},{drawn}," + ",".join(map(repr, row.tolist())) + "\n")
+        for number, (draw_figure, row) in enumerate(zip(facts.draw_figure, rows, strict=True)):
+            file.write(f"{number},{draw_figure}," + ",".join(map(repr, row.tolist())) + "\n")
 
 
-def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
+def extend_store(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
     """Extend a store to the design of new facts.
 
     The extended store is built next to the original and replaces it atomically. Partial and unfinished shards
     resume from their journals. Workers of the original store cannot publish into the extended one.
     """
-    _refuse_others(store, facts)
-    whole = store.count // store.shard
+    _check_extendable(store, facts)
+    full_shards = store.count // store.shard
     with replacing_folder(store.path) as folder:
         write_empty(folder, facts, command, store.path.name)
         new = Store(folder)
         finished = set(store.finished())
         for shard in range(store.shards):
             if shard not in finished:
-                _go_on(store, new, shard)
-            elif shard < whole:
-                _take_over(store, new, shard)
+                _copy_journal(store, new, shard)
+            elif shard < full_shards:
+                _link_shard(store, new, shard)
             else:
                 _write_journal(store, new, shard)
-        finish(new)
+        write_summary(new)
     return Store(store.path)
 
 
-def _refuse_others(store: Store, facts: Facts) -> None:
+def _check_extendable(store: Store, facts: Facts) -> None:
     """Check that only the sample count differs and that the existing samples are unchanged."""
     if store.facts.get("origin") != facts.origin:
         why = difference(store, facts) if "origin" in store.facts else "an earlier supple has begun it"
@@ -301,26 +305,26 @@ def _refuse_others(store: Store, facts: Facts) -> None:
             )
 
 
-def _take_over(store: Store, new: Store, shard: int) -> None:
+def _link_shard(store: Store, new: Store, shard: int) -> None:
     """Link a finished shard into the new store; finished files are never modified."""
-    for kind in store.kinds:
-        own = new.file(kind.name, shard)
+    for quantity in store.quantities:
+        own = new.file(quantity.name, shard)
         own.parent.mkdir(parents=True, exist_ok=True)
-        _link(store.file(kind.name, shard), own)
+        _link_or_copy(store.file(quantity.name, shard), own)
     if store.has_checksums:
-        _link(store.account_file(shard), new.account_file(shard))
+        _link_or_copy(store.manifest_file(shard), new.manifest_file(shard))
     else:
-        write_sealed(new.account_file(shard), store.account(shard))
+        write_sealed(new.manifest_file(shard), store.manifest(shard))
 
 
-def _link(old: Path, new: Path) -> None:
+def _link_or_copy(old: Path, new: Path) -> None:
     with suppress(OSError):  # not all file systems support hard links
         os.link(old, new)
         return
     shutil.copy2(old, new)
 
 
-def _go_on(store: Store, new: Store, shard: int) -> None:
+def _copy_journal(store: Store, new: Store, shard: int) -> None:
     """Copy the journal of an unfinished shard."""
     journal = Journal(new.journal_file(shard), new.facts["identity"])
     for sample, row in Journal(store.journal_file(shard), store.facts["identity"]).read().items():
@@ -334,7 +338,7 @@ def _write_journal(store: Store, new: Store, shard: int) -> None:
         journal.add(sample, row)
 
 
-SHARD, LARGER, MANY = {"cpu": 64, "cuda": 1024}, 256, 10_000
+DEFAULT_SHARD_SIZE, LARGE_SET_SHARD_SIZE, LARGE_SET_COUNT = {"cpu": 64, "cuda": 1024}, 256, 10_000
 """Default number of samples per shard: 64 on the CPU, 1024 on a CUDA device, and 256 on the CPU for sets of
 at least 10,000 samples. Larger shards give better predictions of initial positions."""
 
@@ -355,21 +359,21 @@ def make_store(
         command: Command line to record; sys.argv if None.
         grow: Extend an existing store to the sample count of the spec.
     """
-    put_back(path)
+    restore_replaced(path)
     if not path.exists() or not (overwrite or grow):
-        return _made(spec, path, command)
-    with locked(path, beside=True):
+        return _create_or_open(spec, path, command)
+    with locked(path, outside=True):
         if overwrite:
-            return _anew(spec, path, command)
-        return _grown(spec, path, command)
+            return _replace_store(spec, path, command)
+        return _extend_or_open(spec, path, command)
 
 
-def _made(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
-    counts = Store(path).grown if (path / "zarr.json").exists() else []
+def _create_or_open(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+    counts = Store(path).previous_counts if (path / "zarr.json").exists() else []
     return create(path, facts_of(spec, counts), command)
 
 
-def _anew(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+def _replace_store(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
     """Replace a data set; the previous one stays until the new files are written."""
     if any(path.iterdir()) and not (path / "zarr.json").exists():
         raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
@@ -379,11 +383,11 @@ def _anew(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
     return Store(path)
 
 
-def _grown(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+def _extend_or_open(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
     before = Store(path) if (path / "zarr.json").exists() else None
-    if before is None or len(facts_of(spec, before.grown).drawn) <= before.count:
-        return _made(spec, path, command)
-    return grown(before, facts_of(spec, [*before.grown, before.count]), command)
+    if before is None or len(facts_of(spec, before.previous_counts).draw_figure) <= before.count:
+        return _create_or_open(spec, path, command)
+    return extend_store(before, facts_of(spec, [*before.previous_counts, before.count]), command)
 
 
 def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
@@ -396,34 +400,36 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
     table, source, model = spec.table, spec.source, spec.source.model
     columns = draw(spec, counts)
     logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
-    drawn = path_in_parts(columns, logarithmic, counts)
-    columns = {label: values[drawn] for label, values in columns.items()}
-    said = table.model_dump(mode="json")
-    origin, files = origin_of(said, source), named_files(source.tables, source.file.folder)
+    draw_figure = path_in_parts(columns, logarithmic, counts)
+    columns = {label: values[draw_figure] for label, values in columns.items()}
+    spec_values = table.model_dump(mode="json")
+    origin, files = origin_of(spec_values, source), named_files(source.tables, source.file.folder)
     return Facts(
         identity=identity_of(origin, table.count, columns),
         origin=origin,
         files=files,
-        spec=said,
+        spec=spec_values,
         title=spec.title,
-        scene=scene_with_copies(source.text, files),
+        scene=scene_with_copied_files(source.text, files),
         source=source,
         columns={_folder_name(label): values for label, values in columns.items()},
-        drawn=drawn,
+        draw_figure=draw_figure,
         paths={_folder_name(vary.label): vary.paths for vary in table.vary},
         logarithmic={_folder_name(label) for label in logarithmic},
-        kinds=kinds_of(table.store.quantities, model),
+        quantities=quantities_of(table.store.quantities, model),
         dtype=np.dtype(table.store.precision),
-        shard=table.store.shard or _shard(table.solve.device, min([*counts, len(drawn)])),
+        shard=table.store.shard or _default_shard_size(table.solve.device, min([*counts, len(draw_figure)])),
         constants=_constants(model),
         bodies=[body.name for body in model.bodies],
         pins=[name for name, *_ in model.supports],
-        grown=list(counts),
+        previous_counts=list(counts),
     )
 
 
-def _shard(device: str, count: int) -> int:
-    return LARGER if device == "cpu" and count >= MANY else SHARD[device]
+def _default_shard_size(device: str, count: int) -> int:
+    return (
+        LARGE_SET_SHARD_SIZE if device == "cpu" and count >= LARGE_SET_COUNT else DEFAULT_SHARD_SIZE[device]
+    )
 
 
 def _folder_name(label: str) -> str:

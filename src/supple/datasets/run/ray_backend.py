@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.worker_pool import SINGLE, TRIES
+from supple.datasets.run.worker_pool import MAX_SHARD_CRASHES, SINGLE_THREAD_ENVIRONMENT
 from supple.datasets.store.dataset_store import Store
 
 Watch = Callable[[Sequence[int]], None]
-_SHARDS: dict[str, Any] = {}
+_SHARD_SOLVERS: dict[str, Any] = {}
 """Shard solver cached between tasks of a worker process, so that its problem is built once."""
 
 
@@ -45,7 +45,7 @@ def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch
     except ray.exceptions.RayTaskError:
         raise
     except ray.exceptions.RayError as error:
-        raise _cluster_gone(path, error) from None
+        raise _cluster_error(path, error) from None
     finally:
         if begun:
             ray.shutdown()
@@ -54,13 +54,13 @@ def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch
 def _environment() -> dict[str, str]:
     """Environment variables to pass to workers."""
     own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    return SINGLE | own
+    return SINGLE_THREAD_ENVIRONMENT | own
 
 
 def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store) -> None:
     cuda = store.spec["solve"]["device"] == "cuda"
     resources = {"num_cpus": 1, "num_gpus": 1 if cuda else 0}
-    solve = ray.remote(max_retries=TRIES, **resources)(solve_shard)
+    solve = ray.remote(max_retries=MAX_SHARD_CRASHES, **resources)(solve_shard)
     waiting = {solve.remote(str(path), shard): shard for shard in shards}
     try:
         while waiting:
@@ -75,7 +75,7 @@ def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store
                 ray.cancel(task, force=True)
 
 
-def _cluster_gone(path: Path, error: Exception) -> DatasetError:
+def _cluster_error(path: Path, error: Exception) -> DatasetError:
     """Error message for a lost node, raylet or head node; all finished shards are kept."""
     said = " ".join(str(error).split()) or "Ray says nothing else"
     return DatasetError(
@@ -90,7 +90,7 @@ def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
         ray.get(task)
     except ray.exceptions.WorkerCrashedError:
         raise DatasetError(
-            f"{path}: shard {shard} has ended its worker {TRIES + 1} times. All finished shards are kept."
+            f"{path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES + 1} times. All finished shards are kept."
         ) from None
     except ray.exceptions.OutOfMemoryError as error:
         raise MemoryError(f"{path}: shard {shard}: {error}") from None
@@ -103,10 +103,10 @@ def solve_shard(path: str, shard: int) -> int:
     """Ray task: solve a shard unless already finished."""
     from supple.datasets.run.shard import Shards
 
-    if path not in _SHARDS:
-        _SHARDS.clear()
-        _SHARDS[path] = Shards(Store(Path(path)))
-    shards = _SHARDS[path]
-    if not shards.store.account_file(shard).exists():
+    if path not in _SHARD_SOLVERS:
+        _SHARD_SOLVERS.clear()
+        _SHARD_SOLVERS[path] = Shards(Store(Path(path)))
+    shards = _SHARD_SOLVERS[path]
+    if not shards.store.manifest_file(shard).exists():
         shards.run(shard)
     return shard

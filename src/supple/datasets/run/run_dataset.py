@@ -12,14 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.summarize import REPORT, UNFINISHED, finish, is_told, wrong_reports
+from supple.datasets.run.summarize import (
+    REPORT,
+    UNFINISHED_REPORT,
+    is_summary_current,
+    write_summary,
+    wrong_reports,
+)
 from supple.datasets.run.worker_pool import run_pool
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.integrity import refuse_changed
 from supple.datasets.store.journal import Journal, finished_rows
 from supple.datasets.store.zarr_arrays import write_text
 from supple.kernels import default_threads
-from supple.support.arguments import shown, whole_number
+from supple.support.arguments import check_integer, format_value
 
 
 def release_failed(store: Store, shards: Iterable[int]) -> int:
@@ -30,23 +36,23 @@ def release_failed(store: Store, shards: Iterable[int]) -> int:
     """
     count = 0
     for shard in shards:
-        if not (failures := store.account(shard)["failures"]):
+        if not (failures := store.manifest(shard)["failures"]):
             continue
         journal = Journal(store.journal_file(shard), store.facts["identity"])
         journal.close()  # left by an interrupted attempt
         for sample, row in finished_rows(store, shard):
             if str(sample) not in failures:
                 journal.add(sample, row)
-        write_text(store.path / REPORT, UNFINISHED)
-        store.account_file(shard).unlink()
+        write_text(store.path / REPORT, UNFINISHED_REPORT)
+        store.manifest_file(shard).unlink()
         count += len(failures)
     return count
 
 
-SMALL = 20_000
+MAX_SINGLE_THREAD_VERTICES = 20_000
 """Number of vertices up to which one thread per sample is faster than several."""
 
-ON_DEVICE = 6
+MAX_DEVICE_PROCESSES = 6
 """Maximum number of processes per CUDA device: while one solves, the others prepare and write samples."""
 
 Watch = Callable[[int, int], None]
@@ -87,7 +93,7 @@ def parse_share(text: Any, grow: bool = False, overwrite: bool = False) -> Share
     match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", str(text))
     index, of = (int(match[1]), int(match[2])) if match else (0, 0)
     if not match or not index < of:
-        raise DatasetError(f"shards are i/N with i from 0 to N-1, such as 0/16; got {shown(text)}.")
+        raise DatasetError(f"shards are i/N with i from 0 to N-1, such as 0/16; got {format_value(text)}.")
     return Share(index, of)
 
 
@@ -117,7 +123,7 @@ def run_store(
     left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
     total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
 
-    def seen(samples: Sequence[int]) -> None:
+    def count_samples(samples: Sequence[int]) -> None:
         solved.update(samples)
         if watch is not None:
             watch(len(solved), total)
@@ -126,26 +132,26 @@ def run_store(
         if left and ray:
             from supple.datasets.run.ray_backend import run_ray
 
-            run_ray(store.path, left, None if ray is True else str(ray), seen, store)
+            run_ray(store.path, left, None if ray is True else str(ray), count_samples, store)
         elif left:
-            workers, threads = _workers(store, workers, len(left))
-            run_pool(store.path, left, workers, threads, seen)
+            workers, threads = _worker_counts(store, workers, len(left))
+            run_pool(store.path, left, workers, threads, count_samples)
     finally:
-        if left or not is_told(store) or any(wrong_reports(store)):
-            finish(Store(store.path))
+        if left or not is_summary_current(store) or any(wrong_reports(store)):
+            write_summary(Store(store.path))
 
 
-def _workers(store: Store, asked: int | None, shards: int) -> tuple[int, int]:
+def _worker_counts(store: Store, workers: int | None, shards: int) -> tuple[int, int]:
     """Choose process count and threads per process.
 
     A CUDA device gets a few processes; the CPU gets one single-threaded process per core for small problems.
     """
     cores = default_threads()
-    if asked is None and store.spec["solve"]["device"] == "cuda":
-        asked = min(ON_DEVICE, max(1, cores // 2))
-    if asked is None:
-        asked = cores if store.facts["vertices"] <= SMALL else 1
-    workers = min(shards, whole_number("workers", asked, at_most=1024))
+    if workers is None and store.spec["solve"]["device"] == "cuda":
+        workers = min(MAX_DEVICE_PROCESSES, max(1, cores // 2))
+    if workers is None:
+        workers = cores if store.facts["vertices"] <= MAX_SINGLE_THREAD_VERTICES else 1
+    workers = min(shards, check_integer("workers", workers, at_most=1024))
     return workers, max(1, cores // workers)
 
 

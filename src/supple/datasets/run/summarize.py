@@ -11,15 +11,15 @@ import numpy as np
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.store.checksums import (
+    CHECKSUM_PLACEHOLDER,
     CHECKSUMS,
-    UNKNOWN,
     checksums_of,
     read_sealed,
     sealed_text,
     write_sealed,
     wrong_files,
 )
-from supple.datasets.store.dataset_store import COLUMNS, GOOD, OUTCOMES, Store, sums_of
+from supple.datasets.store.dataset_store import GOOD_OUTCOMES, OUTCOMES, REPORT_COLUMNS, Store, sums_of
 from supple.datasets.store.zarr_arrays import (
     Shard,
     chunk_file,
@@ -33,21 +33,21 @@ from supple.datasets.store.zarr_arrays import (
 REPORT = "report/zarr.json"
 """File that lists the shards covered by reports, splits and statistics."""
 
-UNFINISHED = json.dumps(group({"shards": None}))
+UNFINISHED_REPORT = json.dumps(group({"shards": None}))
 """Content of that file while the summaries are being written."""
 
-AGAIN = 3
+MAX_WRITE_ATTEMPTS = 3
 """Maximum number of write attempts while other processes finish shards or write summaries."""
 
 
 def reports(store: Store) -> dict[str, np.ndarray]:
     """Report columns (count,) of all samples; the outcome is "missing" for unfinished shards."""
-    if is_told(store):
-        return {name: read_array(store.path / "report" / name) for name in COLUMNS}
-    return _gathered(store, store.finished())
+    if is_summary_current(store):
+        return {name: read_array(store.path / "report" / name) for name in REPORT_COLUMNS}
+    return _collect_reports(store, store.finished())
 
 
-def is_told(store: Store) -> bool:
+def is_summary_current(store: Store) -> bool:
     """True if reports, splits and statistics exist and cover all finished shards."""
     try:
         said = json.loads((store.path / REPORT).read_text(encoding="utf-8"))
@@ -56,11 +56,11 @@ def is_told(store: Store) -> bool:
         return False
 
 
-def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
-    nothing = {name: np.nan if np.dtype(kind).kind == "f" else 0 for name, kind in COLUMNS.items()}
-    columns = {name: np.full(store.count, nothing[name], kind) for name, kind in COLUMNS.items()}
+def _collect_reports(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
+    nothing = {name: np.nan if np.dtype(kind).kind == "f" else 0 for name, kind in REPORT_COLUMNS.items()}
+    columns = {name: np.full(store.count, nothing[name], kind) for name, kind in REPORT_COLUMNS.items()}
     for shard in finished:
-        ids, report = store.ids(shard), store.account(shard)["report"]
+        ids, report = store.ids(shard), store.manifest(shard)["report"]
         for name, column in columns.items():
             column[ids.start : ids.stop] = [float(v) if isinstance(v, str) else v for v in report[name]]
     return columns
@@ -68,27 +68,27 @@ def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
 
 def good_samples(columns: dict[str, np.ndarray]) -> np.ndarray:
     """(count,) mask of samples that reached their tolerance without inverted elements."""
-    reached = np.isin(columns["outcome"], [OUTCOMES.index(name) for name in GOOD])
+    reached = np.isin(columns["outcome"], [OUTCOMES.index(name) for name in GOOD_OUTCOMES])
     return reached & (columns["inverted"] == 0)
 
 
-def finish(store: Store) -> None:
+def write_summary(store: Store) -> None:
     """Write reports, splits and statistics of the finished shards.
 
     Each file is replaced atomically; the list of covered shards is written last. Writing is repeated if other
     processes finished shards or wrote the same files meanwhile.
     """
-    for _ in range(AGAIN):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         finished = store.finished()
-        _finish(store, finished)
+        _write_summary(store, finished)
         if store.finished() == finished and not any(wrong_reports(store)):
             return
 
 
-def _finish(store: Store, finished: list[int]) -> None:
-    columns = _gathered(store, finished)
+def _write_summary(store: Store, finished: list[int]) -> None:
+    columns = _collect_reports(store, finished)
     known = store.path / REPORT
-    write_text(known, UNFINISHED)
+    write_text(known, UNFINISHED_REPORT)
     nodes: dict[str, Any] = {}
     for name, values in columns.items():
         nodes[f"report/{name}"] = write_array(store.path / "report" / name, values, ("sample",))
@@ -97,10 +97,10 @@ def _finish(store: Store, finished: list[int]) -> None:
         nodes[f"splits/{name}"] = write_array(
             store.path / "splits" / name, ids.astype(np.int64), ("sample_id",)
         )
-    for name, figures in statistics(store, finished, columns).items():
-        for figure, values in figures.items():
-            nodes[f"stats/{name}/{figure}"] = write_array(
-                store.path / "stats" / name / figure, values, ("component",)
+    for name, quantity_statistics in statistics(store, finished, columns).items():
+        for statistic, values in quantity_statistics.items():
+            nodes[f"stats/{name}/{statistic}"] = write_array(
+                store.path / "stats" / name / statistic, values, ("component",)
             )
         nodes[f"stats/{name}"] = group()
         write_json(store.path / "stats" / name / "zarr.json", nodes[f"stats/{name}"])
@@ -108,7 +108,7 @@ def _finish(store: Store, finished: list[int]) -> None:
         nodes[name] = group({"part": part_of_statistics(store, good)} if name == "stats" else None)
         write_json(store.path / name / "zarr.json", nodes[name])
     nodes["report"] = group({"shards": finished, "outcomes": OUTCOMES})
-    _tell_root(store, nodes)
+    _update_root_metadata(store, nodes)
     text = json.dumps(nodes["report"])
     names = [file for name in nodes if name != "report" for file in _files(name, nodes)]
     files = checksums_of(store.path, names)
@@ -136,7 +136,7 @@ def wrong_reports(store: Store) -> Iterator[str]:
 
 def _wrong_reports(store: Store) -> Iterator[str]:
     text, checksums = _state(store)
-    if text == UNFINISHED or (checksums is None and (text is None or not store.has_checksums)):
+    if text == UNFINISHED_REPORT or (checksums is None and (text is None or not store.has_checksums)):
         return
     try:
         files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
@@ -147,7 +147,7 @@ def _wrong_reports(store: Store) -> Iterator[str]:
 
 
 def report_files(store: Store) -> set[str]:
-    """Names of the files written by `finish`."""
+    """Names of the files written by `write_summary`."""
     try:
         files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
     except DatasetError:
@@ -156,19 +156,19 @@ def report_files(store: Store) -> set[str]:
 
 
 def _state(store: Store) -> tuple[str | None, ...]:
-    """Contents of two files that every `finish` changes; None for missing files."""
+    """Contents of two files that every `write_summary` changes; None for missing files."""
     paths = (store.path / REPORT, store.path / "report" / CHECKSUMS)
     return tuple(path.read_text(errors="replace") if path.exists() else None for path in paths)
 
 
-def _tell_root(store: Store, nodes: dict[str, Any]) -> None:
+def _update_root_metadata(store: Store, nodes: dict[str, Any]) -> None:
     """Add new arrays to the consolidated metadata of the root group."""
     path = store.path / "zarr.json"
     root = json.loads(path.read_text(encoding="utf-8"))
     before = dict(root["consolidated_metadata"]["metadata"])
     root["consolidated_metadata"]["metadata"] |= nodes
     if root["consolidated_metadata"]["metadata"] != before:
-        root["attributes"] = {"checksum": UNKNOWN, "supple": root["attributes"]["supple"]}
+        root["attributes"] = {"checksum": CHECKSUM_PLACEHOLDER, "supple": root["attributes"]["supple"]}
         write_text(path, sealed_text(root))
 
 
@@ -184,18 +184,18 @@ def statistics(
 
     Covers the good training samples, or all good samples if none is in the training part.
     """
-    found: dict[str, dict[str, np.ndarray]] = {}
+    by_quantity: dict[str, dict[str, np.ndarray]] = {}
     good = np.flatnonzero(good_samples(columns))
     part = part_of_statistics(store, good)
     ids = store.parts_of(good)["train"] if part == "train" else good
     sums = [_sums_of_shard(store, shard, ids, part) for shard in finished]
-    for kind in store.kinds:
+    for kind in store.quantities:
         parts = [one for each in sums for one in each[kind.name] if one["count"]]
         if parts:
             count = sum(part["count"] for part in parts)
             mean = np.sum([part["sum"] for part in parts], axis=0) / count
             squares = np.sum([part["squares"] for part in parts], axis=0) / count
-            found[kind.name] = {
+            by_quantity[kind.name] = {
                 "mean": mean,
                 "std": np.sqrt(np.maximum(squares - mean**2, 0)),
                 "rms": np.sqrt(squares),
@@ -204,14 +204,14 @@ def statistics(
             }
     for label, column in store.inputs.items() if len(ids) else ():
         values = column.reshape(len(column), -1)[ids]
-        found[label] = {
+        by_quantity[label] = {
             "mean": values.mean(axis=0),
             "std": values.std(axis=0),
             "rms": np.sqrt((values**2).mean(axis=0)),
             "min": values.min(axis=0),
             "max": values.max(axis=0),
         }
-    return found
+    return by_quantity
 
 
 def _sums_of_shard(store: Store, shard: int, ids: np.ndarray, part: str) -> dict[str, list[dict[str, Any]]]:
@@ -219,13 +219,15 @@ def _sums_of_shard(store: Store, shard: int, ids: np.ndarray, part: str) -> dict
 
     Stores of earlier versions lack these sums in their manifests; they are recomputed from the samples.
     """
-    by_part = store.account(shard).get("sums_by_part")
+    by_part = store.manifest(shard).get("sums_by_part")
     if by_part is not None:
         return {
             name: [sums[part]] if part != "all" else list(sums.values()) for name, sums in by_part.items()
         }
-    places = ids[np.isin(ids, store.ids(shard))] - store.ids(shard).start
-    kinds = {k.name: (store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
-    if not len(places):
-        return {name: [] for name in kinds}
-    return {name: [sums_of(Shard(*where).take(places))] for name, where in kinds.items()}
+    slots = ids[np.isin(ids, store.ids(shard))] - store.ids(shard).start
+    shard_arguments = {
+        k.name: (store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.quantities
+    }
+    if not len(slots):
+        return {name: [] for name in shard_arguments}
+    return {name: [sums_of(Shard(*where).read_chunks(slots))] for name, where in shard_arguments.items()}

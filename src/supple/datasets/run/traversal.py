@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-BLOCK = 4096
+BLOCK_SIZE = 4096
 """Number of samples ordered together; the cost grows quadratically."""
 
 
@@ -34,8 +34,8 @@ def path_through(points: np.ndarray) -> np.ndarray:
     """
     order: list[int] = []
     at = np.zeros(points.shape[1])
-    for first in range(0, len(points), BLOCK):
-        left = np.arange(first, min(first + BLOCK, len(points)))
+    for first in range(0, len(points), BLOCK_SIZE):
+        left = np.arange(first, min(first + BLOCK_SIZE, len(points)))
         while len(left):
             distance = ((points[left] - at) ** 2).sum(axis=1)
             k = int(distance.argmin())
@@ -66,7 +66,7 @@ def path_in_parts(
     return np.concatenate(parts)
 
 
-def drawn_share(ids: np.ndarray, seed: int, purpose: int) -> np.ndarray:
+def pseudorandom_numbers(ids: np.ndarray, seed: int, purpose: int) -> np.ndarray:
     """(count,) pseudorandom numbers in [0, 1): SplitMix64 of sample id, seed and purpose.
 
     They do not depend on the sample count, so they stay the same when the data set grows.
@@ -80,7 +80,7 @@ def drawn_share(ids: np.ndarray, seed: int, purpose: int) -> np.ndarray:
     return (z >> np.uint64(11)).astype(float) / 2**53
 
 
-SPLIT, CHECK = 1, 2
+SPLIT_PURPOSE, CHECK_PURPOSE = 1, 2
 """Purposes of random numbers: assignment to a split, and selection for the cold-start check."""
 
 
@@ -92,7 +92,7 @@ def split_of(ids: np.ndarray, seed: int, parts: Mapping[str, float]) -> dict[str
         seed: Seed of the data set.
         parts: Fraction of each split.
     """
-    share = drawn_share(ids, seed, SPLIT)
+    share = pseudorandom_numbers(ids, seed, SPLIT_PURPOSE)
     ends = np.cumsum([0.0, *parts.values()])
     ends[-1] = 1.0
     return {name: ids[(share >= ends[k]) & (share < ends[k + 1])] for k, name in enumerate(parts)}

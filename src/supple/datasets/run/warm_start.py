@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-NEAREST = 64
+MAX_PREDICTION_SAMPLES = 64
 """Maximum number of samples used for a prediction."""
 
-FAR_OFF = 50
+MAX_WEIGHT_SUM = 50
 """Limit on the sum of absolute interpolation weights; larger sums indicate extrapolation."""
 
 
@@ -36,7 +36,7 @@ class Neighbors:
             return None
         return self._positions[int(self._distances(point).argmin())].reshape(-1, 3)
 
-    def predicted(self, point: np.ndarray) -> np.ndarray | None:
+    def predict(self, point: np.ndarray) -> np.ndarray | None:
         """Positions (n, 3) [m] at a point, interpolated from nearby samples; None for too few samples.
 
         Cubic radial basis functions with a linear tail, s(p) = Σ wₖ |p - pₖ|³ + c · (1, p), interpolate the
@@ -46,13 +46,13 @@ class Neighbors:
         """
         if self._count < len(point) + 2:
             return None
-        chosen = np.sort(np.argsort(self._distances(point), kind="stable")[:NEAREST])
-        weights, sound = _weights(self._points[chosen], point[None])
-        if not sound[0]:
+        chosen = np.sort(np.argsort(self._distances(point), kind="stable")[:MAX_PREDICTION_SAMPLES])
+        weights, valid = _weights(self._points[chosen], point[None])
+        if not valid[0]:
             return None
         return np.einsum("k,kn->n", weights[0], self._positions[chosen]).reshape(-1, 3)
 
-    def predicted_at(self, points: np.ndarray) -> np.ndarray | None:
+    def predict_at(self, points: np.ndarray) -> np.ndarray | None:
         """Positions (m, n, 3) [m] at several points, interpolated from all samples.
 
         Falls back to the nearest sample where interpolation would extrapolate too far; None if there are too
@@ -60,8 +60,8 @@ class Neighbors:
         """
         if self._count < points.shape[1] + 2:
             return None
-        weights, sound = _weights(self._points[: self._count], points)
-        for row in np.flatnonzero(~sound):
+        weights, valid = _weights(self._points[: self._count], points)
+        for row in np.flatnonzero(~valid):
             weights[row] = 0
             weights[row, int(self._distances(points[row]).argmin())] = 1
         return (weights @ self._positions[: self._count]).reshape(len(points), -1, 3)
@@ -77,19 +77,19 @@ def _weights(p: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     tail = np.column_stack([np.ones(k), p[:, moving]])
     size = tail.shape[1]
     system, right = np.zeros((k + size, k + size)), np.ones((k + size, m))
-    system[:k, :k] = _cubes(p, p)
+    system[:k, :k] = _cubic_kernel(p, p)
     system[:k, k:], system[k:, :k] = tail, tail.T
-    right[:k], right[k + 1 :] = _cubes(p, x), x[:, moving].T
+    right[:k], right[k + 1 :] = _cubic_kernel(p, x), x[:, moving].T
     try:
         weights = np.linalg.solve(system, right)[:k].T.copy()
     except np.linalg.LinAlgError:
         return np.zeros((m, k)), np.zeros(m, bool)
-    sound = np.asarray(np.isfinite(weights).all(axis=1))
-    sound &= np.abs(np.where(sound[:, None], weights, 0)).sum(axis=1) < FAR_OFF
-    return weights, sound
+    valid = np.asarray(np.isfinite(weights).all(axis=1))
+    valid &= np.abs(np.where(valid[:, None], weights, 0)).sum(axis=1) < MAX_WEIGHT_SUM
+    return weights, valid
 
 
-def _cubes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _cubic_kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(k, m) |a - b|³ of points (k, d) and (m, d)."""
     distances: np.ndarray = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
     return distances**3

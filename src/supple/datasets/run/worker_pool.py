@@ -16,13 +16,13 @@ from typing import Any
 
 from supple.datasets.errors import DatasetError
 
-TRIES = 3
+MAX_SHARD_CRASHES = 3
 """Number of worker crashes at one sample after which the shard is considered faulty."""
 
-STARTS = 10
+MAX_STARTUP_CRASHES = 10
 """Number of consecutive worker crashes during startup after which the run is aborted."""
 
-SINGLE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+SINGLE_THREAD_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment that disables the thread pools of numerical libraries, since parallelism is over samples."""
 
 Watch = Callable[[Sequence[int]], None]
@@ -61,27 +61,27 @@ def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watc
     Raises:
         DatasetError: A shard repeatedly crashes its worker, or workers fail to start.
     """
-    left, deaths = deque(shards), _Deaths(path)
+    left, deaths = deque(shards), _CrashCounter(path)
     pool: list[_Worker] = []
     try:
         while left or any(worker.shard is not None for worker in pool):
             while len(pool) < workers and _needs_more(pool, left):
-                pool.append(_started(path, threads, workers))
+                pool.append(_start_worker(path, threads, workers))
             for worker in pool:
                 if worker.shard is None and left:
                     worker.shard = left.popleft()
                     with suppress(OSError):  # it has died; handled below
                         worker.pipe.send(worker.shard)
-            waiting: list[Any] = [thing for w in pool for thing in (w.pipe, w.process.sentinel)]
+            waiting: list[Any] = [waitable for w in pool for waitable in (w.pipe, w.process.sentinel)]
             ready = connection.wait(waiting)
             for worker in [w for w in pool if w.pipe in ready or w.process.sentinel in ready]:
-                if not _heard(worker, watch):
+                if not _process_messages(worker, watch):
                     pool.remove(worker)
                     deaths.count(worker)
                     left.extendleft([] if worker.shard is None else [worker.shard])
     finally:
         for worker in pool:
-            _end(worker)
+            _end_worker(worker)
 
 
 def _needs_more(pool: list[_Worker], left: deque[int]) -> bool:
@@ -89,11 +89,11 @@ def _needs_more(pool: list[_Worker], left: deque[int]) -> bool:
     return sum(worker.shard is None for worker in pool) < len(left)
 
 
-def _started(path: Path, threads: int, workers: int) -> _Worker:
+def _start_worker(path: Path, threads: int, workers: int) -> _Worker:
     context = get_context("spawn")
     mine, its = context.Pipe()
     process = context.Process(target=_work, args=(its, path, threads, workers), daemon=True)
-    with _environment(SINGLE if threads == 1 else {}):
+    with _environment(SINGLE_THREAD_ENVIRONMENT if threads == 1 else {}):
         process.start()
     its.close()
     return _Worker(process, mine)
@@ -111,7 +111,7 @@ def _environment(values: dict[str, str]) -> Any:
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
-def _heard(worker: _Worker, watch: Watch) -> bool:
+def _process_messages(worker: _Worker, watch: Watch) -> bool:
     """Process worker messages; False for dead workers."""
     try:
         while worker.pipe.poll():
@@ -131,7 +131,7 @@ def _heard(worker: _Worker, watch: Watch) -> bool:
     return worker.process.is_alive() or worker.pipe.poll()
 
 
-class _Deaths:
+class _CrashCounter:
     """Counter of worker crashes.
 
     A shard that crashes several workers at the same sample is faulty, since earlier samples are in its
@@ -144,10 +144,10 @@ class _Deaths:
 
     def count(self, worker: _Worker) -> None:
         self._starts = 0 if worker.ready else self._starts + 1
-        how = _ending(worker.process.exitcode)
-        if self._starts >= STARTS:
+        how = _exit_description(worker.process.exitcode)
+        if self._starts >= MAX_STARTUP_CRASHES:
             raise DatasetError(
-                f"{self._path}: {STARTS} workers in a row ended before they had begun, the last with {how}. "
+                f"{self._path}: {MAX_STARTUP_CRASHES} workers in a row ended before they had begun, the last with {how}. "
                 "All finished shards are kept."
             )
         shard = worker.shard
@@ -156,14 +156,14 @@ class _Deaths:
         if worker.done > self._reached[shard]:
             self._reached[shard], self._tries[shard] = worker.done, 0
         self._tries[shard] += 1
-        if self._tries[shard] >= TRIES:
+        if self._tries[shard] >= MAX_SHARD_CRASHES:
             raise DatasetError(
-                f"{self._path}: shard {shard} has ended its worker {TRIES} times after {worker.done} of its "
+                f"{self._path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES} times after {worker.done} of its "
                 f"samples, the last time with {how}. All finished shards are kept; look at its next sample."
             )
 
 
-def _ending(code: int | None) -> str:
+def _exit_description(code: int | None) -> str:
     """Exit code or signal of a process, with an out-of-memory hint for SIGKILL."""
     if code is not None and code < 0:
         name = signal.Signals(-code).name
@@ -171,7 +171,7 @@ def _ending(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def _end(worker: _Worker) -> None:
+def _end_worker(worker: _Worker) -> None:
     worker.pipe.close()
     worker.process.join(0.2)
     if worker.process.is_alive():

@@ -13,21 +13,21 @@ import numpy as np
 from pydantic import ValidationError
 
 from supple.datasets.errors import SpecError
-from supple.datasets.read.quantities import KNOWN
-from supple.datasets.spec.key_path import Place
+from supple.datasets.read.quantities import ALL_QUANTITIES
+from supple.datasets.spec.key_path import KeyPath
 from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.spec_tables import SpecTable, VaryTable
 from supple.scene.error_collector import Mistakes, describe_in
 from supple.scene.errors import SceneError
 from supple.scene.files.loader import read_toml
 from supple.scene.files.paths import located
-from supple.support.arguments import a_path, closest, shown
+from supple.support.arguments import check_path, format_value, suggest_name
 
 Function = Callable[[int, np.random.Generator], Any]
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 """Valid names of quantities, which become folder names."""
 
-REFUSED = (
+CODE_PERMISSION_MESSAGE = (
     "this spec is a program: it imports and runs {name!r}. If you trust it, say so: --allow-code of `supple "
     "dataset run`, or allow_code=True of supple.dataset(); a Python function itself needs no permission."
 )
@@ -81,29 +81,29 @@ def load_spec(spec: Any, function: Function | None = None, allow_code: bool = Fa
         path, raw = Path("dataset"), dict(spec)
         folder = Path()
     else:
-        path = a_path(spec, "the path of a spec")
+        path = check_path(spec, "the path of a spec")
         raw, folder = read_toml(path, "spec", SpecError), path.parent
     if callable(raw.get("function")):
         function, raw = raw.pop("function"), raw
     mistakes = Mistakes(path)
-    table = _validated(raw, mistakes)
-    source = _source(raw, folder, mistakes)
+    table = _validate_table(raw, mistakes)
+    source = _load_source(raw, folder, mistakes)
     if table is not None and source is not None:
-        sizes = _checked(table, source, folder, function, mistakes)
+        sizes = _check_quantities(table, source, folder, function, mistakes)
         if table.function is not None and not allow_code:
-            mistakes.add("function", REFUSED.format(name=table.function))
-    _raise(mistakes)
+            mistakes.add("function", CODE_PERMISSION_MESSAGE.format(name=table.function))
+    _raise_mistakes(mistakes)
     assert table is not None
     assert source is not None
     return Spec(table, source, sizes, path, folder, function)
 
 
-def _raise(mistakes: Mistakes) -> None:
+def _raise_mistakes(mistakes: Mistakes) -> None:
     if mistakes.lines:
         raise SpecError(mistakes.lines)
 
 
-def _validated(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
+def _validate_table(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
     try:
         return SpecTable.model_validate(raw)
     except ValidationError as error:
@@ -111,7 +111,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
         return None
 
 
-def _source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | None:
+def _load_source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | None:
     """Load the scene even if other fields are invalid, to report all mistakes together."""
     named = raw.get("scene")
     if not isinstance(named, str | os.PathLike):
@@ -124,7 +124,7 @@ def _source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | N
     return None
 
 
-def _checked(
+def _check_quantities(
     table: SpecTable, source: Source, folder: Path, function: Function | None, mistakes: Mistakes
 ) -> dict[str, int]:
     """Validate all quantities and return their sizes."""
@@ -133,30 +133,32 @@ def _checked(
         at, label = f"vary[{number}]", vary.label
         if label in sizes:
             mistakes.add(at, f"there are two quantities called {label!r}; give one of them another name.")
-        elif not NAME.fullmatch(label.replace("[", "_").replace("]", "")):
+        elif not NAME_PATTERN.fullmatch(label.replace("[", "_").replace("]", "")):
             mistakes.add(
                 f"{at}.name", f"{label!r} is no name for a folder; use letters, digits, _ - and dots."
             )
-        places = mistakes.attempt(f"{at}.path", lambda v=vary: source.vary(v.label, v.paths))  # type: ignore[misc]
-        if places is not None:
-            sizes[label] = places[0].size
-            _check_values(vary, places, table, at, mistakes)
+        key_paths = mistakes.attempt(f"{at}.path", lambda v=vary: source.vary(v.label, v.paths))  # type: ignore[misc]
+        if key_paths is not None:
+            sizes[label] = key_paths[0].size
+            _check_values(vary, key_paths, table, at, mistakes)
     _check_design(table, folder, function, mistakes)
     for name in table.store.quantities:
-        if name not in KNOWN:
-            mistakes.add("store.quantities", f"there is no quantity {name!r}; {closest(name, KNOWN)}")
+        if name not in ALL_QUANTITIES:
+            mistakes.add(
+                "store.quantities", f"there is no quantity {name!r}; {suggest_name(name, ALL_QUANTITIES)}"
+            )
     if not mistakes.lines:
-        _check_ends(table, source, mistakes)
+        _check_bounds(table, source, mistakes)
     return sizes
 
 
 def _check_values(
-    vary: VaryTable, places: list[Place], table: SpecTable, at: str, mistakes: Mistakes
+    vary: VaryTable, key_paths: list[KeyPath], table: SpecTable, at: str, mistakes: Mistakes
 ) -> None:
-    size = places[0].size
-    if any(place.size != size for place in places):
+    size = key_paths[0].size
+    if any(key_path.size != size for key_path in key_paths):
         mistakes.add(
-            f"{at}.path", f"its places take different numbers of values: {[p.size for p in places]}."
+            f"{at}.path", f"its places take different numbers of values: {[p.size for p in key_paths]}."
         )
     given = [*(vary.range or ()), *(vary.values or ())]
     wrong = next((v for v in given if (len(v) if isinstance(v, list) else 1) != size), None)
@@ -165,11 +167,11 @@ def _check_values(
         if size > 3:
             which = f"{size} numbers, which a table or a function gives, design = 'table' or 'function'"
         key = "range" if vary.range is not None else "values"
-        mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {shown(wrong)}.")
-    drawn = table.design not in ("table", "function")
-    if drawn and not given:
+        mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {format_value(wrong)}.")
+    draw_figure = table.design not in ("table", "function")
+    if draw_figure and not given:
         mistakes.add(at, f"needs a range or values for design = {table.design!r}.")
-    if not drawn and given:
+    if not draw_figure and given:
         mistakes.add(at, f"has its values from the {table.design}; remove its range or values.")
     if table.design == "grid" and vary.range is not None and vary.steps is None:
         mistakes.add(f"{at}.steps", "is missing: a grid needs to know how many values its range gives.")
@@ -193,7 +195,7 @@ def _check_design(table: SpecTable, folder: Path, function: Function | None, mis
         mistakes.add("table", f"there is no file {located(folder, table.table)}.")
 
 
-def _check_ends(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
+def _check_bounds(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
     """Report range ends and listed values that the scene does not accept."""
     for number, vary in enumerate(table.vary):
         key = "range" if vary.range is not None else "values"
@@ -202,4 +204,4 @@ def _check_ends(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
                 source.check({vary.label: value})
             except (SceneError, ValueError) as error:
                 sentence = str(error).splitlines()[0].partition(": ")[2] or str(error)
-                mistakes.add(f"vary[{number}].{key}", f"{shown(value)} is no value for it: {sentence}")
+                mistakes.add(f"vary[{number}].{key}", f"{format_value(value)} is no value for it: {sentence}")

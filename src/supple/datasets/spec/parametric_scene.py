@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from supple.datasets.spec.key_path import Key, Place, find
-from supple.datasets.spec.vectorized_conditions import AtOnce
+from supple.datasets.spec.key_path import Key, KeyPath, resolve_key_path
+from supple.datasets.spec.vectorized_conditions import VectorizedConditions
 from supple.datasets.store.scene_files import files_of
 from supple.meshes import TetMesh
 from supple.model.dirichlet import Holding
@@ -38,11 +38,11 @@ from supple.scene.files.schema import SceneTable, scene_table
 from supple.scene.loads.forces import Load
 from supple.scene.schema.solids import as_prestrained
 from supple.scene.variations import conditions_in
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 
-class Changing:
-    """Replace scene entries for values that do not require a new model."""
+class EntryReplacement:
+    """Replacement of scene entries by sampled values that do not require a new model."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -73,9 +73,9 @@ class Changing:
                 ]
                 scene.pins[number] = replace(scene.pins[number], motion=Compose(tuple(moves)))
             elif kind in ("solid", "cloth"):
-                place = number if kind == "solid" else len(self._source.table.solid) + number
+                index = number if kind == "solid" else len(self._source.table.solid) + number
                 made_of = "material" if kind == "solid" else "membrane"
-                body = scene.bodies[place]
+                body = scene.bodies[index]
                 own = getattr(before, made_of)
                 if made_of in table:
                     own = self._valid(own, table[made_of], kind, number, made_of)
@@ -83,13 +83,13 @@ class Changing:
                 if isinstance(body.mesh, TetMesh):
                     material = as_prestrained(material, before.swelling, before.rest_deformation, body.mesh)
                 check_parameters(material, body.mesh)
-                weighs = self._source.weighs and "density" in table
-                density = self._valid(before, table, kind, number).density if weighs else body.density
-                scene.bodies[place] = replace(body, material=material, density=density)
+                varies_density = self._source.varies_density and "density" in table
+                density = self._valid(before, table, kind, number).density if varies_density else body.density
+                scene.bodies[index] = replace(body, material=material, density=density)
             else:
-                place = _place_of_load(self._source.table, kind, number)
+                index = _load_index(self._source.table, kind, number)
                 entry = self._valid(before, table, kind, number)
-                scene.loads[place] = self._load(kind, entry, scene.loads[place])
+                scene.loads[index] = self._load(kind, entry, scene.loads[index])
         except SceneError:
             raise
         except ValueError as error:
@@ -97,16 +97,16 @@ class Changing:
 
     def _load(self, kind: str, entry: Any, before: Load) -> Load:
         """Create a load from a new entry, keeping selection and ramp of the previous one."""
-        alone = copy(self._source.file.scene)
-        alone.loads = []
+        scratch_scene = copy(self._source.file.scene)
+        scratch_scene.loads = []
         if kind == "body_force":
             body = before.on.body
             part = body if entry.region is None else body.region(entry.region)
-            alone.add_body_force(part, entry.force, before.ramp)
+            scratch_scene.add_body_force(part, entry.force, before.ramp)
         else:
-            add = alone.add_force if kind == "force" else alone.add_traction
+            add = scratch_scene.add_force if kind == "force" else scratch_scene.add_traction
             add(before.on, getattr(entry, kind), before.ramp)
-        return alone.loads[0]
+        return scratch_scene.loads[0]
 
     def _valid(self, before: Any, table: dict[str, Any], *where: Key) -> Any:
         """Validate a scene table with sampled values. Only the varied entry is checked, for speed."""
@@ -118,7 +118,7 @@ class Changing:
             mistakes.raise_any()
 
 
-def _place_of_load(table: SceneTable, kind: str, number: int) -> int:
+def _load_index(table: SceneTable, kind: str, number: int) -> int:
     """Index of a load entry in the scene's load list.
 
     Forces come first, then body forces, then tractions that are not follower loads.
@@ -129,10 +129,10 @@ def _place_of_load(table: SceneTable, kind: str, number: int) -> int:
     return len(table.force) + len(table.body_force) + before
 
 
-FIELD = "field"
+FIELD_KEY = "field"
 
 
-def field_place(source: Source, text: str) -> Place | None:
+def field_key_path(source: Source, text: str) -> KeyPath | None:
     """Parse the scene path of a mesh field; None for other paths.
 
     Raises:
@@ -146,14 +146,14 @@ def field_place(source: Source, text: str) -> Place | None:
     names = [entry.name or f"{kind}{number}" for number, entry in enumerate(entries)]
     number = int(name) if name.isdigit() and int(name) < len(names) else None
     if number is None and name not in names:
-        raise ValueError(f"the scene has no {kind} {name!r}; {closest(name, names)}")
+        raise ValueError(f"the scene has no {kind} {name!r}; {suggest_name(name, names)}")
     number = names.index(name) if number is None else number
     mesh = source.file.scene.bodies[number + (len(source.table.solid) if kind == "cloth" else 0)].mesh
-    return Place(text, (kind, number, FIELD, field), mesh.field(field).ravel().tolist())
+    return KeyPath(text, (kind, number, FIELD_KEY, field), mesh.field(field).ravel().tolist())
 
 
-def is_field(place: Place) -> bool:
-    return len(place.keys) == 4 and place.keys[2] == FIELD
+def is_field(key_path: KeyPath) -> bool:
+    return len(key_path.keys) == 4 and key_path.keys[2] == FIELD_KEY
 
 
 def meshes_with(source: Source, values: Values, table: SceneTable, folder: Path) -> dict[Any, Any]:
@@ -162,22 +162,22 @@ def meshes_with(source: Source, values: Values, table: SceneTable, folder: Path)
     Bodies that share a mesh share its fields.
     """
     known = source.meshes
-    found = dict(known)
-    for place, value in _fields(source, values):
-        mesh = getattr(table, str(place.keys[0]))[place.keys[1]].mesh
-        key, name = mesh.model_dump_json(), str(place.keys[3])
-        if key not in found:
-            found[key] = known[key] = mesh.make(folder)
-        shape = found[key].field(name).shape
-        found[key] = found[key].with_data({name: np.reshape(value, shape)})
-    return found
+    meshes = dict(known)
+    for key_path, value in _fields(source, values):
+        mesh = getattr(table, str(key_path.keys[0]))[key_path.keys[1]].mesh
+        key, name = mesh.model_dump_json(), str(key_path.keys[3])
+        if key not in meshes:
+            meshes[key] = known[key] = mesh.make(folder)
+        shape = meshes[key].field(name).shape
+        meshes[key] = meshes[key].with_data({name: np.reshape(value, shape)})
+    return meshes
 
 
-def _fields(source: Source, values: Values) -> Iterator[tuple[Place, Any]]:
+def _fields(source: Source, values: Values) -> Iterator[tuple[KeyPath, Any]]:
     for label, value in values.items():
-        for place in source.places[label]:
-            if is_field(place):
-                yield place, value
+        for key_path in source.key_paths[label]:
+            if is_field(key_path):
+                yield key_path, value
 
 
 Values = Mapping[str, Any]
@@ -192,7 +192,7 @@ class Source:
         text: Text of the file.
         tables: Parsed TOML tables.
         table: Validated tables.
-        places: Scene paths that receive the value of each label.
+        key_paths: Scene paths that receive the value of each label.
         meshes: Meshes by their tables.
     """
 
@@ -201,48 +201,55 @@ class Source:
         self.text = file.path.read_text(encoding="utf-8")
         self.tables = tomllib.loads(self.text)
         self.table = scene_table().model_validate(self.tables)
-        self.places: dict[str, list[Place]] = {}
+        self.key_paths: dict[str, list[KeyPath]] = {}
         self.meshes: dict[Any, Any] = {}
 
     @classmethod
     def load(cls, path: Path, folder: Path | None = None) -> Source:
         return cls(load_scene(path, folder))
 
-    def place(self, text: str) -> Place:
-        return field_place(self, text) or find(self.table, text)
+    def key_path(self, text: str) -> KeyPath:
+        return field_key_path(self, text) or resolve_key_path(self.table, text)
 
-    def vary(self, label: str, paths: Sequence[str]) -> list[Place]:
-        self.places[label] = [self.place(text) for text in paths]
-        for known in ("_of_bodies", "_of_materials", "weighs", "entries", "_at_once", "rebuilds"):
+    def vary(self, label: str, paths: Sequence[str]) -> list[KeyPath]:
+        self.key_paths[label] = [self.key_path(text) for text in paths]
+        for known in (
+            "_body_keys",
+            "_varies_materials",
+            "varies_density",
+            "entries",
+            "_vectorized",
+            "rebuilds",
+        ):
             self.__dict__.pop(known, None)
-        return self.places[label]
+        return self.key_paths[label]
 
     @cached_property
     def rebuilds(self) -> bool:
         """True if samples need their own models."""
-        every = (place for places in self.places.values() for place in places)
+        every = (key_path for key_paths in self.key_paths.values() for key_path in key_paths)
         return any(map(self.needs_model, every))
 
-    def needs_model(self, place: Place) -> bool:
+    def needs_model(self, key_path: KeyPath) -> bool:
         """True if a value at this path requires a new model. Follower tractions are terms of the model."""
-        turns = place.keys[0] == "traction" and self.table.traction[int(place.keys[1])].following
-        return place.rebuilds or turns
+        turns = key_path.keys[0] == "traction" and self.table.traction[int(key_path.keys[1])].following
+        return key_path.rebuilds or turns
 
     @cached_property
-    def _of_bodies(self) -> list[Key]:
+    def _body_keys(self) -> list[Key]:
         """Last key of every varied path within a body."""
-        every = (place.keys for places in self.places.values() for place in places)
+        every = (key_path.keys for key_paths in self.key_paths.values() for key_path in key_paths)
         return [keys[-1] for keys in every if keys[0] in ("solid", "cloth")]
 
     @cached_property
-    def _of_materials(self) -> bool:
+    def _varies_materials(self) -> bool:
         """True if material parameters vary."""
-        return any(key != "density" for key in self._of_bodies)
+        return any(key != "density" for key in self._body_keys)
 
     @cached_property
-    def weighs(self) -> bool:
+    def varies_density(self) -> bool:
         """True if densities, and therefore masses, vary."""
-        return "density" in self._of_bodies
+        return "density" in self._body_keys
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -258,8 +265,8 @@ class Source:
         """Scene tables with the given values."""
         tables = self.tables
         for name, value in values.items():
-            for place in self.places[name]:
-                tables = tables if is_field(place) else place.put(tables, value)
+            for key_path in self.key_paths[name]:
+                tables = tables if is_field(key_path) else key_path.with_value(tables, value)
         return tables
 
     def scene(self, values: Values, label: str = "") -> Scene:
@@ -275,53 +282,55 @@ class Source:
         except ValidationError as error:
             mistakes.add_invalid(error, describe_in(type(self.table)))
             mistakes.raise_any()
-        kept = {key: list(range(len(found))) for key, found in tables.items() if isinstance(found, list)}
+        entry_indices = {
+            key: list(range(len(entries))) for key, entries in tables.items() if isinstance(entries, list)
+        }
         names = [
             str(entry.get("name", f"{kind}{number}"))
             for kind in ("solid", "cloth")
             for number, entry in enumerate(tables.get(kind, []))
         ]
         folder = self.file.folder
-        varied = any(is_field(place) for name in values for place in self.places[name])
+        varied = any(is_field(key_path) for name in values for key_path in self.key_paths[name])
         meshes = meshes_with(self, values, table, folder) if varied else self.meshes
-        scene = Reader(table, kept, names, folder, mistakes, meshes).read()
+        scene = Reader(table, entry_indices, names, folder, mistakes, meshes).read()
         mistakes.raise_any()
         return scene
 
     def conditions_of(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError]:
         """Conditions or error for each set of values; requires a shared model."""
-        if self._at_once.able:
+        if self._vectorized.is_supported:
             columns = {label: np.array([values[label] for values in every]) for label in every[0]}
-            found = self._at_once.conditions(columns)
-            if found is not None:
-                return list(found)
-        return [_attempt(self, values) for values in every]
+            conditions = self._vectorized.conditions(columns)
+            if conditions is not None:
+                return list(conditions)
+        return [_conditions_or_error(self, values) for values in every]
 
     @cached_property
-    def _at_once(self) -> AtOnce:
-        return AtOnce(self)
+    def _vectorized(self) -> VectorizedConditions:
+        return VectorizedConditions(self)
 
     def conditions(self, values: Values) -> Conditions:
         """Conditions of the shared model for the given values."""
-        mass = None if self.weighs else self.model.mass
-        found = conditions_in(Changing(self).scene(values), self.holding, mass)
-        if not self._of_materials:
-            return replace(found, materials=None)
+        mass = None if self.varies_density else self.model.mass
+        conditions = conditions_in(EntryReplacement(self).scene(values), self.dirichlet_conditions, mass)
+        if not self._varies_materials:
+            return replace(conditions, materials=None)
         own = materials_of(self.model)
-        of_bodies = found.materials or ()
-        for material, kind in zip(of_bodies, map(type, own), strict=False):
+        body_materials = conditions.materials or ()
+        for material, kind in zip(body_materials, map(type, own), strict=False):
             if type(material) is not kind:
                 raise TypeError(f"{type(material).__name__} in place of {kind.__name__}")
-        return replace(found, materials=(*of_bodies, *own[len(of_bodies) :]))
+        return replace(conditions, materials=(*body_materials, *own[len(body_materials) :]))
 
     @cached_property
-    def holding(self) -> Holding:
+    def dirichlet_conditions(self) -> Holding:
         return Holding([part_of(pin) for pin in self.file.scene.pins])
 
     @cached_property
     def entries(self) -> list[tuple[str, int]]:
         """Tables and indices of the scene entries that contain varied values."""
-        every = (place.keys for places in self.places.values() for place in places)
+        every = (key_path.keys for key_paths in self.key_paths.values() for key_path in key_paths)
         return list(
             dict.fromkeys((str(keys[0]), -1 if keys[0] == "gravity" else int(keys[1])) for keys in every)
         )
@@ -352,22 +361,25 @@ class Source:
             self.own_model(values)
 
 
-def _attempt(source: Source, values: Values) -> Conditions | SceneError:
+def _conditions_or_error(source: Source, values: Values) -> Conditions | SceneError:
     try:
         return source.conditions(values)
     except SceneError as error:
         return error
 
 
-def rubs(source: Source) -> bool:
+def has_friction(source: Source) -> bool:
     """True if the scene has friction or friction varies.
 
     Sticking contacts make the solution depend on the initial positions.
     """
-    scene, every = source.file.scene, (place for places in source.places.values() for place in places)
+    scene, every = (
+        source.file.scene,
+        (key_path for key_paths in source.key_paths.values() for key_path in key_paths),
+    )
     contact = contact_of(scene.contact)
     return (
         bool(contact.friction or contact.friction_pairs)
         or any(obstacle.friction for obstacle in scene.obstacles)
-        or any({"friction", "kinetic_friction"} & {str(key) for key in place.keys} for place in every)
+        or any({"friction", "kinetic_friction"} & {str(key) for key in key_path.keys} for key_path in every)
     )

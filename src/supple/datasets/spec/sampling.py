@@ -23,7 +23,7 @@ from supple.datasets.spec.dataset_spec import Function, Spec
 from supple.datasets.spec.key_path import AXES
 from supple.datasets.spec.spec_tables import VaryTable
 from supple.scene.files.paths import located
-from supple.support.arguments import listed, shown
+from supple.support.arguments import comma_list, format_value
 
 
 def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
@@ -38,7 +38,7 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
         DatasetError: The file is of another type or is not a readable table of numbers.
     """
     kind = path.suffix.lower()
-    readers = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}
+    readers = {".csv": _read_csv, ".npz": _read_npz, ".parquet": _read_parquet}
     if kind not in readers:
         raise DatasetError(f"{path}: a table of values is a CSV, NPZ or Parquet file.")
     try:
@@ -47,10 +47,10 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
         raise
     except (ValueError, EOFError, BadZipFile) as error:
         raise DatasetError(f"{path} is no table of numbers that can be read: {error}") from None
-    return _joined(columns, sizes)
+    return _join_components(columns, sizes)
 
 
-def _csv(path: Path) -> dict[str, Any]:
+def _read_csv(path: Path) -> dict[str, Any]:
     with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets write a byte order mark
         rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
@@ -58,26 +58,28 @@ def _csv(path: Path) -> dict[str, Any]:
     names = [name.strip() for name in rows[0]]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise DatasetError(f"{path} has several columns called {listed(twice)}; give each its own name.")
+        raise DatasetError(f"{path} has several columns called {comma_list(twice)}; give each its own name.")
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(names):
             raise DatasetError(f"{path}: line {number} has {len(row)} values for {len(names)} names.")
-    return {name: _numbers([row[k] for row in rows[1:]], f"{path}: {name}") for k, name in enumerate(names)}
+    return {
+        name: _parse_numbers([row[k] for row in rows[1:]], f"{path}: {name}") for k, name in enumerate(names)
+    }
 
 
-def _numbers(cells: list[str], where: str) -> np.ndarray:
+def _parse_numbers(cells: list[str], where: str) -> np.ndarray:
     try:
         return np.array([float(cell) for cell in cells])
     except ValueError as error:
         raise DatasetError(f"{where}: {error}.") from None
 
 
-def _npz(path: Path) -> dict[str, Any]:
+def _read_npz(path: Path) -> dict[str, Any]:
     with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 
-def _parquet(path: Path) -> dict[str, Any]:
+def _read_parquet(path: Path) -> dict[str, Any]:
     try:
         import pyarrow.parquet as parquet
     except ImportError:
@@ -88,16 +90,16 @@ def _parquet(path: Path) -> dict[str, Any]:
     return {name: np.array(table[name].to_pylist(), float) for name in table.column_names}
 
 
-def _joined(columns: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
-    found = dict(columns)
+def _join_components(columns: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    joined = dict(columns)
     for label, size in sizes.items():
-        if label in found or size == 1:
+        if label in joined or size == 1:
             continue
         for names in (AXES[:size], tuple(map(str, range(size)))):
             parts = [f"{label}.{name}" for name in names]
             if len(parts) == size and all(part in columns for part in parts):
-                found[label] = np.column_stack([columns[part] for part in parts])
-    return found
+                joined[label] = np.column_stack([columns[part] for part in parts])
+    return joined
 
 
 Columns = dict[str, np.ndarray]
@@ -119,30 +121,30 @@ def draw(spec: Spec, counts: Sequence[int] = ()) -> Columns:
     """
     table = spec.table
     if table.design == "grid":
-        columns = _grid(table.vary)
+        columns = _grid_columns(table.vary)
     elif table.design == "table":
         assert table.table is not None
         path = located(spec.folder, table.table)
-        columns = _of_user(read_columns(path, spec.sizes), spec.sizes, f"{path}", None)
+        columns = _validate_columns(read_columns(path, spec.sizes), spec.sizes, f"{path}", None)
     elif table.design == "function":
         assert table.count is not None
-        function = spec.function or _function(table.function or "", spec)
-        found = _called(function, table.count, table.seed)
-        columns = _of_user(found, spec.sizes, "the design's function", table.count)
+        function = spec.function or _import_function(table.function or "", spec)
+        raw_columns = _call_function(function, table.count, table.seed)
+        columns = _validate_columns(raw_columns, spec.sizes, "the design's function", table.count)
     else:
         assert table.count is not None
         size = sum(spec.sizes.values())
         unit = (
-            _hypercubes(table.count, counts, size, table.seed)
+            _latin_hypercubes(table.count, counts, size, table.seed)
             if table.design == "latin_hypercube"
-            else _unit(table.design, table.count, size, table.seed)
+            else _unit_cube_points(table.design, table.count, size, table.seed)
         )
-        columns = _scaled(table.vary, spec.sizes, unit)
-    _check(columns)
+        columns = _scale_to_ranges(table.vary, spec.sizes, unit)
+    _check_finite(columns)
     return columns
 
 
-def _unit(design: str, count: int, size: int, seed: int) -> np.ndarray:
+def _unit_cube_points(design: str, count: int, size: int, seed: int) -> np.ndarray:
     """(count, size) points in the unit cube."""
     from scipy.stats import qmc
 
@@ -153,7 +155,7 @@ def _unit(design: str, count: int, size: int, seed: int) -> np.ndarray:
     return np.asarray(qmc.Sobol(size, rng=rng).random_base2(power))[:count]
 
 
-def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.ndarray:
+def _latin_hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.ndarray:
     """(count, size) points of one Latin hypercube per extension of the data set."""
     from scipy.stats import qmc
 
@@ -166,7 +168,7 @@ def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.n
     return np.concatenate(parts)
 
 
-def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:
+def _scale_to_ranges(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:
     """Map unit cube points to ranges or listed values of quantities."""
     columns, first = {}, 0
     for vary in varied:
@@ -177,11 +179,11 @@ def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray)
             values = np.array(vary.values, float).reshape(len(vary.values), size)
             columns[vary.label] = values[np.minimum((t[:, 0] * len(values)).astype(int), len(values) - 1)]
         else:
-            columns[vary.label] = _between(vary, t)
+            columns[vary.label] = _interpolate_range(vary, t)
     return columns
 
 
-def _between(vary: VaryTable, t: np.ndarray) -> np.ndarray:
+def _interpolate_range(vary: VaryTable, t: np.ndarray) -> np.ndarray:
     assert vary.range is not None
     low, high = (np.atleast_1d(np.array(end, float)) for end in vary.range)
     if vary.scale == "log":
@@ -191,29 +193,29 @@ def _between(vary: VaryTable, t: np.ndarray) -> np.ndarray:
     return np.clip(values, low, high)
 
 
-def _grid(varied: list[VaryTable]) -> Columns:
+def _grid_columns(varied: list[VaryTable]) -> Columns:
     """Full factorial design; the last quantity changes fastest."""
-    axes = [_axis(vary) for vary in varied]
+    axes = [_grid_values(vary) for vary in varied]
     rows = list(product(*(range(len(axis)) for axis in axes)))
     numbers = np.array(rows, int).reshape(len(rows), len(axes))
     return {vary.label: axis[numbers[:, k]] for k, (vary, axis) in enumerate(zip(varied, axes, strict=True))}
 
 
-def _axis(vary: VaryTable) -> np.ndarray:
+def _grid_values(vary: VaryTable) -> np.ndarray:
     if vary.values is not None:
         return np.array(vary.values, float).reshape(len(vary.values), -1)
     assert vary.steps is not None
     t = np.linspace(0, 1, vary.steps) if vary.steps > 1 else np.array([0.5])
-    return _between(vary, t[:, None])
+    return _interpolate_range(vary, t[:, None])
 
 
-def _function(text: str, spec: Spec) -> Function:
+def _import_function(text: str, spec: Spec) -> Function:
     """Import the design function "module:name"; the module may lie in the folder of the spec."""
     module, _, name = text.partition(":")
     folder = str(spec.folder.resolve())
     sys.path.insert(0, folder)
     try:
-        found = getattr(import_module(module), name or "design")
+        function = getattr(import_module(module), name or "design")
     except Exception as error:  # importing a user's module may raise anything
         raise DatasetError(
             f"{spec.path}: function: {text!r} is no function that can be imported "
@@ -222,37 +224,41 @@ def _function(text: str, spec: Spec) -> Function:
         ) from error
     finally:
         sys.path.remove(folder)
-    if not callable(found):
-        raise DatasetError(f"{spec.path}: function: {text!r} is {shown(found)}, which cannot be called.")
-    return found
+    if not callable(function):
+        raise DatasetError(
+            f"{spec.path}: function: {text!r} is {format_value(function)}, which cannot be called."
+        )
+    return function
 
 
-def _called(function: Function, count: int, seed: int) -> Any:
+def _call_function(function: Function, count: int, seed: int) -> Any:
     """Call a design function of the user; errors name the line that raised them."""
     try:
         return function(count, np.random.default_rng(seed))
     except Exception as error:
         *_, last = traceback.extract_tb(error.__traceback__)
-        name = getattr(function, "__name__", shown(function))
+        name = getattr(function, "__name__", format_value(function))
         raise DatasetError(
             f"the design's function {name}({count}, generator) failed in line {last.lineno} of "
             f"{Path(last.filename).name}, {last.line!r}: {type(error).__name__}: {error}"
         ) from error
 
 
-def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None) -> Columns:
+def _validate_columns(raw_columns: Any, sizes: Mapping[str, int], whose: str, count: int | None) -> Columns:
     """Validate columns provided by the user."""
-    if not isinstance(found, Mapping):
+    if not isinstance(raw_columns, Mapping):
         raise DatasetError(
-            f"{whose} must give a dictionary with an array for each of {listed(sizes)}; got {shown(found)}."
+            f"{whose} must give a dictionary with an array for each of {comma_list(sizes)}; got {format_value(raw_columns)}."
         )
-    missing = [label for label in sizes if label not in found]
+    missing = [label for label in sizes if label not in raw_columns]
     if missing:
-        raise DatasetError(f"{whose} has no column for {listed(missing)}; it has {listed(map(str, found))}.")
+        raise DatasetError(
+            f"{whose} has no column for {comma_list(missing)}; it has {comma_list(map(str, raw_columns))}."
+        )
     columns = {}
     for label, size in sizes.items():
         try:
-            values = np.asarray(found[label], float)
+            values = np.asarray(raw_columns[label], float)
         except (TypeError, ValueError) as error:
             raise DatasetError(f"{label!r} of {whose} must be numbers: {error}.") from None
         columns[label] = values.reshape(len(values), -1) if values.ndim else values.reshape(1, 1)
@@ -260,12 +266,12 @@ def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None
             raise DatasetError(f"{label!r} takes {size} numbers; {whose} has {columns[label].shape[1]}.")
     lengths = {label: len(values) for label, values in columns.items()}
     if len(set(lengths.values())) != 1 or (count is not None and count not in lengths.values()):
-        wanted = "as many" if count is None else f"{count:,}"
-        raise DatasetError(f"{whose} must have {wanted} values for every quantity; it has {lengths}.")
+        expected = "as many" if count is None else f"{count:,}"
+        raise DatasetError(f"{whose} must have {expected} values for every quantity; it has {lengths}.")
     return columns
 
 
-def _check(columns: Columns) -> None:
+def _check_finite(columns: Columns) -> None:
     for label, values in columns.items():
         if len(values) == 0:
             raise DatasetError(f"the design has no samples: there are no values for {label!r}.")

@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, StrictStr, model_validator
 from supple.config.backend import PRECISIONS
 from supple.kernels.devices import DEVICES
 from supple.scene.schema.base import Count, Index, Number, Table
-from supple.support.arguments import LARGEST, floats, shown
+from supple.support.arguments import MAX_MAGNITUDE, format_value, to_floats
 
 DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")
-WORDS = ("title", "description", "licence", "scene", "table", "function")
+DESCRIPTIVE_KEYS = ("title", "description", "licence", "scene", "table", "function")
 """Spec keys that are names or paths and do not affect sample values."""
 
 Part = Annotated[Number, Field(gt=0, lt=1)]
@@ -21,10 +21,10 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 def _finite(value: Any) -> Any:
-    numbers = floats(value)
-    if numbers.ndim > 1 or not (np.abs(numbers) <= LARGEST).all():
+    numbers = to_floats(value)
+    if numbers.ndim > 1 or not (np.abs(numbers) <= MAX_MAGNITUDE).all():
         raise ValueError(
-            f"must be a finite number up to {LARGEST:g}, or a list of them for a vector; got {shown(value)}."
+            f"must be a finite number up to {MAX_MAGNITUDE:g}, or a list of them for a vector; got {format_value(value)}."
         )
     return value
 
@@ -134,7 +134,7 @@ class SplitTable(Table):
     test: Share = Field(0.1, description="The part for tests.")
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _check_sum(self) -> Self:
         total = self.train + self.valid + self.test
         if abs(total - 1) > 1e-9:
             raise ValueError(f"adds up to {total:g}; train, valid and test must add up to 1.")

@@ -21,34 +21,34 @@ from supple.datasets.store.zarr_arrays import write_text
 CHECKSUMS = "checksums.json"
 """Name of the checksum file, in a store and in its folder report/."""
 
-UNKNOWN = "0" * 64
-OWN = re.compile(r'"checksum": "([0-9a-f]{64})"')
+CHECKSUM_PLACEHOLDER = "0" * 64
+OWN_CHECKSUM = re.compile(r'"checksum": "([0-9a-f]{64})"')
 """A JSON file's own checksum: SHA-256 of its text with zeros in place of the checksum."""
 
 
 def sealed_text(values: Mapping[str, Any]) -> str:
-    """Serialize values as JSON and replace the first "checksum" (`UNKNOWN`) by the checksum of the text."""
+    """Serialize values as JSON and replace the first "checksum" (`CHECKSUM_PLACEHOLDER`) by the checksum of the text."""
     text = json.dumps(values)
-    return text.replace(UNKNOWN, _digest(text), 1)
+    return text.replace(CHECKSUM_PLACEHOLDER, _digest(text), 1)
 
 
 def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON file that contains its own checksum."""
     others = {key: value for key, value in values.items() if key != "checksum"}
-    write_text(path, sealed_text({"checksum": UNKNOWN, **others}))
+    write_text(path, sealed_text({"checksum": CHECKSUM_PLACEHOLDER, **others}))
 
 
-def is_sound(text: str, required: bool = True) -> bool:
+def has_valid_checksum(text: str, required: bool = True) -> bool:
     """True if the checksum stored in a JSON text matches the text.
 
     Args:
         text: Content of the file.
         required: False accepts files of earlier versions, which have no checksum.
     """
-    match = OWN.search(text)
+    match = OWN_CHECKSUM.search(text)
     if match is None:
         return not required
-    return _digest(text[: match.start(1)] + UNKNOWN + text[match.end(1) :]) == match[1]
+    return _digest(text[: match.start(1)] + CHECKSUM_PLACEHOLDER + text[match.end(1) :]) == match[1]
 
 
 def read_sealed(path: Path, required: bool = True) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def read_sealed(path: Path, required: bool = True) -> dict[str, Any]:
         raise DatasetError(f"{path} is missing.") from None
     except (OSError, ValueError) as error:
         raise DatasetError(f"{path} is damaged ({error}).") from None
-    if not is_sound(text, required):
+    if not has_valid_checksum(text, required):
         raise DatasetError(f"{path} is damaged or was edited: its checksum is wrong.")
     return values
 
@@ -79,13 +79,13 @@ def wrong_files(folder: Path, checksums: Mapping[str, str]) -> Iterator[str]:
     for name, checksum in checksums.items():
         path = folder / name
         try:
-            sound = sha256_of(path) == checksum
+            matches = sha256_of(path) == checksum
         except FileNotFoundError:
             yield f"{path} is missing."
         except OSError as error:
             yield f"{path} cannot be read ({error.strerror})."
         else:
-            if not sound:
+            if not matches:
                 yield f"{path} is damaged or was edited: its checksum is wrong."
 
 

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.errors import DamagedError, DatasetError
-from supple.datasets.read.quantities import Kind
+from supple.datasets.read.quantities import Quantity
 from supple.datasets.run.traversal import split_of
-from supple.datasets.store.checksums import is_sound, read_sealed, write_sealed
+from supple.datasets.store.checksums import has_valid_checksum, read_sealed, write_sealed
 from supple.datasets.store.zarr_arrays import chunk_file, read_array, write_shard
-from supple.io.replace_file import is_abandoned, left_beside, put_back
+from supple.io.replace_file import find_leftovers, is_abandoned, restore_replaced
 
 SCHEMA = 3
 """Layout version; stores of other versions are rejected. Versions 1 and 2 have other names of columns and
 outcomes."""
 
-ACCOUNTS = "shards"
+MANIFEST_FOLDER = "shards"
 """Folder of the shard manifests, each written after all data of its shard."""
 
 OUTCOMES = (
@@ -32,15 +32,15 @@ OUTCOMES = (
 )  # fmt: skip
 """Outcomes of a sample; the first one, code 0, is the fill value."""
 
-GOOD = ("converged",)
+GOOD_OUTCOMES = ("converged",)
 
-FACTS = (
+REQUIRED_FACTS = (
     "identity", "title", "count", "shard", "precision", "quantities", "varied", "bodies", "pins", "vertices",
     "spec", "folder", "created", "machine", "versions",
 )  # fmt: skip
 """Attributes of zarr.json in every store."""
 
-COLUMNS: dict[str, Any] = {
+REPORT_COLUMNS: dict[str, Any] = {
     "outcome": np.uint8,
     "relative_residual": np.float64,
     "position_error": np.float64,
@@ -71,7 +71,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        put_back(path)
+        restore_replaced(path)
         try:
             text = (path / "zarr.json").read_text(encoding="utf-8")
             self.facts: dict[str, Any] = json.loads(text)["attributes"]["supple"]
@@ -82,9 +82,9 @@ class Store:
             raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
         self.has_checksums = schema > 1
         """False for stores of earlier versions, which have checksums of samples only."""
-        self.is_sound = is_sound(text, required=self.has_checksums)
+        self.is_metadata_valid = has_valid_checksum(text, required=self.has_checksums)
         """True if zarr.json matches its checksum."""
-        if missing := [name for name in FACTS if name not in self.facts]:
+        if missing := [name for name in REQUIRED_FACTS if name not in self.facts]:
             raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
         if schema != SCHEMA:
             needed = "a later one than this is needed to read it" if schema > SCHEMA else "compute it again"
@@ -106,7 +106,7 @@ class Store:
         return int(self.facts["count"])
 
     @property
-    def grown(self) -> list[int]:
+    def previous_counts(self) -> list[int]:
         """Sample counts before each extension."""
         return list(self.facts.get("grown", []))
 
@@ -124,8 +124,8 @@ class Store:
         return range(shard * self.shard, min(self.count, (shard + 1) * self.shard))
 
     @property
-    def kinds(self) -> list[Kind]:
-        return [Kind(k["name"], tuple(k["shape"]), tuple(k["axes"])) for k in self.facts["quantities"]]
+    def kinds(self) -> list[Quantity]:
+        return [Quantity(k["name"], tuple(k["shape"]), tuple(k["axes"])) for k in self.facts["quantities"]]
 
     @property
     def dtype(self) -> np.dtype:
@@ -147,24 +147,24 @@ class Store:
 
     def file(self, name: str, shard: int) -> Path:
         """Shard file of a quantity."""
-        kind = next(kind for kind in self.kinds if kind.name == name)
-        return self.path / "samples" / name / chunk_file(len(kind.shape) + 1, shard)
+        quantity = next(quantity for quantity in self.quantities if quantity.name == name)
+        return self.path / "samples" / name / chunk_file(len(quantity.shape) + 1, shard)
 
-    def account_file(self, shard: int) -> Path:
-        return self.path / ACCOUNTS / f"{shard:06d}.json"
+    def manifest_file(self, shard: int) -> Path:
+        return self.path / MANIFEST_FOLDER / f"{shard:06d}.json"
 
     def journal_file(self, shard: int) -> Path:
         """Journal of an unfinished shard."""
-        return self.path / ACCOUNTS / f"{shard:06d}.journal"
+        return self.path / MANIFEST_FOLDER / f"{shard:06d}.journal"
 
     def finished(self) -> list[int]:
         """Sorted numbers of shards with a manifest."""
-        names = {file.name for file in (self.path / ACCOUNTS).glob("*.json")}
-        return [shard for shard in range(self.shards) if self.account_file(shard).name in names]
+        names = {file.name for file in (self.path / MANIFEST_FOLDER).glob("*.json")}
+        return [shard for shard in range(self.shards) if self.manifest_file(shard).name in names]
 
-    def account(self, shard: int) -> dict[str, Any]:
+    def manifest(self, shard: int) -> dict[str, Any]:
         try:
-            return read_sealed(self.account_file(shard), required=self.has_checksums)
+            return read_sealed(self.manifest_file(shard), required=self.has_checksums)
         except DatasetError as error:
             raise DatasetError(
                 f"{error} Delete it, and `supple dataset resume` solves its shard again."
@@ -175,7 +175,7 @@ class Store:
         shard: int,
         samples: Mapping[str, Sequence[np.ndarray | None]],
         report: Mapping[str, Sequence[Any]],
-        further: Mapping[str, Any],
+        extra_entries: Mapping[str, Any],
     ) -> None:
         """Write shard data, then the manifest; incomplete shards never count as finished.
 
@@ -188,25 +188,25 @@ class Store:
         Raises:
             DatasetError: The store was extended or replaced since it was opened.
         """
-        self._refuse_another()
+        self._refuse_replaced()
         checksums, sums, ids = {}, {}, np.array(self.ids(shard))
         for name, chunks in samples.items():
-            there = [k for k, chunk in enumerate(chunks) if chunk is not None]
-            shape = next(kind.shape for kind in self.kinds if kind.name == name)
-            whole = np.array([chunks[k] for k in there], self.dtype).reshape(len(there), *shape)
-            write_shard(self.file(name, shard), whole, there, self.shard)
-            found = dict(zip(there, map(zlib.crc32, whole), strict=True))
-            checksums[name] = [found.get(k) for k in range(len(chunks))]
+            present = [k for k, chunk in enumerate(chunks) if chunk is not None]
+            shape = next(quantity.shape for quantity in self.quantities if quantity.name == name)
+            values = np.array([chunks[k] for k in present], self.dtype).reshape(len(present), *shape)
+            write_shard(self.file(name, shard), values, present, self.shard)
+            checksum_by_slot = dict(zip(present, map(zlib.crc32, values), strict=True))
+            checksums[name] = [checksum_by_slot.get(k) for k in range(len(chunks))]
             sums[name] = {
-                part: sums_of(whole[np.isin(ids[there], own)]) for part, own in self.parts_of(ids).items()
+                part: sums_of(values[np.isin(ids[present], own)]) for part, own in self.parts_of(ids).items()
             }
-        columns = {name: [plain(v) for v in report[name]] for name in COLUMNS}
+        columns = {name: [plain(v) for v in report[name]] for name in REPORT_COLUMNS}
         write_sealed(
-            self.account_file(shard),
-            {**further, "report": columns, "checksums": checksums, "sums_by_part": sums},
+            self.manifest_file(shard),
+            {**extra_entries, "report": columns, "checksums": checksums, "sums_by_part": sums},
         )
 
-    def _refuse_another(self) -> None:
+    def _refuse_replaced(self) -> None:
         """Refuse to write to a store extended or replaced since opening."""
         if Store(self.path).facts["identity"] != self.facts["identity"]:
             raise DatasetError(
@@ -215,8 +215,8 @@ class Store:
 
     def clear_abandoned(self) -> None:
         """Delete temporary files and replaced folders of killed processes, in the store and next to it."""
-        beside = left_beside(self.path, "unfinished", "replaced") if self.path.exists() else []
-        for path in [*self.path.rglob(".unfinished_*"), *beside]:
+        leftovers = find_leftovers(self.path, "unfinished", "replaced") if self.path.exists() else []
+        for path in [*self.path.rglob(".unfinished_*"), *leftovers]:
             if is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
@@ -227,7 +227,7 @@ def plain(value: Any) -> Any:
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
 
 
-BLOCK = 32
+BLOCK_SIZE = 32
 """Number of samples summed per block, chosen to fit in the processor cache."""
 
 
@@ -242,8 +242,8 @@ def sums_of(chunks: np.ndarray) -> dict[str, Any]:
     wide = chunks.shape[-1] if chunks.ndim > 2 else 1
     flat = chunks.reshape(len(chunks), -1)
     total, squares = np.zeros(flat.shape[1]), np.zeros(flat.shape[1])
-    for first in range(0, len(flat), BLOCK):
-        values = flat[first : first + BLOCK].astype(float)
+    for first in range(0, len(flat), BLOCK_SIZE):
+        values = flat[first : first + BLOCK_SIZE].astype(float)
         total += values.sum(axis=0)
         squares += np.einsum("ki,ki->i", values, values)
     return {

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.summarize import REPORT, is_told, report_files
+from supple.datasets.run.summarize import REPORT, is_summary_current, report_files
 from supple.datasets.spec.parametric_scene import Source
-from supple.datasets.spec.spec_tables import WORDS
+from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
 from supple.datasets.store.checksums import CHECKSUMS, read_sealed, wrong_files
 from supple.datasets.store.dataset_store import Store
 
@@ -27,7 +27,7 @@ TEMPORARY = (".unfinished_", ".nfs")
 
 def wrong_constants(store: Store) -> Iterator[str]:
     """Yield a sentence per missing or modified file among those written at creation."""
-    if not store.is_sound:
+    if not store.is_metadata_valid:
         yield f"{store.path / 'zarr.json'} is damaged or was edited: its checksum is wrong."
     if store.has_checksums:
         try:
@@ -38,8 +38,8 @@ def wrong_constants(store: Store) -> Iterator[str]:
 
 def _constants(store: Store) -> dict[str, str]:
     """Checksums of the files written at creation, by name."""
-    found: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
-    return found
+    digest: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
+    return digest
 
 
 def refuse_changed(store: Store) -> None:
@@ -65,11 +65,11 @@ def extra_files(store: Store) -> Iterator[str]:
     except DatasetError:  # reported elsewhere
         return
     for shard in range(store.shards):
-        own = (store.account_file(shard), store.journal_file(shard))
-        paths = (*own, *(store.file(kind.name, shard) for kind in store.kinds))
+        own = (store.manifest_file(shard), store.journal_file(shard))
+        paths = (*own, *(store.file(quantity.name, shard) for quantity in store.quantities))
         known |= {path.relative_to(store.path).as_posix() for path in paths}
     known |= {REPORT, *report_files(store)}
-    free = () if is_told(store) and store.has_checksums else ("report/", "splits/", "stats/")
+    free = () if is_summary_current(store) and store.has_checksums else ("report/", "splits/", "stats/")
     for path in sorted(store.path.rglob("*")):
         name = path.relative_to(store.path).as_posix()
         if name in known or name.startswith(free) or path.name.startswith(TEMPORARY) or path.is_dir():
@@ -84,19 +84,19 @@ def origin_of(spec: Mapping[str, Any], source: Source) -> str:
         spec: Spec as JSON values.
         source: Scene of the data set.
     """
-    said = {key: value for key, value in spec.items() if key not in WORDS}
-    said |= {"count": None, "files": source.files}
-    found = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
-    found.update(source.text.encode())
+    described = {key: value for key, value in spec.items() if key not in DESCRIPTIVE_KEYS}
+    described |= {"count": None, "files": source.files}
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+    digest.update(source.text.encode())
     model = source.model
     for values in (model.rest, model.cells.astype(np.int64)):
-        found.update(np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
 
 
 def identity_of(origin: str, count: int | None, columns: Mapping[str, np.ndarray]) -> str:
     """Hash of origin and design values (count, size)."""
-    found = hashlib.sha256(json.dumps([origin, count]).encode())
+    digest = hashlib.sha256(json.dumps([origin, count]).encode())
     for values in columns.values():
-        found.update(np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

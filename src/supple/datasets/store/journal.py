@@ -22,7 +22,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.store.dataset_store import Store, plain
 from supple.datasets.store.zarr_arrays import Shard
 
-HEAD = struct.Struct("<II")
+ENTRY_HEADER = struct.Struct("<II")
 """Length and checksum of the entry that follows."""
 
 
@@ -38,7 +38,7 @@ class Row:
         check: Comparison of warm start and cold start, if both were solved.
     """
 
-    figures: dict[str, Any]
+    report: dict[str, Any]
     quantities: dict[str, np.ndarray] | None
     positions: np.ndarray | None
     sentence: str = ""
@@ -53,32 +53,32 @@ class Journal:
 
     def read(self) -> dict[int, Row]:
         """Read all complete entries; truncates the file after the last one."""
-        found: dict[int, Row] = {}
+        entries: dict[int, Row] = {}
         try:
             content = self._path.read_bytes()
         except OSError:
-            return found
+            return entries
         at = 0
-        while at + HEAD.size <= len(content):
-            length, checksum = HEAD.unpack_from(content, at)
-            entry = content[at + HEAD.size : at + HEAD.size + length]
+        while at + ENTRY_HEADER.size <= len(content):
+            length, checksum = ENTRY_HEADER.unpack_from(content, at)
+            entry = content[at + ENTRY_HEADER.size : at + ENTRY_HEADER.size + length]
             if len(entry) != length or zlib.crc32(entry) != checksum:
                 break
-            sample, row = _row(entry, self._identity)
+            sample, row = _parse_entry(entry, self._identity)
             if row is None:
                 break
-            found[sample] = row
-            at += HEAD.size + length
+            entries[sample] = row
+            at += ENTRY_HEADER.size + length
         if at < len(content):  # incomplete entry of an interrupted process
             with suppress(OSError):
                 os.truncate(self._path, at)
-        return found
+        return entries
 
     def add(self, sample: int, row: Row) -> None:
         """Append a sample."""
-        entry = _entry(sample, row, self._identity)
+        entry = _serialize_entry(sample, row, self._identity)
         with suppress(OSError), self._path.open("ab", buffering=0) as file:
-            file.write(HEAD.pack(len(entry), zlib.crc32(entry)) + entry)
+            file.write(ENTRY_HEADER.pack(len(entry), zlib.crc32(entry)) + entry)
 
     def close(self) -> None:
         """Delete the journal of a finished shard."""
@@ -92,24 +92,26 @@ def finished_rows(store: Store, shard: int) -> Iterator[tuple[int, Row]]:
     Raises:
         DatasetError: A sample is damaged.
     """
-    account = store.account(shard)
-    found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
-    checks = {check["sample"]: check for check in account["checks"]}
-    for place, sample in enumerate(store.ids(shard)):
-        figures = {
-            name: float(column[place]) if isinstance(column[place], str) else column[place]
-            for name, column in account["report"].items()
+    manifest = store.manifest(shard)
+    shards = {
+        k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.quantities
+    }
+    checks = {check["sample"]: check for check in manifest["checks"]}
+    for slot, sample in enumerate(store.ids(shard)):
+        report = {
+            name: float(column[slot]) if isinstance(column[slot], str) else column[slot]
+            for name, column in manifest["report"].items()
         }
-        sentence = account["failures"].get(str(sample))
+        sentence = manifest["failures"].get(str(sample))
         quantities = None
         if sentence is None:
-            quantities = {name: found[name][place] for name in found}
+            quantities = {name: shards[name][slot] for name in shards}
             for name, values in quantities.items():
-                _refuse_damaged(store.file(name, shard), sample, values, account["checksums"][name][place])
+                _refuse_damaged(store.file(name, shard), sample, values, manifest["checksums"][name][slot])
         positions = None
         if quantities is not None and "positions" in quantities:
             positions = quantities["positions"].astype(float)
-        yield sample, Row(figures, quantities, positions, sentence or "", checks.get(sample))
+        yield sample, Row(report, quantities, positions, sentence or "", checks.get(sample))
 
 
 def _refuse_damaged(path: Path, sample: int, values: np.ndarray, checksum: int | None) -> None:
@@ -120,37 +122,37 @@ def _refuse_damaged(path: Path, sample: int, values: np.ndarray, checksum: int |
         )
 
 
-def _entry(sample: int, row: Row, identity: str) -> bytes:
+def _serialize_entry(sample: int, row: Row, identity: str) -> bytes:
     """Serialize a sample: one line of JSON with array types and shapes, then the raw array data."""
     arrays = {f"q_{name}": values for name, values in (row.quantities or {}).items()}
     if row.positions is not None:
         arrays["positions"] = row.positions
-    said = {
+    header = {
         "identity": identity,
         "sample": sample,
-        "figures": {name: plain(value) for name, value in row.figures.items()},
+        "figures": {name: plain(value) for name, value in row.report.items()},
         "sentence": row.sentence,
         "check": row.check,
         "arrays": {name: [values.dtype.str, values.shape] for name, values in arrays.items()},
     }
-    return b"".join([json.dumps(said).encode(), b"\n", *(values.tobytes() for values in arrays.values())])
+    return b"".join([json.dumps(header).encode(), b"\n", *(values.tobytes() for values in arrays.values())])
 
 
-def _row(entry: bytes, identity: str) -> tuple[int, Row | None]:
+def _parse_entry(entry: bytes, identity: str) -> tuple[int, Row | None]:
     end = entry.find(b"\n")
     try:
-        said = json.loads(entry[:end])
+        header = json.loads(entry[:end])
     except ValueError:  # written by an earlier version of supple
         return 0, None
-    if said["identity"] != identity:
+    if header["identity"] != identity:
         return 0, None
     arrays, at = {}, end + 1
-    for name, (kind, shape) in said["arrays"].items():
+    for name, (kind, shape) in header["arrays"].items():
         count = math.prod(shape)
         arrays[name] = np.frombuffer(entry, kind, count, at).reshape(shape)
         at += arrays[name].nbytes
     positions = arrays.pop("positions", None)
     quantities = {name.removeprefix("q_"): values for name, values in arrays.items()}
-    figures = {name: float(v) if isinstance(v, str) else v for name, v in said["figures"].items()}
-    row = Row(figures, quantities or None, positions, said["sentence"], said["check"])
-    return int(said["sample"]), row
+    report = {name: float(v) if isinstance(v, str) else v for name, v in header["figures"].items()}
+    row = Row(report, quantities or None, positions, header["sentence"], header["check"])
+    return int(header["sample"]), row

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import write_card
-from supple.datasets.run.summarize import finish
+from supple.datasets.run.summarize import write_summary
 from supple.datasets.store.checksums import write_sealed
-from supple.datasets.store.dataset_store import ACCOUNTS, Store
+from supple.datasets.store.dataset_store import MANIFEST_FOLDER, Store
 from supple.datasets.store.integrity import refuse_changed
-from supple.datasets.store.scene_files import COPIES
+from supple.datasets.store.scene_files import COPY_FOLDER
 from supple.datasets.store.verify import Verdict, wrong_in_shard
 from supple.io.replace_file import replacing, replacing_folder
 
@@ -31,7 +31,7 @@ def merge(target: Path, sources: list[Path]) -> Store:
         _copy_empty(opened[0], target)
     store = Store(target)
     for source in opened:
-        if not source.is_sound:
+        if not source.is_metadata_valid:
             raise DatasetError(
                 f"{source.path / 'zarr.json'} is damaged or was edited: its checksum is wrong. Nothing is "
                 "merged."
@@ -42,9 +42,9 @@ def merge(target: Path, sources: list[Path]) -> Store:
             )
     for source in opened:
         for shard in source.finished():
-            if not store.account_file(shard).exists():
+            if not store.manifest_file(shard).exists():
                 _copy_shard(source, store, shard)
-    finish(store)
+    write_summary(store)
     return store
 
 
@@ -55,12 +55,12 @@ def _copy_empty(source: Store, target: Path) -> None:
     ignore = shutil.ignore_patterns(".unfinished_*", "c")
     with replacing_folder(target) as unfinished:
         shutil.copytree(source.path / "samples", unfinished / "samples", ignore=ignore)
-        for name in ("rest", "inputs", COPIES):
+        for name in ("rest", "inputs", COPY_FOLDER):
             if (source.path / name).is_dir():
                 shutil.copytree(source.path / name, unfinished / name)
         for name in ("zarr.json", "scene.toml", "design.csv"):
             shutil.copyfile(source.path / name, unfinished / name)
-        (unfinished / ACCOUNTS).mkdir()
+        (unfinished / MANIFEST_FOLDER).mkdir()
         if source.has_checksums:
             write_card(unfinished, target.name)
         else:
@@ -71,9 +71,9 @@ def _copy_shard(source: Store, store: Store, shard: int) -> None:
     problems = list(wrong_in_shard(source, shard, Verdict()))
     if problems:
         raise DatasetError(f"{problems[0]} It was not merged; what was merged before it is kept.")
-    for kind in store.kinds:
-        new = store.file(kind.name, shard)
+    for quantity in store.quantities:
+        new = store.file(quantity.name, shard)
         new.parent.mkdir(parents=True, exist_ok=True)
         with replacing(new) as unfinished:
-            shutil.copyfile(source.file(kind.name, shard), unfinished)
-    write_sealed(store.account_file(shard), source.account(shard))
+            shutil.copyfile(source.file(quantity.name, shard), unfinished)
+    write_sealed(store.manifest_file(shard), source.manifest(shard))

@@ -17,19 +17,19 @@ from supple.datasets.errors import DatasetError
 from supple.scene.errors import SceneError
 from supple.scene.files.paths import located
 
-SHOWN = ("title", "name", "view", "output", "render")
+DISPLAY_KEYS = ("title", "name", "view", "output", "render")
 """Scene keys that do not affect the solution."""
 
-FABRICS = "$SUPPLE_DATA/{}.json", "$SUPPLE_DATA/hylc/materials/{}.json"
+FABRIC_PATHS = "$SUPPLE_DATA/{}.json", "$SUPPLE_DATA/hylc/materials/{}.json"
 """Locations of fabrics given by name."""
 
 FILE_KEYS = ("file", "files", "fabric")
 """Scene keys whose values are paths."""
 
-COPIES = "files"
+COPY_FOLDER = "files"
 """Folder of a store with copies of the files named by its scene."""
 
-LITERAL = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*')
+LITERAL_PATTERN = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*')
 """Strings and comments of TOML."""
 
 
@@ -50,7 +50,7 @@ class NamedFile:
     digest: str
 
     @property
-    def copies(self) -> list[str]:
+    def copy_names(self) -> list[str]:
         """File names of all copies."""
         return [str(Path(self.name).with_suffix(path.suffix)) for path in self.paths]
 
@@ -67,12 +67,12 @@ def files_of(tables: Any, folder: Path) -> dict[str, str]:
         tables: Tables of the scene.
         folder: Folder that paths are relative to.
     """
-    found = {}
-    for key, text in _texts(tables, SHOWN):
+    checksums = {}
+    for key, text in _texts(tables, DISPLAY_KEYS):
         path = _path_of(key, text, folder)
         if path is not None:
-            found[text] = sha256_of(path)
-    return dict(sorted(found.items()))
+            checksums[text] = sha256_of(path)
+    return dict(sorted(checksums.items()))
 
 
 def named_files(tables: Any, folder: Path) -> list[NamedFile]:
@@ -80,27 +80,27 @@ def named_files(tables: Any, folder: Path) -> list[NamedFile]:
 
     Copies of different files get different names.
     """
-    found: list[NamedFile] = []
+    files: list[NamedFile] = []
     for text, key in sorted({text: key for key, text in _texts(tables, ()) if key in FILE_KEYS}.items()):
         path = _path_of(key, text, folder)
         if path is None:
             continue
-        paths = _with_partner(path)
+        paths = _companion_files(path)
         digest = hashlib.sha256("".join(map(sha256_of, paths)).encode()).hexdigest()
-        found.append(NamedFile(text, _free_name(path, digest, found), paths, digest))
-    return found
+        files.append(NamedFile(text, _free_name(path, digest, files), paths, digest))
+    return files
 
 
 def _path_of(key: str, text: str, folder: Path) -> Path | None:
     """Resolve a scene value to an existing file; None for other values."""
-    for place in [text, *(at.format(text) for at in FABRICS if key == "fabric")]:
+    for candidate in [text, *(at.format(text) for at in FABRIC_PATHS if key == "fabric")]:
         with suppress(SceneError, OSError, ValueError):
-            if (path := located(folder, place)).is_file():
+            if (path := located(folder, candidate)).is_file():
                 return path
     return None
 
 
-def _with_partner(path: Path) -> tuple[Path, ...]:
+def _companion_files(path: Path) -> tuple[Path, ...]:
     """A file and its companion files: TetGen meshes are pairs of files."""
     pair = {".node": ".ele", ".ele": ".node"}.get(path.suffix)
     partner = None if pair is None else path.with_suffix(pair)
@@ -125,18 +125,18 @@ def copy_files(files: Sequence[NamedFile], folder: Path) -> None:
     """
     for file in files:
         folder.mkdir(parents=True, exist_ok=True)
-        copies = [folder / name for name in file.copies]
-        for path, copy in zip(file.paths, copies, strict=True):
+        copied_paths = [folder / name for name in file.copy_names]
+        for path, copy in zip(file.paths, copied_paths, strict=True):
             shutil.copyfile(path, copy)
-        if hashlib.sha256("".join(map(sha256_of, copies)).encode()).hexdigest() != file.digest:
+        if hashlib.sha256("".join(map(sha256_of, copied_paths)).encode()).hexdigest() != file.digest:
             raise DatasetError(f"{file.paths[0]} has changed while it was copied; start again.")
 
 
-def scene_with_copies(text: str, files: Sequence[NamedFile]) -> str:
+def scene_with_copied_files(text: str, files: Sequence[NamedFile]) -> str:
     """Scene text with file paths replaced by files/NAME; all other text is unchanged."""
-    names = {file.text: f"{COPIES}/{file.name}" for file in files}
+    names = {file.text: f"{COPY_FOLDER}/{file.name}" for file in files}
     tables, at = tomllib.loads(text), 0
-    while (match := LITERAL.search(text, at)) is not None:
+    while (match := LITERAL_PATTERN.search(text, at)) is not None:
         literal, at = match[0], match.end()
         if literal.startswith("#") or (name := names.get(tomllib.loads(f"x = {literal}")["x"])) is None:
             continue
@@ -165,14 +165,14 @@ def without_folder(text: str) -> str:
     return before + equals + re.split(r"[\\/]", path.rstrip("\\/"))[-1] if absolute else text
 
 
-def _texts(here: Any, left_out: Sequence[str], key: str = "") -> Iterator[tuple[str, str]]:
+def _texts(node: Any, left_out: Sequence[str], key: str = "") -> Iterator[tuple[str, str]]:
     """Yield all strings of nested tables with their keys."""
-    if isinstance(here, str):
-        yield key, here
-    elif isinstance(here, dict):
-        for name, inner in here.items():
+    if isinstance(node, str):
+        yield key, node
+    elif isinstance(node, dict):
+        for name, inner in node.items():
             if name not in left_out:
                 yield from _texts(inner, left_out, name)
-    elif isinstance(here, list):
-        for inner in here:
+    elif isinstance(node, list):
+        for inner in node:
             yield from _texts(inner, left_out, key)

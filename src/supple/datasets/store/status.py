@@ -16,8 +16,8 @@ def status(store: Store) -> dict[str, Any]:
     outcome = columns["outcome"]
     counts = {name: int((outcome == k).sum()) for k, name in enumerate(OUTCOMES) if (outcome == k).any()}
     good = good_samples(columns)
-    accounts = [store.account(shard) for shard in finished]
-    failures = {sample: text for account in accounts for sample, text in account["failures"].items()}
+    manifests = [store.manifest(shard) for shard in finished]
+    failures = {sample: text for manifest in manifests for sample, text in manifest["failures"].items()}
     return {
         "title": store.facts["title"],
         "path": str(store.path),
@@ -28,13 +28,13 @@ def status(store: Store) -> dict[str, Any]:
         "finished_shards": len(finished),
         "left": [shard for shard in range(store.shards) if shard not in set(finished)],
         "solving_seconds": float(np.nansum(columns["seconds"])),
-        "worker_seconds": float(sum(account["seconds"] for account in accounts)),
+        "worker_seconds": float(sum(manifest["seconds"] for manifest in manifests)),
         "worst_relative_residual": float(columns["relative_residual"][good].max()) if good.any() else None,
         "worst_position_error": _largest(columns["position_error"][good]),
         "inverted": int((columns["inverted"] > 0).sum()),
         "retried": int((columns["retries"] > 0).sum()),
         "iterations": int(columns["iterations"].sum()),
-        "warm_starts": gain([check for account in accounts for check in account["checks"]]),
+        "warm_starts": gain([check for manifest in manifests for check in manifest["checks"]]),
         "failures": failures,
     }
 

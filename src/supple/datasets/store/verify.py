@@ -13,13 +13,13 @@ import numpy as np
 from supple.config.stop import DEFAULT_POSITION_TOLERANCE
 from supple.datasets.errors import DamagedError, DatasetError
 from supple.datasets.run.shard import SAME_ENERGY, Shards
-from supple.datasets.run.summarize import good_samples, is_told, reports, wrong_reports
+from supple.datasets.run.summarize import good_samples, is_summary_current, reports, wrong_reports
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.integrity import extra_files, wrong_constants
 from supple.datasets.store.zarr_arrays import Shard
-from supple.support.text import counted
+from supple.support.text import pluralize
 
-MARGIN = 4.0
+POSITION_TOLERANCE_FACTOR = 4.0
 """Largest difference between two solves, as a multiple of the position tolerance of one."""
 
 
@@ -72,7 +72,7 @@ def verify(
         watch: Called with the numbers of verified and of finished shards.
     """
     verdict, finished = Verdict(), store.finished()
-    if not store.is_sound:  # its checksums of other files cannot be trusted
+    if not store.is_metadata_valid:  # its checksums of other files cannot be trusted
         verdict.problems += wrong_constants(store)
         return verdict
     verdict.problems += wrong_constants(store)
@@ -89,7 +89,12 @@ def verify(
     )
     verdict.problems += extra_files(store)
     _note_unfinished(store, verdict)
-    if again and finished and not verdict.problems and "positions" in {kind.name for kind in store.kinds}:
+    if (
+        again
+        and finished
+        and not verdict.problems
+        and "positions" in {quantity.name for quantity in store.quantities}
+    ):
         _solve_again(store, again, seed, verdict)
     return verdict
 
@@ -101,11 +106,11 @@ def _note_unfinished(store: Store, verdict: Verdict) -> None:
     verdict.missing = sum(len(store.ids(shard)) for shard in left)
     if verdict.missing:
         verdict.notes.append(
-            f"{verdict.missing:,} of {counted(store.count, 'sample')} are missing, in "
-            f"{counted(len(left), 'shard')} that are not solved yet; `supple dataset resume {store.path}` "
+            f"{verdict.missing:,} of {pluralize(store.count, 'sample')} are missing, in "
+            f"{pluralize(len(left), 'shard')} that are not solved yet; `supple dataset resume {store.path}` "
             "solves them."
         )
-    verdict.up_to_date = is_told(store) or not finished
+    verdict.up_to_date = is_summary_current(store) or not finished
     if not verdict.up_to_date:
         verdict.notes.append(
             "Reports, splits and statistics are not of all shards that are finished; `supple dataset resume "
@@ -122,33 +127,33 @@ def _note_unfinished(store: Store, verdict: Verdict) -> None:
 def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
     """Yield a sentence per problem found in a shard."""
     try:
-        account = store.account(shard)
+        manifest = store.manifest(shard)
     except DatasetError as error:
         yield str(error)
         return
-    good = len(store.ids(shard)) - len(account["failures"])
-    for kind in store.kinds:
-        path, wanted = store.file(kind.name, shard), account["checksums"][kind.name]
+    good = len(store.ids(shard)) - len(manifest["failures"])
+    for quantity in store.quantities:
+        path, checksums = store.file(quantity.name, shard), manifest["checksums"][quantity.name]
         try:
-            found = Shard(path, kind.shape, store.dtype, store.shard)
+            chunks = Shard(path, quantity.shape, store.dtype, store.shard)
         except FileNotFoundError:
             yield f"{path} is missing."
             continue
         except (DatasetError, OSError, ValueError) as error:
             yield str(error)
             continue
-        there = sum(checksum is not None for checksum in wanted)
-        if path.stat().st_size != found.size_of(there):
+        present = sum(checksum is not None for checksum in checksums)
+        if path.stat().st_size != chunks.size_of(present):
             yield f"{path} is damaged: it has bytes that are of no sample."
-        if there != good:
-            yield f"{path} has {there} samples, and its report has {good} that converged."
-        for place, checksum in enumerate(wanted):
+        if present != good:
+            yield f"{path} has {present} samples, and its report has {good} that converged."
+        for slot, checksum in enumerate(checksums):
             verdict.chunks += 1
-            sample = store.ids(shard)[place]
-            if (checksum is None) == (place in found):
+            sample = store.ids(shard)[slot]
+            if (checksum is None) == (slot in chunks):
                 state = "there" if checksum is None else "missing"
                 yield f"{path}: sample {sample} is {state}, against its account."
-            elif checksum is not None and zlib.crc32(found[place].data) != checksum:
+            elif checksum is not None and zlib.crc32(chunks[slot].data) != checksum:
                 yield f"{path}: sample {sample} is damaged: its checksum is wrong."
 
 
@@ -160,19 +165,23 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
     chosen = np.random.default_rng(seed).choice(ids, min(again, len(ids)), replace=False)
     positions, model = Samples(store, "positions"), shards.sampler.model
     size = float(np.ptp(model.rest, axis=0).max())
-    allowed = MARGIN * (store.spec["solve"]["position_tolerance"] or DEFAULT_POSITION_TOLERANCE)
+    allowed = POSITION_TOLERANCE_FACTOR * (
+        store.spec["solve"]["position_tolerance"] or DEFAULT_POSITION_TOLERANCE
+    )
     allowed += 4 * float(np.finfo(store.dtype).eps) * float(np.abs(model.rest).max()) / size
     for sample in sorted(map(int, chosen)):
-        found = shards.sampler.solve(shards.values(sample), [None])
-        if not found.ok or found.measured is None or found.report is None:
+        sample_result = shards.sampler.solve(shards.values(sample), [None])
+        if not sample_result.ok or sample_result.measured is None or sample_result.report is None:
             verdict.problems.append(
-                f"sample {sample} is stored as converged; solved again it did not: {found.sentence}"
+                f"sample {sample} is stored as converged; solved again it did not: {sample_result.sentence}"
             )
             continue
-        apart = float(np.abs(found.measured.positions - positions[sample]).max()) / size
-        energy, stored = found.report.energy, float(columns["energy"][sample])
-        verdict.solved.append({"sample": sample, "apart": apart, "energy": energy, "stored_energy": stored})
-        if apart <= allowed:
+        distance = float(np.abs(sample_result.measured.positions - positions[sample]).max()) / size
+        energy, stored = sample_result.report.energy, float(columns["energy"][sample])
+        verdict.solved.append(
+            {"sample": sample, "apart": distance, "energy": energy, "stored_energy": stored}
+        )
+        if distance <= allowed:
             continue
         differs = abs(energy - stored) > SAME_ENERGY * max(abs(energy), abs(stored))
         why = (
@@ -181,7 +190,7 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
             else "the same energy"
         )
         verdict.problems.append(
-            f"sample {sample}, solved again, is {apart:.1e} of the size off, more than {allowed:.1e}: {why}."
+            f"sample {sample}, solved again, is {distance:.1e} of the size off, more than {allowed:.1e}: {why}."
         )
 
 
@@ -207,10 +216,10 @@ def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdic
 def discard(store: Store, shards: list[int]) -> None:
     """Mark shards as unfinished; the next run solves them again."""
     for shard in shards:
-        store.account_file(shard).unlink(missing_ok=True)
+        store.manifest_file(shard).unlink(missing_ok=True)
 
 
-def said(verdict: Verdict, path: Path, discarded: bool) -> str:
+def summarize_verdict(verdict: Verdict, path: Path, discarded: bool) -> str:
     """One-line summary of a verdict.
 
     Args:
@@ -219,23 +228,25 @@ def said(verdict: Verdict, path: Path, discarded: bool) -> str:
         discarded: True if damaged shards were marked as unfinished.
     """
     if verdict.damaged:
-        return f"{counted(len(verdict.problems), 'problem')}, {_what_to_do(verdict.damaged, path, discarded)}"
+        return (
+            f"{pluralize(len(verdict.problems), 'problem')}, {_repair_hint(verdict.damaged, path, discarded)}"
+        )
     text = (
-        f"{counted(verdict.chunks, 'chunk')} read, every checksum right"
-        + (f", {counted(verdict.missing, 'sample')} missing" if verdict.missing else "")
+        f"{pluralize(verdict.chunks, 'chunk')} read, every checksum right"
+        + (f", {pluralize(verdict.missing, 'sample')} missing" if verdict.missing else "")
         if verdict.good
-        else f"{counted(len(verdict.problems), 'problem')}"
+        else f"{pluralize(len(verdict.problems), 'problem')}"
     )
     if verdict.solved:
         worst = max(each["apart"] for each in verdict.solved)
         text += (
-            f"; {counted(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the size off"
+            f"; {pluralize(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the size off"
         )
     return text
 
 
-def _what_to_do(damaged: list[int], path: Path, discarded: bool) -> str:
-    those = counted(len(damaged), "shard")
+def _repair_hint(damaged: list[int], path: Path, discarded: bool) -> str:
+    those = pluralize(len(damaged), "shard")
     if discarded:
         return f"in {those} that count as not finished now: supple dataset resume {path} solves them again"
     then = f"supple dataset resume {path} solves them again"

@@ -20,12 +20,12 @@ import numpy as np
 from supple.datasets.errors import DatasetError
 from supple.io.replace_file import replacing
 
-LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
-MISSING = 2**64 - 1
+LITTLE_ENDIAN_CODEC = {"name": "bytes", "configuration": {"endian": "little"}}
+MISSING_CHUNK = 2**64 - 1
 """Offset and length of a missing chunk in the index of a shard."""
 
 
-AGAIN = "`supple dataset verify --discard` and `supple dataset resume` have its shard solved again."
+REPAIR_HINT = "`supple dataset verify --discard` and `supple dataset resume` have its shard solved again."
 
 
 def group(attributes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -50,13 +50,13 @@ def array(
         attributes: User attributes.
     """
     inner = list(shape)
-    codecs: list[dict[str, Any]] = [_bytes(dtype)]
+    codecs: list[dict[str, Any]] = [_bytes_codec(dtype)]
     if shard is not None:
         inner = [shard, *shape[1:]]
         configuration = {
             "chunk_shape": [1, *shape[1:]],
-            "codecs": [_bytes(dtype)],
-            "index_codecs": [LITTLE, {"name": "crc32c"}],
+            "codecs": [_bytes_codec(dtype)],
+            "index_codecs": [LITTLE_ENDIAN_CODEC, {"name": "crc32c"}],
             "index_location": "end",
         }
         codecs = [{"name": "sharding_indexed", "configuration": configuration}]
@@ -74,8 +74,8 @@ def array(
     }
 
 
-def _bytes(dtype: np.dtype) -> dict[str, Any]:
-    return LITTLE if dtype.itemsize > 1 else {"name": "bytes"}
+def _bytes_codec(dtype: np.dtype) -> dict[str, Any]:
+    return LITTLE_ENDIAN_CODEC if dtype.itemsize > 1 else {"name": "bytes"}
 
 
 def chunk_file(dimensions: int, shard: int = 0) -> str:
@@ -124,7 +124,7 @@ def read_array(folder: Path) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def write_shard(path: Path, chunks: np.ndarray, places: Sequence[int], size: int) -> None:
+def write_shard(path: Path, chunks: np.ndarray, slots: Sequence[int], size: int) -> None:
     """Write a shard atomically; unlisted slots are marked as missing.
 
     Args:
@@ -135,9 +135,9 @@ def write_shard(path: Path, chunks: np.ndarray, places: Sequence[int], size: int
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     each = chunks.nbytes // max(len(chunks), 1)
-    index = np.full((size, 2), MISSING, "<u8")
-    for number, place in enumerate(places):
-        index[place] = number * each, each
+    index = np.full((size, 2), MISSING_CHUNK, "<u8")
+    for number, slot in enumerate(slots):
+        index[slot] = number * each, each
     written = index.tobytes()
     with replacing(path) as unfinished, unfinished.open("wb") as file:
         file.write(np.ascontiguousarray(chunks).data)
@@ -158,22 +158,22 @@ class Shard:
         self._each = dtype.itemsize * int(np.prod(shape))
         tail = 16 * size + 4
         if path.stat().st_size < tail:
-            raise DatasetError(f"{path} is damaged: it has no index. {AGAIN}")
+            raise DatasetError(f"{path} is damaged: it has no index. {REPAIR_HINT}")
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         written = self._map[-tail:-4]
         if struct.unpack("<I", self._map[-4:])[0] != crc32c(written):
-            raise DatasetError(f"{path} is damaged: the checksum of its index is wrong. {AGAIN}")
+            raise DatasetError(f"{path} is damaged: the checksum of its index is wrong. {REPAIR_HINT}")
         self._index = np.frombuffer(written, "<u8").reshape(size, 2)
-        whole = self._index[:, 0] != MISSING
-        if (self._index[whole, 1] != self._each).any() or (
-            whole.any() and int(self._index[whole].sum(axis=1).max()) > len(self._map) - tail
+        present = self._index[:, 0] != MISSING_CHUNK
+        if (self._index[present, 1] != self._each).any() or (
+            present.any() and int(self._index[present].sum(axis=1).max()) > len(self._map) - tail
         ):
-            raise DatasetError(f"{path} is damaged: its index points beyond its end. {AGAIN}")
+            raise DatasetError(f"{path} is damaged: its index points beyond its end. {REPAIR_HINT}")
 
-        self._rows = self._plain() if whole.all() else None
+        self._rows = self._contiguous_view() if present.all() else None
 
-    def _plain(self) -> np.ndarray | None:
+    def _contiguous_view(self) -> np.ndarray | None:
         """View (size, ...) of all chunks if contiguous and ordered, otherwise None."""
         size = len(self._index)
         if not np.array_equal(self._index[:, 0], self._each * np.arange(size, dtype=np.uint64)):
@@ -185,14 +185,14 @@ class Shard:
         """File size in bytes of a shard with the given number of chunks."""
         return chunks * self._each + 16 * len(self._index) + 4
 
-    def take(self, numbers: np.ndarray) -> np.ndarray:
+    def read_chunks(self, numbers: np.ndarray) -> np.ndarray:
         """Copy (k, ...) of the chunks with numbers (k,)."""
         if self._rows is not None:
             return self._rows[numbers]
         return np.stack([self[number] for number in numbers.tolist()])
 
     def __contains__(self, number: int) -> bool:
-        return bool(self._index[number, 0] != MISSING)
+        return bool(self._index[number, 0] != MISSING_CHUNK)
 
     def __getitem__(self, number: int) -> np.ndarray:
         """Read-only view of a chunk; NaN or 0 for missing chunks."""

@@ -1,6 +1,6 @@
 """File formats of animations, one module each."""
 
-from supple.io.formats.format import Format, Moment, Shot
+from supple.io.formats.format import ExportContext, Format, FrameData
 from supple.io.formats.glb import GLB
 from supple.io.formats.npz import NPZ
 from supple.io.formats.pc2 import PC2
@@ -12,4 +12,4 @@ from supple.io.formats.zarr import ZARR
 FORMATS = {format.name: format for format in (USD, GLB, PLY, OBJ, PC2, NPZ, ZARR, VTU)}
 """Formats by their names on the command line."""
 
-__all__ = ["FORMATS", "Format", "Moment", "Shot"]
+__all__ = ["FORMATS", "Format", "FrameData", "ExportContext"]

@@ -16,7 +16,7 @@ from supple.postprocess.evaluation import Fields
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class FrameData:
     """A frame for export.
 
     Attributes:
@@ -33,15 +33,15 @@ class Moment:
 
 
 @dataclass(frozen=True, eq=False)
-class Shot:
+class ExportContext:
     """Data shared by all frames: the bodies, and the time dt [s] from frame to frame."""
 
     bodies: Sequence[Part]
     dt: float
 
 
-AddFrame = Callable[[Moment], None]
-Writer = Callable[[Path, Shot], AbstractContextManager[AddFrame]]
+AddFrame = Callable[[FrameData], None]
+Writer = Callable[[Path, ExportContext], AbstractContextManager[AddFrame]]
 """Context manager writer(path, shot), which returns a function that adds a frame. The output is complete
 after a clean exit; otherwise existing files are kept."""
 

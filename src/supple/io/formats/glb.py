@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from supple.io.formats.colors import linear
-from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.formats.names import distinct
 from supple.io.replace_file import replacing
 from supple.meshes.corners import corner_values, smooth_corners, split_corners, unit_normals
@@ -26,10 +26,10 @@ from supple.meshes.skinning import Part, skin_of
 
 log = logging.getLogger("supple")
 
-MOST_TARGETS = 256
+MAX_TARGETS = 256
 """Number of morph targets that every WebGL 2 implementation supports."""
 
-MOST_BYTES = 256_000_000
+MAX_BYTES = 256_000_000
 """Largest total size of all morph targets [bytes]; browsers run out of memory beyond."""
 
 FLOAT, UNSIGNED = 5126, 5125
@@ -37,19 +37,19 @@ VERTICES, INDICES = 34962, 34963
 
 
 @contextmanager
-def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Write a GLB file.
 
     Points are buffered in a temporary file, because the last shape comes first. If there are more frames than
     allowed targets, evenly spaced frames are written, with a warning.
     """
-    surfaces = [_Surface(body) for body in shot.bodies]
+    surfaces = [_Surface(body) for body in context.bodies]
     times: dict[int, float] = {}
     raw, packed = (path.with_name(f".unfinished_{path.name}.{part}") for part in ("raw", "bin"))
     try:
         with raw.open("wb") as file:
 
-            def add(frame: Moment) -> None:
+            def add(frame: FrameData) -> None:
                 for surface in surfaces:
                     file.write(surface.points(frame.positions).astype("<f4").tobytes())
                 times[frame.index] = frame.time
@@ -137,7 +137,7 @@ class _Frames:
 
     def __init__(self, raw: Path, surfaces: Sequence[_Surface], times: dict[int, float], name: str) -> None:
         corners = sum(len(surface.source) for surface in surfaces)
-        most = 1 + max(1, min(MOST_TARGETS, MOST_BYTES // (24 * corners)))
+        most = 1 + max(1, min(MAX_TARGETS, MAX_BYTES // (24 * corners)))
         if len(times) > most:
             log.warning(
                 "%s has %d of the %d frames, as many as browsers can hold; USD and PC2 have them all.",
@@ -145,16 +145,16 @@ class _Frames:
                 most,
                 len(times),
             )
-        self._places = np.round(np.linspace(0, len(times) - 1, min(len(times), most))).astype(int)
-        self.labels = [f"frame {index}" for index in np.array([*times])[self._places]]
-        self.times = np.array([*times.values()])[self._places]
+        self._indices = np.round(np.linspace(0, len(times) - 1, min(len(times), most))).astype(int)
+        self.labels = [f"frame {index}" for index in np.array([*times])[self._indices]]
+        self.times = np.array([*times.values()])[self._indices]
         self._raw, self._first = raw, np.cumsum([0, *(surface.n_points for surface in surfaces)])
 
     def points(self, frame: int, surface: int) -> np.ndarray:
         """(n, 3) float32 points of one surface in one frame."""
         first, last, count = self._first[surface], self._first[surface + 1], self._first[-1]
-        place = 12 * (int(self._places[frame]) * int(count) + int(first))
-        return np.fromfile(self._raw, "<f4", 3 * int(last - first), offset=place).reshape(-1, 3)
+        offset = 12 * (int(self._indices[frame]) * int(count) + int(first))
+        return np.fromfile(self._raw, "<f4", 3 * int(last - first), offset=offset).reshape(-1, 3)
 
 
 def _tree(binary: _Binary, surfaces: Sequence[_Surface], frames: _Frames) -> dict[str, Any]:
@@ -197,8 +197,8 @@ def _mesh(binary: _Binary, surface: _Surface, number: int, frames: _Frames) -> d
         return {"primitives": [primitive]}
     primitive["targets"] = []
     for frame in range(last):
-        there, turned = surface.corners(frames.points(frame, number))
-        move = binary.add_vectors(there - positions, bounds=True)
+        target_points, turned = surface.corners(frames.points(frame, number))
+        move = binary.add_vectors(target_points - positions, bounds=True)
         primitive["targets"].append({"POSITION": move, "NORMAL": binary.add_vectors(turned - normals)})
     extras = {"targetNames": frames.labels[:-1]}
     return {"primitives": [primitive], "weights": [0.0] * last, "extras": extras}

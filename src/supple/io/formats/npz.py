@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from supple.io.bodies import joined
-from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing
 
 
@@ -39,20 +39,20 @@ class _Column:
 
 
 @contextmanager
-def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Write an NPZ file.
 
     Its arrays are positions (frames, n, 3) float64 [m], time (frames,) [s], index (frames,), tets (m, 4) of
     solids and triangles (k, 3) of cloth if present, body (m + k,) and names of bodies, and fields (frames, n,
     ...) or (frames, m + k, ...) in body order, by their names.
     """
-    rest = joined(shot.bodies)
+    rest = joined(context.bodies)
     times: list[float] = []
     indices: list[int] = []
     columns: dict[str, _Column] = {}
     with ExitStack() as stack:
 
-        def add(frame: Moment) -> None:
+        def add(frame: FrameData) -> None:
             for name, values in {"positions": frame.positions, **frame.fields.all}.items():
                 if name not in columns:
                     columns[name] = _Column(stack.enter_context(tempfile.TemporaryFile(dir=path.parent)))
@@ -61,7 +61,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
             indices.append(frame.index)
 
         yield add
-        names = [b.name for b in shot.bodies]
+        names = [b.name for b in context.bodies]
         arrays = {"time": times, "index": indices, **rest.cells, "body": rest.body, "names": names}
         with replacing(path) as temporary:
             _pack(temporary, columns, arrays)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.formats.names import distinct, file_name
 from supple.io.formats.obj import obj_text
 from supple.io.replace_file import replacing
@@ -16,22 +16,22 @@ from supple.meshes.skinning import skin_of
 
 
 @contextmanager
-def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Write <body>.obj, the surface at rest, and <body>.pc2, its vertex positions in all frames."""
     path.mkdir(parents=True, exist_ok=True)
-    names = distinct((body.name for body in shot.bodies), file_name)
-    skins = [skin_of(body) for body in shot.bodies]
+    names = distinct((body.name for body in context.bodies), file_name)
+    skins = [skin_of(body) for body in context.bodies]
     with ExitStack() as stack:
         caches = [
             stack.enter_context(_cache(path / f"{name}.pc2", skin.n_points))
             for name, skin in zip(names, skins, strict=True)
         ]
-        for name, body, skin in zip(names, shot.bodies, skins, strict=True):
+        for name, body, skin in zip(names, context.bodies, skins, strict=True):
             with replacing(path / f"{name}.obj") as temporary:
                 temporary.write_text(obj_text(skin, skin.deform(body.mesh.points), name), encoding="utf-8")
 
-        def add(frame: Moment) -> None:
-            for body, skin, cache in zip(shot.bodies, skins, caches, strict=True):
+        def add(frame: FrameData) -> None:
+            for body, skin, cache in zip(context.bodies, skins, caches, strict=True):
                 cache.write(skin.deform(frame.positions[body.vertices]).astype("<f4").tobytes())
 
         yield add

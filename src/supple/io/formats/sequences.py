@@ -11,7 +11,7 @@ import numpy as np
 
 from supple.io.checksums import delete_with_checksum
 from supple.io.formats.colors import srgb
-from supple.io.formats.format import AddFrame, Format, Moment, Shot, Writer
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData, Writer
 from supple.io.formats.names import distinct, file_name
 from supple.io.formats.obj import about, obj_text
 from supple.io.replace_file import replacing
@@ -25,15 +25,15 @@ def _sequence(suffix: str, encode: Encode) -> Writer:
     """Writer of <body>_0000<suffix>, <body>_0001<suffix>, ...; replaces all such files in the folder."""
 
     @contextmanager
-    def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-        names = distinct((body.name for body in shot.bodies), file_name)
-        skins = [skin_of(body) for body in shot.bodies]
+    def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
+        names = distinct((body.name for body in context.bodies), file_name)
+        skins = [skin_of(body) for body in context.bodies]
         path.mkdir(parents=True, exist_ok=True)
         for old in path.glob(f"*_[0-9][0-9][0-9][0-9]*{suffix}"):
             delete_with_checksum(old)
 
-        def add(frame: Moment) -> None:
-            for number, (name, body, skin) in enumerate(zip(names, shot.bodies, skins, strict=True)):
+        def add(frame: FrameData) -> None:
+            for number, (name, body, skin) in enumerate(zip(names, context.bodies, skins, strict=True)):
                 points = skin.deform(frame.positions[body.vertices])
                 with replacing(path / f"{name}_{frame.index:04d}{suffix}") as temporary:
                     temporary.write_bytes(encode(skin, points, name, srgb(number)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from supple.io.formats.colors import linear
-from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.formats.names import distinct
 from supple.io.replace_file import replacing
 from supple.meshes.measures import means_at_vertices
@@ -21,7 +21,7 @@ from supple.meshes.skinning import Part, Skin, skin_of
 
 
 @contextmanager
-def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Write a USD file, in meters and y up; time codes are frame numbers.
 
     Prims are /World/<body>/<body> and /World/<body>/<body>_volume, because programs show the last name only.
@@ -29,27 +29,27 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
     """
     from pxr import Tf, Usd
 
-    names = distinct((body.name for body in shot.bodies), Tf.MakeValidIdentifier)
-    skins = [skin_of(body) for body in shot.bodies]
+    names = distinct((body.name for body in context.bodies), Tf.MakeValidIdentifier)
+    skins = [skin_of(body) for body in context.bodies]
     with replacing(path) as temporary, _naming_full_disk(path):
         stage = Usd.Stage.CreateNew(str(temporary))
-        _set_stage(stage, shot.dt)
+        _set_stage(stage, context.dt)
         surfaces = [_surface(stage, f"/World/{n}/{n}", s) for n, s in zip(names, skins, strict=True)]
-        for surface, body in zip(surfaces, shot.bodies, strict=True):
+        for surface, body in zip(surfaces, context.bodies, strict=True):
             surface.CreateDoubleSidedAttr(body.mesh.corners == 3)
         volumes = [
             _volume(stage, f"/World/{n}/{n}_volume", b.mesh) if b.mesh.corners == 4 else None
-            for n, b in zip(names, shot.bodies, strict=True)
+            for n, b in zip(names, context.bodies, strict=True)
         ]
         for number, surface in enumerate(surfaces):
             surface.CreateDisplayColorAttr([tuple(linear(number).tolist())])
 
-        cells = np.cumsum([0, *(body.mesh.n_cells for body in shot.bodies)])
+        cells = np.cumsum([0, *(body.mesh.n_cells for body in context.bodies)])
         parts = [slice(first, last) for first, last in pairwise(cells)]
 
-        def add(frame: Moment) -> None:
+        def add(frame: FrameData) -> None:
             for body, skin, surface, volume, mine in zip(
-                shot.bodies, skins, surfaces, volumes, parts, strict=True
+                context.bodies, skins, surfaces, volumes, parts, strict=True
             ):
                 positions = frame.positions[body.vertices]
                 _set_points(surface, skin.deform(positions), frame.index)
@@ -124,7 +124,7 @@ def _set_points(prim: Any, points: np.ndarray, time_code: int) -> None:
     prim.GetExtentAttr().Set(Vt.Vec3fArray.FromNumpy(box), time_code)
 
 
-def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, cells: slice, frame: Moment) -> None:
+def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, cells: slice, frame: FrameData) -> None:
     """Write fields unchanged to the volume, and scalars and vectors to the surface.
 
     Cell fields are averaged to vertices on the surface, so that programs can color by them.

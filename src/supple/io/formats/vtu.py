@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from supple.io.bodies import joined
-from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.frames import write_pvd, write_vtu
 
 
 @contextmanager
-def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    rest = joined(shot.bodies)
+def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
+    rest = joined(context.bodies)
     times: dict[int, float] = {}
     path.mkdir(parents=True, exist_ok=True)
     for old in path.glob("frame_[0-9][0-9][0-9][0-9]*.vtu"):
         old.unlink()
 
-    def add(frame: Moment) -> None:
+    def add(frame: FrameData) -> None:
         write_vtu(path, frame.index, frame.positions, rest, frame.fields)
         times[frame.index] = frame.time
         write_pvd(path, times.values(), first=min(times))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from supple.io.bodies import joined
-from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing_folder
 
 LONGEST_WRITE = 30.0
@@ -19,11 +19,11 @@ LONGEST_WRITE = 30.0
 
 
 @contextmanager
-def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Write a group with the arrays of the NPZ format, including fields; names of bodies are attributes."""
     import zarr
 
-    rest = joined(shot.bodies)
+    rest = joined(context.bodies)
     with replacing_folder(path) as temporary, _finished_writes():
         group = zarr.open_group(temporary, mode="w")
         n = len(rest.points)
@@ -33,11 +33,11 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         for name, cells in rest.cells.items():
             group.create_array(name, data=cells)
         group.create_array("body", data=rest.body)
-        group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s", up="y")
+        group.attrs.update(names=[b.name for b in context.bodies], dt=context.dt, units="m, s", up="y")
 
         columns: dict[str, zarr.Array[Any]] = {}
 
-        def add(frame: Moment) -> None:
+        def add(frame: FrameData) -> None:
             positions.append(np.asarray(frame.positions, np.float64)[None])
             for name, values in frame.fields.all.items():
                 if name not in columns:

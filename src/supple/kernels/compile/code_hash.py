@@ -101,8 +101,8 @@ def _describe(thing: Any, seen: dict[int, int]) -> Iterable[str]:
 def _describe_function(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
     reader = f"{function.__module__}.{function.__qualname__}"
     yield f"function {_code(function.__code__)} "
-    if hasattr(function, "chosen_by"):
-        yield from _describe(function.chosen_by, seen)
+    if hasattr(function, "overload_chooser"):
+        yield from _describe(function.overload_chooser, seen)
     yield from _of(reader, "its defaults", function.__defaults__, seen)
     names = sorted(_names(function.__code__))
     read = [(name, function.__globals__[name]) for name in names if name in function.__globals__]

@@ -51,7 +51,7 @@ KERNEL_PACKAGES = (
 )
 """Packages with functions that Numba compiles; their sources name the cache folder."""
 
-KEPT_DAYS = 30
+MAX_UNUSED_DAYS = 30
 """Days after which unused kernels are deleted."""
 
 
@@ -70,13 +70,13 @@ def cache_directory() -> Path:
 
 
 @cache
-def can_keep() -> bool:
+def can_cache() -> bool:
     """True if the cache folder is usable; Numba's fallback folders, which would miss edits, are not used."""
-    return why_not_kept() is None
+    return cache_obstacle() is None
 
 
 @cache
-def why_not_kept() -> str | None:
+def cache_obstacle() -> str | None:
     """Reason why the cache folder is unusable, or None. Logs a warning if other users could write to it."""
     folder = cache_directory()
     try:
@@ -130,12 +130,12 @@ def _trusted() -> tuple[int, int]:
 
 
 @cache
-def forget_unused() -> None:
+def delete_unused() -> None:
     """Delete kernels, and folders of other source versions, that have not been used for KEPT_DAYS.
 
     A process that still needs one of them recompiles it.
     """
-    if not can_keep():
+    if not can_cache():
         return
     now = time.time()
     for folder in _children(cache_directory().parent):
@@ -156,7 +156,7 @@ def _children(folder: Path) -> list[Path]:
 
 def _is_old(path: Path, now: float) -> bool:
     try:
-        return now - path.stat().st_mtime > KEPT_DAYS * 24 * 3600
+        return now - path.stat().st_mtime > MAX_UNUSED_DAYS * 24 * 3600
     except OSError:  # another process has removed it
         return False
 
@@ -169,7 +169,7 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
 
 
-def keep_in_files(cache: Any, kind: str = "") -> None:
+def cache_in_files(cache: Any, kind: str = "") -> None:
     """Replace the load and save functions of a Numba cache.
 
     Args:

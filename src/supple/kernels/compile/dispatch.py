@@ -18,15 +18,15 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
 from supple.kernels.compile.code_hash import tables
-from supple.kernels.compile.disk_cache import cache_directory, can_keep, keep_in_files
-from supple.kernels.compile.inlining import IngredientCompiler, KernelCompiler, PassageCompiler
+from supple.kernels.compile.disk_cache import cache_directory, cache_in_files, can_cache
+from supple.kernels.compile.inlining import ControlCompiler, DeviceFunctionCompiler, KernelCompiler
 from supple.kernels.compile.notices import announce
 from supple.kernels.simd.pack import FAST_FLAGS
 
 _owners: dict[str, type] = {}
 
 
-def name_apart(cls: type) -> None:
+def make_name_unique(cls: type) -> None:
     """Append a number to a class name already used by another class: Gent_2 after Gent.
 
     Numba identifies the types of kernel arguments by class name and member types. Without unique names, a
@@ -59,13 +59,13 @@ class _Ingredient(CPUDispatcher):
         return njit(**_OPTIONS)(self.py_func)
 
 
-def physics(function: Callable) -> Any:
+def device_function(function: Callable) -> Any:
     """Decorate a function on scalars and small tuples for kernels of every target; always inlined."""
     return _ingredient(function, INLINED)
 
 
-def ordered(function: Callable) -> Any:
-    """Decorate a device function like `physics`, but without reordering of sums.
+def strict_order(function: Callable) -> Any:
+    """Decorate a device function like `device_function`, but without reordering of sums.
 
     With reordering, LLVM vectorizes short inner loops, such as those over the blocks in a matrix row, which
     makes them three times slower.
@@ -73,27 +73,27 @@ def ordered(function: Callable) -> Any:
     return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
 
 
-def passage(function: Callable) -> Any:
+def inline_control(function: Callable) -> Any:
     """Decorate a control-flow function, such as a loop around other functions.
 
     Always inlined, and optimized only as part of its kernel.
     """
-    return _ingredient(function, INLINED, PassageCompiler)
+    return _ingredient(function, INLINED, ControlCompiler)
 
 
-def _ingredient(function: Callable, options: dict[str, Any], compiler: type = IngredientCompiler) -> Any:
+def _ingredient(function: Callable, options: dict[str, Any], compiler: type = DeviceFunctionCompiler) -> Any:
     dispatcher = njit(pipeline_class=compiler, **options, **UNCOUNTED)(function)
     if _is_compiled(dispatcher):
         dispatcher.__class__ = _Ingredient
     return dispatcher
 
 
-def let_choose(
+def register_overload(
     function: Callable,
     choose: Callable,
     options: Any = INLINED,
     strict: bool = False,
-    compiler: type = IngredientCompiler,
+    compiler: type = DeviceFunctionCompiler,
 ) -> None:
     """Register `choose`, which returns the implementation of a function by argument type, for all targets."""
     overload(function, jit_options=options, strict=strict)(choose)
@@ -101,7 +101,7 @@ def let_choose(
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
-def generic(declaration: Callable, leads_on: bool = False) -> Any:
+def generic(declaration: Callable, control_flow: bool = False) -> Any:
     """Decorate a function whose implementation is selected by the class of its first argument, a NamedTuple.
 
     Kernels select the implementation at compile time, Python at each call. `@declaration.of(SomeNamedTuple)`
@@ -111,7 +111,7 @@ def generic(declaration: Callable, leads_on: bool = False) -> Any:
 
     Args:
         declaration: Function with the signature and docstring.
-        leads_on: Compile the implementations as `passage`.
+        control_flow: Compile the implementations as `inline_control`.
     """
     table: dict[type, Callable] = {}
     writers: dict[type, Callable[[type], Callable]] = {}
@@ -138,10 +138,10 @@ def generic(declaration: Callable, leads_on: bool = False) -> Any:
         return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
 
     choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    let_choose(call, choose, compiler=PassageCompiler if leads_on else IngredientCompiler)
+    register_overload(call, choose, compiler=ControlCompiler if control_flow else DeviceFunctionCompiler)
 
     def of(cls: type) -> Callable[[Callable], Callable]:
-        name_apart(cls)
+        make_name_unique(cls)
 
         def add(implementation: Callable) -> Callable:
             table[cls] = implementation
@@ -157,12 +157,12 @@ def generic(declaration: Callable, leads_on: bool = False) -> Any:
     return call
 
 
-def generic_passage(declaration: Callable) -> Any:
-    """Decorate a `generic` function with implementations compiled as `passage`."""
-    return generic(declaration, leads_on=True)
+def generic_control(declaration: Callable) -> Any:
+    """Decorate a `generic` function with implementations compiled as `inline_control`."""
+    return generic(declaration, control_flow=True)
 
 
-def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
+def overload_by_type(function: Callable, control_flow: bool = False) -> Any:
     """Decorate a function that returns the kernel implementation of `function` for given argument types.
 
     The implementation is always inlined. Otherwise a process that compiles a kernel would call it, whereas a
@@ -170,13 +170,13 @@ def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
 
     Args:
         function: Function to implement.
-        leads_on: Compile the implementation as `passage`.
+        control_flow: Compile the implementation as `inline_control`.
     """
-    compiler = PassageCompiler if leads_on else IngredientCompiler
+    compiler = ControlCompiler if control_flow else DeviceFunctionCompiler
 
     def decorate(choose: Callable) -> Callable:
-        function.chosen_by = choose  # type: ignore[attr-defined]
-        let_choose(function, choose, {"forceinline": True}, True, compiler)
+        function.overload_chooser = choose  # type: ignore[attr-defined]
+        register_overload(function, choose, {"forceinline": True}, True, compiler)
         return choose
 
     return decorate
@@ -202,7 +202,7 @@ def _like(typingctx, example, values):
     return made(example, values), codegen
 
 
-@chosen_by_type(like)
+@overload_by_type(like)
 def _overload_like(example, values):
     return lambda example, values: _like(example, values)
 
@@ -226,7 +226,7 @@ def _base_of(typingctx, whole):
     return made(whole), codegen
 
 
-@chosen_by_type(base_of)
+@overload_by_type(base_of)
 def _overload_base_of(whole):
     return lambda whole: _base_of(whole)
 
@@ -236,20 +236,20 @@ def kernel(function: Callable) -> Any:
     return _kernel(function, UNCOUNTED)
 
 
-def maker(function: Callable) -> Any:
+def allocating_kernel(function: Callable) -> Any:
     """Decorate a kernel that allocates arrays; functions it calls must not return arrays."""
     return _kernel(function, {})
 
 
 def _kernel(function: Callable, counting: dict[str, Any]) -> Any:
-    options: Any = {"nogil": True, "cache": can_keep(), "no_cfunc_wrapper": True, **_OPTIONS, **counting}
+    options: Any = {"nogil": True, "cache": can_cache(), "no_cfunc_wrapper": True, **_OPTIONS, **counting}
     previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(cache_directory())
     try:
         dispatcher = njit(pipeline_class=KernelCompiler, **options)(function)
     finally:
         numba_config.CACHE_DIR = previous
-    if can_keep() and _is_compiled(dispatcher):
-        keep_in_files(dispatcher._cache)
+    if can_cache() and _is_compiled(dispatcher):
+        cache_in_files(dispatcher._cache)
     announce(function)
     return dispatcher
 

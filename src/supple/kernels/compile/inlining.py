@@ -90,14 +90,14 @@ def _pipeline(state: Any, lowering: type) -> list[PassManager]:
     return [manager]
 
 
-class IngredientCompiler(Compiler):
+class DeviceFunctionCompiler(Compiler):
     """Compiler of inlined functions."""
 
     def define_pipelines(self) -> list[PassManager]:
         return _pipeline(self.state, _LowerIngredient)
 
 
-class PassageCompiler(Compiler):
+class ControlCompiler(Compiler):
     """Compiler of inlined control-flow functions."""
 
     def define_pipelines(self) -> list[PassManager]:

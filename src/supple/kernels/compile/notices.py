@@ -18,7 +18,7 @@ from typing import Any
 
 from numba.core import event
 
-from supple.kernels.compile.disk_cache import can_keep, forget_unused
+from supple.kernels.compile.disk_cache import can_cache, delete_unused
 
 log = logging.getLogger("supple")
 
@@ -76,7 +76,7 @@ class _Announcements(_Compilations):
         self._said = False
 
     def begin(self, function: Callable) -> None:
-        forget_unused()
+        delete_unused()
         log.info("compiling %s (%s)", function.__name__, _how_often())
         if not self._said and _someone_waits():
             self._timer = Timer(max(0.0, LONG - self.seconds), self._say)
@@ -94,7 +94,7 @@ class _Announcements(_Compilations):
 
 
 def _how_often() -> str:
-    return "once on this machine, then cached" if can_keep() else "kernels are not cached"
+    return "once on this machine, then cached" if can_cache() else "kernels are not cached"
 
 
 def _someone_waits() -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from supple.kernels.compile.dispatch import let_choose
+from supple.kernels.compile.dispatch import register_overload
 
 Count = Callable[[Any], int]
 
@@ -78,5 +78,5 @@ def unrolled(
     call.unrolled = (arguments, tuple(map(body, (1, 2, 3))), using)  # type: ignore[attr-defined]
     for function in (call, choose):
         function.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    let_choose(call, choose)
+    register_overload(call, choose)
     return call

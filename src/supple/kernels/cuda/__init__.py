@@ -5,7 +5,7 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # numba-cuda uses a name removed in NumPy 2.5
     setattr(np, "row_stack", np.vstack)  # noqa: B010
 
-from supple.kernels.cuda.launch import FAT, WIDE, Arrivals, launch
+from supple.kernels.cuda.launcher import FAT, WIDE, Arrivals, launch
 from supple.kernels.cuda.memory import (
     Mirror,
     free_memory,

@@ -181,7 +181,7 @@ class Mirror:
         self.calls.clear()
         self._tuples.clear()
 
-    def upload(self, value: Any) -> None:
+    def upload_all(self, value: Any) -> None:
         """Create device copies of all arrays in nested tuples immediately instead of at their first use."""
         self.flatten(value, [], [])
 
@@ -191,13 +191,13 @@ class Mirror:
         if copy.nbytes:
             check(driver.cuMemsetD8Async(copy.pointer, 0, copy.nbytes, 0))
 
-    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+    def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         entry, part = self._copies.get(id(array)), array[first:last]
         if entry is not None and part.nbytes:
             there = entry[0].pointer + first * array.strides[0]
             check(driver.cuMemcpyDtoH(part.ctypes.data, there, part.nbytes))
 
-    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+    def upload(self, array: np.ndarray, rows: int | None = None) -> None:
         entry, part = self._copies.get(id(array)), array[:rows]
         if entry is not None and part.nbytes:
             check(driver.cuMemcpyHtoD(entry[0].pointer, part.ctypes.data, part.nbytes))

@@ -8,17 +8,17 @@ from llvmlite import ir
 from numba import cuda, types
 from numba.extending import intrinsic
 
-from supple.kernels.compile.dispatch import physics
-from supple.kernels.parallel.parallel_for import SHARERS
+from supple.kernels.compile.dispatch import device_function
+from supple.kernels.parallel.parallel_for import ROW_THREADS
 from supple.kernels.parallel.thread_team import (
-    enter,
-    leave,
-    proceed,
+    end_phase,
+    first_item,
+    next_item,
     records,
     records_at_once,
-    skip,
+    skip_phases,
 )
-from supple.kernels.simd.load_store import WARP, Place
+from supple.kernels.simd.load_store import WARP, WorkItem
 from supple.kernels.simd.pack import PackType
 
 
@@ -36,7 +36,7 @@ class Grid(NamedTuple):
     before: Any
 
 
-class Copies(NamedTuple):
+class BatchGrid(NamedTuple):
     """Threads of a cooperative launch for a batch; rows of a two-dimensional grid share the batch members.
 
     Attributes:
@@ -51,48 +51,48 @@ class Copies(NamedTuple):
     active: Any
 
 
-@physics
+@device_function
 def _warp():
     """Warp number within the grid row."""
     return types.int64((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) >> 5)
 
 
-@physics
+@device_function
 def _warps():
     return types.int64((cuda.gridDim.x * cuda.blockDim.x) >> 5)
 
 
-@physics
+@device_function
 def _lane():
     return types.int64(cuda.threadIdx.x & (WARP - 1))
 
 
-@enter.of(Grid)
-def _enter(team, phase, first, last):
-    return Place(first + _warp(), _lane(), types.int64(WARP), 0, 0, 0)
+@first_item.of(Grid)
+def _first_item(team, phase, first, last):
+    return WorkItem(first + _warp(), _lane(), types.int64(WARP), 0, 0, 0)
 
 
-@proceed.of(Grid)
-def _proceed(team, phase, place, first, last):
-    return Place(place.number + _warps(), place.lane, types.int64(WARP), 0, 0, 0)
+@next_item.of(Grid)
+def _next_item(team, phase, item, first, last):
+    return WorkItem(item.number + _warps(), item.lane, types.int64(WARP), 0, 0, 0)
 
 
-@enter.of(Copies)
-def _enter_copies(team, phase, first, last):
-    copy = types.int64(team.active[cuda.blockIdx.y])
+@first_item.of(BatchGrid)
+def _first_batch_item(team, phase, first, last):
+    member = types.int64(team.active[cuda.blockIdx.y])
     row = types.int64(cuda.blockIdx.y)
-    return Place(first + _warp(), _lane(), types.int64(WARP), row, copy, copy * team.records)
+    return WorkItem(first + _warp(), _lane(), types.int64(WARP), row, member, member * team.records)
 
 
-@proceed.of(Copies)
-def _proceed_copies(team, phase, place, first, last):
-    number = place.number + _warps()
-    slot, copy = place.slot, place.copy
+@next_item.of(BatchGrid)
+def _next_batch_item(team, phase, item, first, last):
+    number = item.number + _warps()
+    slot, member = item.slot, item.member
     if number >= last and slot + cuda.gridDim.y < len(team.active):
         slot += cuda.gridDim.y
-        copy = types.int64(team.active[slot])
+        member = types.int64(team.active[slot])
         number = first + _warp()
-    return Place(number, place.lane, types.int64(WARP), slot, copy, copy * team.records)
+    return WorkItem(number, item.lane, types.int64(WARP), slot, member, member * team.records)
 
 
 @intrinsic
@@ -112,7 +112,7 @@ def _arrive(typingctx, counter, times):
 
 
 @intrinsic
-def _arrived(typingctx, counter):
+def _read_arrivals(typingctx, counter):
     """Read the counter; writes of blocks before their arrival become visible."""
 
     def codegen(context, builder, sig, args):
@@ -124,35 +124,35 @@ def _arrived(typingctx, counter):
     return types.uint32(counter), codegen
 
 
-@records.of(Copies)
+@records.of(BatchGrid)
 @records.of(Grid)
 def _records(team, array):
     return team.records
 
 
-@records_at_once.of(Copies)
+@records_at_once.of(BatchGrid)
 @records_at_once.of(Grid)
 def _records_at_once(team):
     return WARP
 
 
-@leave.of(Copies)
-@leave.of(Grid)
-def _leave(team, phase, first, last):
+@end_phase.of(BatchGrid)
+@end_phase.of(Grid)
+def _end_phase(team, phase, first, last):
     """Grid barrier, cheaper than the grid synchronization of cooperative groups."""
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         blocks = cuda.gridDim.x * cuda.gridDim.y
         target = types.uint32(team.before + (phase + 1) * blocks)
         _arrive(team.arrivals, types.uint32(1))
-        while types.int32(types.uint32(_arrived(team.arrivals) - target)) < 0:
+        while types.int32(types.uint32(_read_arrivals(team.arrivals) - target)) < 0:
             pass
     cuda.syncthreads()
 
 
-@skip.of(Copies)
-@skip.of(Grid)
-def _skip(team, phase, phases):
+@skip_phases.of(BatchGrid)
+@skip_phases.of(Grid)
+def _skip_phases(team, phase, phases):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0 and phase < phases:
         _arrive(team.arrivals, types.uint32(phases - phase))
@@ -179,28 +179,28 @@ def _pack_with(typingctx, number):
     return PackType(number, 1)(number), codegen
 
 
-@physics
+@device_function
 def _exchange(value, offset):
     """Add the pack of the thread at the given lane offset."""
     number = _number_of(value)
     return _pack_with(number + cuda.shfl_xor_sync(0xFFFFFFFF, number, offset))
 
 
-@physics
-def sum_one(place, v):
+@device_function
+def sum_one(item, v):
     """Sum a pack over the threads sharing a lane."""
     offset = WARP // 2
-    while offset >= place.width:
+    while offset >= item.width:
         v = (_exchange(v[0], offset),)
         offset >>= 1
     return v
 
 
-@physics
-def sum_nine(place, v):
+@device_function
+def sum_nine(item, v):
     """Sum nine packs over the threads sharing a lane, with overlapping exchanges."""
     offset = WARP // 2
-    while offset >= place.width:
+    while offset >= item.width:
         v = (
             _exchange(v[0], offset),
             _exchange(v[1], offset),
@@ -216,7 +216,7 @@ def sum_nine(place, v):
     return v
 
 
-@physics
+@device_function
 def sum_over_warp(value):
     """Warp sum of a number, returned to every thread."""
     offset = WARP // 2
@@ -226,18 +226,18 @@ def sum_over_warp(value):
     return value
 
 
-@physics
-def sum_over_sharers(value):
+@device_function
+def sum_over_row_threads(value):
     """Sum a number over the neighboring threads of a row; every thread gets the result."""
-    offset = SHARERS // 2
+    offset = ROW_THREADS // 2
     while offset > 0:
         value += cuda.shfl_xor_sync(0xFFFFFFFF, value, offset)
         offset >>= 1
     return value
 
 
-@physics
-def most_over_warp(value):
+@device_function
+def max_over_warp(value):
     """Warp maximum of a number, returned to every thread."""
     offset = WARP // 2
     while offset > 0:
@@ -246,18 +246,18 @@ def most_over_warp(value):
     return value
 
 
-@physics
-def least_over_parts(place, pack):
+@device_function
+def shared_lane_min_of_pack(item, pack):
     """Minimum of a pack over the threads sharing a lane."""
     value = _number_of(pack)
     offset = WARP // 2
-    while offset >= place.width:
+    while offset >= item.width:
         value = min(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
         offset >>= 1
     return _pack_with(value)
 
 
-@physics
-def wait_for_warp():
+@device_function
+def warp_barrier():
     """Warp barrier; makes writes visible to all threads."""
     cuda.syncwarp()

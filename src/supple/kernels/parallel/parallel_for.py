@@ -1,7 +1,7 @@
 """Loops over rows, each processed by one CPU thread or by several GPU threads.
 
-A row loops over a range, such as the blocks in a matrix row (`range_of`), reduces the results (`sum_up`) and
-writes once (`writes`).
+A row loops over a range, such as the blocks in a matrix row (`row_range`), reduces the results (`row_sum`)
+and writes once (`is_writer`).
 
 Parallel loop of all kernels: a thread team runs a work function on every item of a phase.
 
@@ -14,49 +14,49 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from supple.kernels.compile.dispatch import chosen_by_type, generic, passage
-from supple.kernels.parallel.thread_team import Threads, enter, leave, proceed
-from supple.kernels.parallel.work_items import inside
-from supple.kernels.simd.load_store import WARP, Place
+from supple.kernels.compile.dispatch import generic, inline_control, overload_by_type
+from supple.kernels.parallel.thread_team import Threads, end_phase, first_item, next_item
+from supple.kernels.parallel.work_items import is_in_range
+from supple.kernels.simd.load_store import WARP, WorkItem
 
 
 @generic
-def do(work, place):
+def do(work, item):
     """Process one work item."""
 
 
-@passage
-def take_part(team, phase, first, last, work):
+@inline_control
+def parallel_for_nowait(team, phase, first, last, work):
     """Process this thread's share of the items first to last - 1, without a barrier at the end."""
-    place = enter(team, phase, first, last)
-    while inside(place, last):
-        do(work, place)
-        place = proceed(team, phase, place, first, last)
+    item = first_item(team, phase, first, last)
+    while is_in_range(item, last):
+        do(work, item)
+        item = next_item(team, phase, item, first, last)
 
 
-@passage
-def each_item(team, phase, first, last, work):
+@inline_control
+def parallel_for(team, phase, first, last, work):
     """Process items first to last - 1 in one phase, followed by a barrier."""
-    take_part(team, phase, first, last, work)
-    leave(team, phase, first, last)
+    parallel_for_nowait(team, phase, first, last, work)
+    end_phase(team, phase, first, last)
 
 
-TILE = 32
+TILE_ROWS = 32
 """Rows per work item of a CPU thread."""
 
-SHARERS = 8
+ROW_THREADS = 8
 """GPU threads per row."""
 
-AT_ONCE = WARP // SHARERS
+ROWS_PER_WARP = WARP // ROW_THREADS
 
 
-class Whole(NamedTuple):
+class SerialRow(NamedTuple):
     """Row processed by one thread."""
 
     row: Any
 
 
-class Shared(NamedTuple):
+class SharedRow(NamedTuple):
     """Row processed by several threads of a warp.
 
     Attributes:
@@ -68,40 +68,40 @@ class Shared(NamedTuple):
     share: Any
 
 
-def range_of(start: Any, at: Any) -> tuple[int, int, int]:
+def row_range(start: Any, at: Any) -> tuple[int, int, int]:
     """(first, last, step) of this thread's share of the range start[row] to start[row + 1] - 1."""
     return start[at.row], start[at.row + 1], 1
 
 
-@chosen_by_type(range_of)
-def _range_of(start, at):
-    if at.instance_class is Shared:
-        return lambda start, at: (start[at.row] + at.share, start[at.row + 1], SHARERS)
+@overload_by_type(row_range)
+def _row_range(start, at):
+    if at.instance_class is SharedRow:
+        return lambda start, at: (start[at.row] + at.share, start[at.row + 1], ROW_THREADS)
     return lambda start, at: (start[at.row], start[at.row + 1], 1)
 
 
-def sum_up(at: Any, number: float) -> float:
+def row_sum(at: Any, number: float) -> float:
     """Sum a number over the threads of a row; every thread gets the result."""
     return number
 
 
-@chosen_by_type(sum_up)
-def _sum_up(at, number):
-    if at.instance_class is Shared:
-        from supple.kernels.cuda.work_items import sum_over_sharers
+@overload_by_type(row_sum)
+def _row_sum(at, number):
+    if at.instance_class is SharedRow:
+        from supple.kernels.cuda.work_items import sum_over_row_threads
 
-        return lambda at, number: sum_over_sharers(number)
+        return lambda at, number: sum_over_row_threads(number)
     return lambda at, number: number
 
 
-def writes(at: Any) -> bool:
+def is_writer(at: Any) -> bool:
     """True if this thread writes the result of a row."""
     return True
 
 
-@chosen_by_type(writes)
-def _writes(at):
-    if at.instance_class is Shared:
+@overload_by_type(is_writer)
+def _is_writer(at):
+    if at.instance_class is SharedRow:
         return lambda at: at.share == 0
     return lambda at: True
 
@@ -114,56 +114,56 @@ class Rows(NamedTuple):
     work: Any
 
 
-def do_rows(place: Any, rows: Rows) -> None:
+def do_rows(item: Any, rows: Rows) -> None:
     """Process this thread's rows of a work item."""
 
 
-@chosen_by_type(do_rows, leads_on=True)
-def _do_rows(place, rows):
-    if getattr(place, "instance_class", None) is Place:
+@overload_by_type(do_rows, control_flow=True)
+def _do_rows(item, rows):
+    if getattr(item, "instance_class", None) is WorkItem:
 
-        def together(place, rows):
-            row = rows.first + place.number * AT_ONCE + place.lane // SHARERS
-            share = place.lane % SHARERS if row < rows.last else SHARERS
-            do(rows.work, Shared(min(row, rows.last - 1), share))
+        def process_warp(item, rows):
+            row = rows.first + item.number * ROWS_PER_WARP + item.lane // ROW_THREADS
+            share = item.lane % ROW_THREADS if row < rows.last else ROW_THREADS
+            do(rows.work, SharedRow(min(row, rows.last - 1), share))
 
-        return together
-    if isinstance(place, types.BaseTuple):
+        return process_warp
+    if isinstance(item, types.BaseTuple):
 
-        def lane_by_lane(place, rows):
-            row = rows.first + place.number * AT_ONCE + place.lane // SHARERS
-            if place.lane % SHARERS == 0 and row < rows.last:
-                do(rows.work, Whole(row))
+        def process_lane(item, rows):
+            row = rows.first + item.number * ROWS_PER_WARP + item.lane // ROW_THREADS
+            if item.lane % ROW_THREADS == 0 and row < rows.last:
+                do(rows.work, SerialRow(row))
 
-        return lane_by_lane
+        return process_lane
 
-    def alone(place, rows):
-        start = rows.first + place * TILE
-        for row in range(start, min(rows.last, start + TILE)):
-            do(rows.work, Whole(row))
+    def process_tile(item, rows):
+        start = rows.first + item * TILE_ROWS
+        for row in range(start, min(rows.last, start + TILE_ROWS)):
+            do(rows.work, SerialRow(row))
 
-    return alone
+    return process_tile
 
 
 @do.of(Rows)
-def _rows(rows, place):
-    do_rows(place, rows)
+def _rows(rows, item):
+    do_rows(item, rows)
 
 
-def rows_at_a_place(team: Any) -> int:
+def rows_per_item(team: Any) -> int:
     """Number of rows per work item."""
-    return TILE
+    return TILE_ROWS
 
 
-@chosen_by_type(rows_at_a_place)
-def _rows_at_a_place(team):
+@overload_by_type(rows_per_item)
+def _rows_per_item(team):
     if team.instance_class is Threads:
-        return lambda team: TILE
-    return lambda team: AT_ONCE
+        return lambda team: TILE_ROWS
+    return lambda team: ROWS_PER_WARP
 
 
-@passage
-def each_shared_row(team, phase, first, last, work):
+@inline_control
+def parallel_for_shared_rows(team, phase, first, last, work):
     """Process rows first to last - 1 in one phase."""
-    items = -(-(last - first) // rows_at_a_place(team))
-    each_item(team, phase, 0, items, Rows(first, last, work))
+    items = -(-(last - first) // rows_per_item(team))
+    parallel_for(team, phase, 0, items, Rows(first, last, work))

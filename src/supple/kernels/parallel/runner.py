@@ -18,18 +18,18 @@ class Runner(Protocol):
     """Interface of a device that runs kernels.
 
     Attributes:
-        far: True if device memory is separate from host memory.
+        is_remote: True if device memory is separate from host memory.
     """
 
-    far: bool
+    is_remote: bool
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
         """Run a kernel with the given number of phases."""
 
-    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+    def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         """Download an array, or its rows first to last - 1, from device memory."""
 
-    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+    def upload(self, array: np.ndarray, rows: int | None = None) -> None:
         """Upload an array, or its leading rows, to device memory."""
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -42,7 +42,7 @@ class Runner(Protocol):
 class Host:
     """CPU threads; kernels work on host arrays directly."""
 
-    far: bool = False
+    is_remote: bool = False
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
@@ -50,10 +50,10 @@ class Host:
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
         run(kernel, self.threads, threads_for(phases), *args)
 
-    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+    def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         """No operation: host memory is device memory."""
 
-    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+    def upload(self, array: np.ndarray, rows: int | None = None) -> None:
         """No operation: host memory is device memory."""
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -78,7 +78,7 @@ def _indivisible(how: str) -> Any:
 
 
 @intrinsic
-def count_up(typingctx, counters, index, amount):
+def atomic_add(typingctx, counters, index, amount):
     """Atomic counters[index] += amount for integers, on CPU or GPU; returns the previous value.
 
     The order of threads is undefined, so no result may depend on it.
@@ -87,18 +87,18 @@ def count_up(typingctx, counters, index, amount):
 
 
 @intrinsic
-def mark_bits(typingctx, counters, index, bits):
+def atomic_or(typingctx, counters, index, bits):
     """Atomic counters[index] |= bits; returns the previous value."""
     return types.int64(counters, types.int64, types.int64), _indivisible("or")
 
 
 @intrinsic
-def keep_least(typingctx, counters, index, value):
+def atomic_min(typingctx, counters, index, value):
     """Atomic counters[index] = min(counters[index], value); returns the previous value."""
     return types.int64(counters, types.int64, types.int64), _indivisible("min")
 
 
 @intrinsic
-def keep_most(typingctx, counters, index, value):
+def atomic_max(typingctx, counters, index, value):
     """Atomic counters[index] = max(counters[index], value); returns the previous value."""
     return types.int64(counters, types.int64, types.int64), _indivisible("max")

@@ -23,7 +23,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from supple.kernels.compile.dispatch import physics
+from supple.kernels.compile.dispatch import device_function
 
 
 def cpu_quota(
@@ -82,7 +82,7 @@ def _counter_pointer(context, builder, array_type, array, index):
 
 
 @intrinsic
-def atomic_add(typingctx, counters, index, amount):
+def atomic_add_seq_cst(typingctx, counters, index, amount):
     """Atomic counters[index] += amount; returns the previous value."""
 
     def codegen(context, builder, sig, args):
@@ -93,7 +93,7 @@ def atomic_add(typingctx, counters, index, amount):
 
 
 @intrinsic
-def atomic_load(typingctx, counters, index):
+def atomic_load_seq_cst(typingctx, counters, index):
     """Load counters[index] with all earlier writes of the threads that changed it visible."""
 
     def codegen(context, builder, sig, args):
@@ -103,24 +103,24 @@ def atomic_load(typingctx, counters, index):
     return types.int64(counters, types.int64), codegen
 
 
-@physics
-def take_chunk(counters, phase, chunks):
+@device_function
+def claim_chunk(counters, phase, chunks):
     """Draw the next chunk of a phase; -1 after the last chunk."""
-    chunk = atomic_add(counters, 2 * phase, 1)
+    chunk = atomic_add_seq_cst(counters, 2 * phase, 1)
     return chunk if chunk < chunks else -1
 
 
-@physics
+@device_function
 def finish_chunk(counters, phase):
     """Count a finished chunk of a phase."""
-    atomic_add(counters, 2 * phase + 1, 1)
+    atomic_add_seq_cst(counters, 2 * phase + 1, 1)
 
 
-@physics
+@device_function
 def wait_for_phase(counters, phase, chunks):
     """Barrier: wait until every chunk of the phase is finished."""
     spins = 0
-    while atomic_load(counters, 2 * phase + 1) < chunks:
+    while atomic_load_seq_cst(counters, 2 * phase + 1) < chunks:
         spins += 1
         if spins > SPINS:
             _yield_core()

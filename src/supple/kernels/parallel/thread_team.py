@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels.compile.dispatch import generic
-from supple.kernels.parallel.thread_pool import finish_chunk, take_chunk, wait_for_phase
+from supple.kernels.parallel.thread_pool import claim_chunk, finish_chunk, wait_for_phase
 
 CHUNK = 8
 """Items that a CPU thread takes at a time."""
@@ -28,48 +28,48 @@ def threads_for(phases: int) -> Threads:
 
 
 @generic
-def enter(team, phase, first, last):
+def first_item(team, phase, first, last):
     """First work item of this thread."""
 
 
 @generic
-def proceed(team, phase, place, first, last):
+def next_item(team, phase, item, first, last):
     """Next work item of this thread."""
 
 
 @generic
-def leave(team, phase, first, last):
+def end_phase(team, phase, first, last):
     """Barrier: return once the whole team has completed the phase."""
 
 
 @generic
-def skip(team, phase, phases):
+def skip_phases(team, phase, phases):
     """Skip the remaining phases of a kernel with `phases` phases, from `phase` on."""
 
 
-@skip.of(Threads)
-def _skip(team, phase, phases):
+@skip_phases.of(Threads)
+def _skip_phases(team, phase, phases):
     pass
 
 
-@enter.of(Threads)
-def _enter(team, phase, first, last):
-    chunk = take_chunk(team.counters, phase, -(-(last - first) // CHUNK))
+@first_item.of(Threads)
+def _first_item(team, phase, first, last):
+    chunk = claim_chunk(team.counters, phase, -(-(last - first) // CHUNK))
     return first + chunk * CHUNK if chunk >= 0 else last
 
 
-@proceed.of(Threads)
-def _proceed(team, phase, place, first, last):
-    place += 1
-    if place == last or (place - first) % CHUNK == 0:
+@next_item.of(Threads)
+def _next_item(team, phase, item, first, last):
+    item += 1
+    if item == last or (item - first) % CHUNK == 0:
         finish_chunk(team.counters, phase)
-        chunk = take_chunk(team.counters, phase, -(-(last - first) // CHUNK))
-        place = first + chunk * CHUNK if chunk >= 0 else last
-    return place
+        chunk = claim_chunk(team.counters, phase, -(-(last - first) // CHUNK))
+        item = first + chunk * CHUNK if chunk >= 0 else last
+    return item
 
 
-@leave.of(Threads)
-def _leave(team, phase, first, last):
+@end_phase.of(Threads)
+def _end_phase(team, phase, first, last):
     wait_for_phase(team.counters, phase, -(-(last - first) // CHUNK))
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from supple.kernels import do, each_item, number, passage, physics, strides
+from supple.kernels import device_function, do, inline_control, item_number, lane_stride, parallel_for
 
-TILE = 32
+TILE_ROWS = 32
 """Number of rows per work item."""
 
 
-@physics
-def tiles(rows):
+@device_function
+def tile_count(rows):
     """Number of tiles of `rows` rows."""
-    return -(-rows // TILE)
+    return -(-rows // TILE_ROWS)
 
 
-@physics
-def tile_of(place, first, last):
+@device_function
+def tile_range(item, first, last):
     """(begin, end, step) of the calling thread's rows in a tile of rows first to last - 1."""
-    begin, step = strides(place)
-    start = first + number(place) * TILE
-    return start + begin, min(last, start + TILE), step
+    begin, step = lane_stride(item)
+    start = first + item_number(item) * TILE_ROWS
+    return start + begin, min(last, start + TILE_ROWS), step
 
 
 class Tiled(NamedTuple):
@@ -33,14 +33,14 @@ class Tiled(NamedTuple):
 
 
 @do.of(Tiled)
-def _tile(tiled, place):
-    row, end, step = tile_of(place, tiled.first, tiled.last)
+def _tile(tiled, item):
+    row, end, step = tile_range(item, tiled.first, tiled.last)
     while row < end:
         do(tiled.work, row)
         row += step
 
 
-@passage
-def each_row(team, phase, first, last, work):
+@inline_control
+def parallel_for_rows(team, phase, first, last, work):
     """Run work on rows first to last - 1 in one phase."""
-    each_item(team, phase, 0, tiles(last - first), Tiled(first, last, work))
+    parallel_for(team, phase, 0, tile_count(last - first), Tiled(first, last, work))

@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.simd.load_store import _field_pointer, _handle, _stream, alignment, pointer_to
+from supple.kernels.simd.load_store import _address_type, _field_pointer, _stream, alignment, pointer_to
 from supple.kernels.simd.pack import FAST_FLAGS, PackType, vector_type
 from supple.kernels.simd.scalars import number_pointer
 
@@ -96,7 +96,7 @@ def add_blocks(typingctx, blocks, slots, row, pair, value):
                 add(at(lane, _GROUP), number(lane, _GROUP))
         return context.get_dummy_value()
 
-    return types.void(blocks, slots, _handle(row), types.int64, value), codegen
+    return types.void(blocks, slots, _address_type(row), types.int64, value), codegen
 
 
 def _loads(lanes: int) -> Any:
@@ -203,7 +203,7 @@ def _packed(kind: Any, lanes: int, numbers: tuple) -> Any:
 
 
 @intrinsic
-def put_vector(typingctx, array, i, value):
+def store_vector(typingctx, array, i, value):
     """array[i] = value: store a pack as a row, rounded to the precision of the array."""
 
     def codegen(context, builder, sig, args):

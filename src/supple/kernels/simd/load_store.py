@@ -2,11 +2,11 @@
 
 Batched data has the shape (rows, fields, lanes), contiguous: field f of all lanes of row r is consecutive in
 memory. On the CPU, a row is addressed by its number, and one access returns a pack of all its lanes. On CUDA,
-it is addressed by a `Place` or `Lane`, which denotes one lane, and one access returns a pack of one number.
-Vertex quantities (positions, velocities) are padded vectors of four numbers, x y z and one unused, so that
+it is addressed by a `WorkItem` or `Lane`, which denotes one lane, and one access returns a pack of one
+number. Vertex quantities (positions, velocities) are padded vectors of four numbers, x y z and one unused, so that
 one lane is one aligned load.
 
-A device may hold a batch of states. `Place` and `Lane` contain the batch member of the thread: its vertex
+A device may hold a batch of states. `WorkItem` and `Lane` contain the batch member of the thread: its vertex
 vectors start at `offset`. Four-dimensional data has one block (rows, fields, lanes) per batch member, or one
 block for all of them; a block of one row stands for all rows.
 """
@@ -32,7 +32,7 @@ WARP = 32
 _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
-class Place(NamedTuple):
+class WorkItem(NamedTuple):
     """Work item of a CUDA thread.
 
     Attributes:
@@ -40,7 +40,7 @@ class Place(NamedTuple):
         lane: Lane of the thread, one of 32.
         width: Number of distinct lanes; the other threads share these with them.
         slot: Index of the batch member in the list of active members.
-        copy: Batch member.
+        member: Batch member.
         offset: First vertex vector of the batch member.
     """
 
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     lane: Any
     width: Any
     slot: Any
-    copy: Any
+    member: Any
     offset: Any
 
 
@@ -57,12 +57,12 @@ class Lane(NamedTuple):
 
     number: Any
     lane: Any
-    copy: Any
+    member: Any
     offset: Any
 
 
-def _named(builder: Any, kind: Any, value: Any, name: str) -> Any:
-    """Extract a field of a `Place` or `Lane`."""
+def _field_value(builder: Any, kind: Any, value: Any, name: str) -> Any:
+    """Extract a field of a `WorkItem` or `Lane`."""
     return builder.extract_value(value, kind.instance_class._fields.index(name))
 
 
@@ -71,24 +71,24 @@ def _pack(data: Any, row: Any) -> PackType:
     return PackType(data.dtype, 1) if isinstance(row, types.BaseTuple) else pack_of(data)
 
 
-def _handle(row: Any) -> Any:
+def _address_type(row: Any) -> Any:
     return row if isinstance(row, types.BaseTuple) else types.int64
 
 
 def _field_pointer(context, builder, array_type, array, row_type, row, field):
-    """Pointer to data[row, field], at lane 0 or at the lane of a `Place` or `Lane`."""
+    """Pointer to data[row, field], at lane 0 or at the lane of a `WorkItem` or `Lane`."""
     struct = context.make_array(array_type)(context, builder, array)
     *blocks, rows, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
-    lane = copy = _INT64(0)
+    lane = member = _INT64(0)
     if isinstance(row_type, types.BaseTuple):
-        lane, copy = (_named(builder, row_type, row, name) for name in ("lane", "copy"))
+        lane, member = (_field_value(builder, row_type, row, name) for name in ("lane", "member"))
         lanes = _INT64(WARP)
-        row = _named(builder, row_type, row, "number")
+        row = _field_value(builder, row_type, row, "number")
     if blocks:
         row = builder.select(builder.icmp_signed("==", rows, _INT64(1)), _INT64(0), row)
         if isinstance(row_type, types.BaseTuple):
-            several = builder.icmp_signed(">", blocks[0], _INT64(1))
-            row = builder.add(row, builder.select(several, builder.mul(copy, rows), _INT64(0)))
+            is_batch = builder.icmp_signed(">", blocks[0], _INT64(1))
+            row = builder.add(row, builder.select(is_batch, builder.mul(member, rows), _INT64(0)))
     first = builder.mul(builder.mul(row, fields), lanes)
     offset = builder.add(builder.add(first, lane), builder.mul(field, lanes))
     return builder.gep(struct.data, [offset], source_etype=context.get_data_type(array_type.dtype))
@@ -110,7 +110,7 @@ def load(typingctx, data, row, field):
         value.align = data.dtype.bitwidth // 8
         return value
 
-    return pack(data, _handle(row), types.int64), codegen
+    return pack(data, _address_type(row), types.int64), codegen
 
 
 @intrinsic
@@ -125,10 +125,10 @@ def stream(typingctx, data, row, field):
         pointer = _field_pointer(context, builder, data, args[0], row, args[1], args[2])
         return _stream(context, builder, data, args[0], pointer, vector_type(pack))
 
-    return pack(data, _handle(row), types.int64), codegen
+    return pack(data, _address_type(row), types.int64), codegen
 
 
-KEPT = 32 << 20
+L2_RESIDENT_BYTES = 32 << 20
 """Array size in bytes above which data does not remain in the L2 cache between sweeps and should be evicted
 first; measured on an H200 with 50 MiB of L2 cache."""
 
@@ -147,7 +147,7 @@ def _stream(context, builder, array_type, array, pointer, kind):
         return builder.call(asm, args, attrs=["readnone", "nounwind"])  # one load for gather and scatter
 
     struct = context.make_array(array_type)(context, builder, array)
-    large = builder.icmp_signed(">", builder.mul(struct.nitems, _INT64(size)), _INT64(KEPT))
+    large = builder.icmp_signed(">", builder.mul(struct.nitems, _INT64(size)), _INT64(L2_RESIDENT_BYTES))
     leave, stay = (
         call(f"createpolicy.fractional.L2::{priority}.b64 $0, 1.0;", "=l")
         for priority in ("evict_first", "evict_unchanged")
@@ -171,12 +171,12 @@ def store(typingctx, data, row, field, value):
     """data[row, field, :] = value."""
 
     def codegen(context, builder, sig, args):
-        array, place, field, value = args
-        pointer = _field_pointer(context, builder, data, array, row, place, field)
+        array, item, field, value = args
+        pointer = _field_pointer(context, builder, data, array, row, item, field)
         builder.store(value, pointer_to(builder, pointer, value.type), align=data.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.void(data, _handle(row), types.int64, value), codegen
+    return types.void(data, _address_type(row), types.int64, value), codegen
 
 
 def _record_pointers(context, builder, records_type, records, ids_type, ids, row_type, row, slot, lanes):
@@ -187,7 +187,7 @@ def _record_pointers(context, builder, records_type, records, ids_type, ids, row
     for lane in range(lanes):
         name = builder.sext(builder.extract_element(names, _INDEX(lane)), _INT64)
         if isinstance(row_type, types.BaseTuple):
-            name = builder.add(name, _named(builder, row_type, row, "offset"))
+            name = builder.add(name, _field_value(builder, row_type, row, "offset"))
         offset = builder.mul(name, _INT64(RECORD))
         yield builder.gep(base, [offset], source_etype=context.get_data_type(records_type.dtype))
 
@@ -226,7 +226,7 @@ def gather(typingctx, records, ids, row, slot):
         ]
         return context.make_tuple(builder, sig.return_type, axes)
 
-    return types.UniTuple(pack, 3)(records, ids, _handle(row), types.int64), codegen
+    return types.UniTuple(pack, 3)(records, ids, _address_type(row), types.int64), codegen
 
 
 @intrinsic
@@ -250,4 +250,4 @@ def scatter(typingctx, records, ids, row, slot, x):
             )
         return context.get_dummy_value()
 
-    return types.void(records, ids, _handle(row), types.int64, x), codegen
+    return types.void(records, ids, _address_type(row), types.int64, x), codegen

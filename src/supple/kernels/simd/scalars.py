@@ -33,7 +33,7 @@ def number_at(typingctx, array, i):
 
 
 @intrinsic
-def put_number(typingctx, array, i, value):
+def store_number(typingctx, array, i, value):
     """array.flat[i] = value."""
 
     def codegen(context, builder, sig, args):
@@ -44,12 +44,12 @@ def put_number(typingctx, array, i, value):
 
 
 @intrinsic
-def numbers_at(typingctx, array, place, i):
+def numbers_at(typingctx, array, item, i):
     """Load a pack of numbers, starting at array.flat[i].
 
     A GPU thread loads a padded vector; i must be the start of one.
     """
-    pack = PackType(array.dtype, RECORD) if isinstance(place, types.BaseTuple) else pack_of(array)
+    pack = PackType(array.dtype, RECORD) if isinstance(item, types.BaseTuple) else pack_of(array)
 
     def codegen(context, builder, sig, args):
         pointer = number_pointer(context, builder, array, args[0], args[2])
@@ -57,11 +57,11 @@ def numbers_at(typingctx, array, place, i):
         value.align = alignment(builder, array.dtype)
         return value
 
-    return pack(array, place, types.int64), codegen
+    return pack(array, item, types.int64), codegen
 
 
 @intrinsic
-def put_numbers(typingctx, array, i, value):
+def store_numbers(typingctx, array, i, value):
     """array.flat[i : i + lanes] = value, a pack."""
 
     def codegen(context, builder, sig, args):
@@ -94,7 +94,7 @@ def record_at(typingctx, records, i):
 
 
 @intrinsic
-def put_record(typingctx, records, i, x):
+def store_record(typingctx, records, i, x):
     """records[i] = x, a tuple of three packs of one number."""
 
     def codegen(context, builder, sig, args):

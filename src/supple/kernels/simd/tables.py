@@ -21,8 +21,8 @@ def _loads(context: Any, builder: Any, table: Any, args: Any, index: PackType, c
     whole = builder.fptosi(found, ir.VectorType(_INT64, index.lanes))
     parts = []
     for lane in range(index.lanes):
-        place = builder.add(first, builder.extract_element(whole, _INDEX(lane)))
-        pointer = builder.gep(struct.data, [place], source_etype=scalar)
+        address = builder.add(first, builder.extract_element(whole, _INDEX(lane)))
+        pointer = builder.gep(struct.data, [address], source_etype=scalar)
         part = builder.load(builder.bitcast(pointer, ir.VectorType(scalar, count).as_pointer()))
         part.align = table.dtype.bitwidth // 8
         parts.append(part)
@@ -63,8 +63,8 @@ def _consecutive(count: int) -> Any:
     return look
 
 
-look_up_two = _consecutive(2)
-look_up_four = _consecutive(4)
+load_two = _consecutive(2)
+load_four = _consecutive(4)
 """Load two or four consecutive numbers table[first + index], ... per lane, as packs.
 
 The table (n,) has the precision of the packs; `index` is a pack of whole numbers, without bounds check.

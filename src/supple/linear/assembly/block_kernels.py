@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from supple.algebra.matrix3 import matmul
-from supple.kernels import do, kernel, lanes_of, physics
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels import device_function, do, kernel, lanes_of
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.vectors import SumRows, Sums, sum_rows, sums_of
 from supple.ordering import batch_elements
 
@@ -49,8 +49,8 @@ def _add_inertia(work, row):
 @kernel
 def begin_blocks(team, data, diagonal, inertia):
     """Set all blocks to zero, except for the inertia (f,) [N/m] on the diagonal."""
-    each_row(team, 0, 0, len(data), Empty(data))
-    each_row(team, 1, 0, len(diagonal), AddInertia(data, diagonal, inertia))
+    parallel_for_rows(team, 0, 0, len(data), Empty(data))
+    parallel_for_rows(team, 1, 0, len(diagonal), AddInertia(data, diagonal, inertia))
 
 
 class HoldRow(NamedTuple):
@@ -62,13 +62,13 @@ class HoldRow(NamedTuple):
     normals: Any
 
 
-@physics
+@device_function
 def _normal(normals, i):
     d, a = normals.diagonal, normals.across
     return (d[i, 0], a[i, 0], a[i, 1], a[i, 0], d[i, 1], a[i, 2], a[i, 1], a[i, 2], d[i, 2])
 
 
-@physics
+@device_function
 def _across(N):
     return (1.0 - N[0], -N[1], -N[2], -N[3], 1.0 - N[4], -N[5], -N[6], -N[7], 1.0 - N[8])
 
@@ -106,7 +106,7 @@ def hold_rows(team, A, free, diagonal, normals):
 
     Solutions then have no component along constrained directions, provided that right-hand sides have none.
     """
-    each_row(team, 0, 0, len(free), HoldRow(A, free, diagonal, normals))
+    parallel_for_rows(team, 0, 0, len(free), HoldRow(A, free, diagonal, normals))
 
 
 class TermBlocks:
@@ -128,9 +128,9 @@ def compute_blocks(
     device: Device, term: Term, elements: Elements, kind: str, u: np.ndarray, blocks: np.ndarray
 ) -> None:
     """Compute blocks (m, k, k, 3, 3) of a term at displacements u on the host and upload them."""
-    device.pull(u)
+    device.download(u)
     blocks[:] = term.hessian_blocks(elements, u, kind, device.threads)
-    device.push(blocks)
+    device.upload(blocks)
 
 
 def host_elements(problem: Problem, index: int) -> Elements:

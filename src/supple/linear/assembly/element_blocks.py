@@ -14,13 +14,13 @@ import numpy as np
 from supple.algebra.matrix3 import matmul, matvec, scaled, transpose
 from supple.kernels import (
     add_blocks,
+    device_function,
     do,
     gather,
     generic,
+    item_number,
     kernel,
-    number,
-    physics,
-    row_at,
+    row_address,
     unrolled,
 )
 from supple.materials import hessian_bound
@@ -32,7 +32,7 @@ from supple.materials.principal import (
 )
 from supple.ordering.coloring import color_bounds, each_color
 from supple.ordering.element_batches import batch_colored_elements
-from supple.terms import Term, Visits
+from supple.terms import Incidence, Term
 from supple.terms.base.elastic import corners, material_at, measure, rest_volume, shape_gradients
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ def _bounded_block(stiffness, g, h):
     return scaled(stiffness.V, hessian_bound(stiffness.material, stiffness.F, g, h))
 
 
-@physics
+@device_function
 def _add_own(data, slots, row, stiff, g, pair):
     add_blocks(data, slots, row, pair, block(stiff, g, g))
     return 0
 
 
-@physics
+@device_function
 def _add_pair(data, slots, row, stiff, g, h, pair, reverse):
     """Add Kᵃᵇ and its transpose Kᵇᵃ."""
     K = block(stiff, g, h)
@@ -174,8 +174,8 @@ class AddElements(NamedTuple):
 @do.of(AddElements)
 def _add_batch(work, batch):
     rows, u = work.rows, work.u
-    for k in range(work.start[number(batch)], work.start[number(batch) + 1]):
-        row = row_at(batch, k)
+    for k in range(work.start[item_number(batch)], work.start[item_number(batch) + 1]):
+        row = row_address(batch, k)
         g = shape_gradients(rows, row)
         F = measure(rows, corners(rows, row, u, gather(u, work.own, row, 0)), g)
         stiff = stiffness(work.kind, material_at(rows, row), F, rest_volume(rows, row))
@@ -227,7 +227,7 @@ class ElementRows:
         return len(self.color_start) - 1
 
 
-def arrange_elements(
+def update_element_ids(
     term: Term, slots: np.ndarray, number_of: np.ndarray, trash: int, dtype: np.dtype, device: Device
 ) -> ElementRows:
     """Pack and color the elements of a term for `add_elements`.
@@ -250,7 +250,7 @@ def arrange_elements(
         chosen = element[row, lane]
         own = np.full(element.shape, len(number_of), np.int32)
         own[row, lane] = term.vertices[chosen, 0]
-        visits = Visits(chosen, np.zeros(len(chosen), np.int64), row, lane, own, dtype)
+        visits = Incidence(chosen, np.zeros(len(chosen), np.int64), row, lane, own, dtype)
         rows, own = term.rows(visits, start), own[:, None, :].copy()
     else:
         batches = batch_colored_elements(term, len(number_of), dtype, lanes=lanes)

@@ -15,7 +15,7 @@ from supple.linear.assembly.element_blocks import (
     ElementRows,
     Tangent,
     add_elements,
-    arrange_elements,
+    update_element_ids,
 )
 from supple.linear.assembly.embedded import CarriedBlocks, carried_stencils
 from supple.linear.assembly.sparsity import pattern_of
@@ -24,7 +24,7 @@ from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.constrained_dofs import normal_records
 from supple.problem.diagnostics import rest_stiffness_of
-from supple.terms import Term, refreshed
+from supple.terms import Term, refresh_material
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -57,7 +57,7 @@ class Assembly:
         self.pattern = pattern_of(stencils, len(self.free), threads)
         places = number_of, len(self.pattern.indices), problem.dtype, problem.device
         self._elements = [
-            arrange_elements(term, slots, *places)
+            update_element_ids(term, slots, *places)
             if _has_principal_frame(term)
             else _blocks_of(term)(problem, k, slots, len(self.pattern.indices))
             for k, (term, slots) in enumerate(zip(model.terms, self.pattern.slots, strict=True))
@@ -83,7 +83,9 @@ class Assembly:
             if term.material is not None:
                 if not isinstance(elements, ElementRows):
                     return False
-                rows = refreshed(elements.rows, term.material, elements.element, self.problem.device.run)
+                rows = refresh_material(
+                    elements.rows, term.material, elements.element, self.problem.device.run
+                )
                 elements = replace(elements, rows=rows)
             taken.append(elements)
         self._elements = taken
@@ -117,7 +119,7 @@ class Assembly:
 
     def restrict(self, records: np.ndarray) -> np.ndarray:
         """Copy the free vertices' part of padded vectors (n + 1, 4) into a host vector (3 f,)."""
-        self.problem.device.pull(records)
+        self.problem.device.download(records)
         return records[self.free, :3].ravel()
 
     def take(self, records: np.ndarray) -> np.ndarray:
@@ -163,7 +165,7 @@ class Assembly:
 
     def here(self, H: Threes) -> bsr_matrix:
         """Copy a device matrix to a SciPy matrix in host memory."""
-        self.problem.device.pull(H.blocks)
+        self.problem.device.download(H.blocks)
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
     def matrix(self, kind: str, apart: bool = False) -> Threes:
@@ -176,7 +178,7 @@ class Assembly:
         p, H = self.problem, self._memory() if apart else self._matrix
         if self._inertia_of is not p.loads.inertia:
             self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia
-            p.device.push(self._inertia)
+            p.device.upload(self._inertia)
         self._assemble(kind, p.u, self._inertia, H.blocks)
         if p.model.held is not None:
             p.device.run(hold_rows, 1, H, self.free, self.pattern.diagonal, self.normals)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.kernels import counters_for, maker, physics, run, take_chunk
+from supple.kernels import allocating_kernel, claim_chunk, counters_for, device_function, run
 from supple.ordering import sort_corners
 
 CHUNK = 1024
@@ -86,13 +86,13 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     return Pattern(indptr.astype(np.int32), indices, diagonal, parts)
 
 
-@maker
+@allocating_kernel
 def _count_columns(corner, stencil, first, start, incident, indptr, counters):
     """Set indptr[i + 1] to the number of distinct rows that share a stencil with row i, including i."""
     rows = len(start) - 1
     seen = np.full(rows, -1, np.int32)
     chunks = -(-rows // CHUNK)
-    chunk = take_chunk(counters, 0, chunks)
+    chunk = claim_chunk(counters, 0, chunks)
     while chunk >= 0:
         for i in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
             seen[i] = i
@@ -105,10 +105,10 @@ def _count_columns(corner, stencil, first, start, incident, indptr, counters):
                         seen[j] = i
                         count += 1
             indptr[i + 1] = count
-        chunk = take_chunk(counters, 0, chunks)
+        chunk = claim_chunk(counters, 0, chunks)
 
 
-@physics
+@device_function
 def _sort(numbers, first, last):
     """Insertion sort of numbers[first:last]: rows are short."""
     for k in range(first + 1, last):
@@ -120,7 +120,7 @@ def _sort(numbers, first, last):
         numbers[at] = value
 
 
-@maker
+@allocating_kernel
 def _fill_columns(
     corner, stencil, first, start, incident, places, indptr, indices, diagonal, slots, counters
 ):
@@ -128,7 +128,7 @@ def _fill_columns(
     rows = len(start) - 1
     seen, place = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
     chunks = -(-rows // CHUNK)
-    chunk = take_chunk(counters, 0, chunks)
+    chunk = claim_chunk(counters, 0, chunks)
     while chunk >= 0:
         for i in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
             seen[i] = i
@@ -153,4 +153,4 @@ def _fill_columns(
                 for c in range(first[e], first[e + 1]):
                     if corner[c] >= 0:
                         slots[row + c - first[e]] = place[corner[c]]
-        chunk = take_chunk(counters, 0, chunks)
+        chunk = claim_chunk(counters, 0, chunks)

@@ -19,7 +19,7 @@ from supple.terms.base.elastic import (
     measure,
 )
 from supple.terms.base.elastic import shape_gradients as gradients_of
-from supple.terms.base.parameters import placed
+from supple.terms.base.parameters import pack_material
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -69,10 +69,10 @@ def differentials(
     elements, model = host_elements(problem, index), problem.model
     rows = elements.rows
     if material is not None:
-        rows = rows._replace(material=placed(material, elements.element, problem.dtype))
+        rows = rows._replace(material=pack_material(material, elements.element, problem.dtype))
     records = np.zeros((model.vertices + 1, problem.u.shape[1]), problem.dtype)
     records[:-1, :3] = along
-    problem.device.pull(problem.u)
+    problem.device.download(problem.u)
     host = Cpu(model.vertices + 1, problem.dtype, problem.device.threads)
     values = host.zeros((1, len(elements.own), COUNT[Differentials], host.lanes), problem.dtype)
     quantity = Differentials(rows, elements.own, records)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from supple.kernels import do, each_item, kernel, number, physics, strides
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels import device_function, do, item_number, kernel, lane_stride, parallel_for
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.multilevel.rigid_modes import FLAT
 
 SHIFT = 1e-9
@@ -43,7 +43,7 @@ def sweep(A, first, n):
     return True
 
 
-@physics
+@device_function
 def _invert_three(A, k, out, row):
     """out[row] = A_k⁻¹ by cofactors; returns False if A_k is not positive definite."""
     a, b, c = A[k, 0, 0], A[k, 1, 1], A[k, 2, 2]
@@ -83,10 +83,10 @@ def _invert_block(work, row):
 @kernel
 def invert_blocks(team, diagonal, A, part, out, good):
     """Compute the inverses (f, 9) of the diagonal blocks of A, times the damping factors `part` (f,)."""
-    each_row(team, 0, 0, len(diagonal), InvertBlock(diagonal, A, part, out, good))
+    parallel_for_rows(team, 0, 0, len(diagonal), InvertBlock(diagonal, A, part, out, good))
 
 
-@physics
+@device_function
 def _brace(moment, weight, radius, row, stiffness, out, first):
     """Add rotational stiffness to the 6×6 matrix at out.flat[first] about axes through nearly all vertices.
 
@@ -142,7 +142,7 @@ def invert_coarse(team, diagonal, A, bodies, shift, out, good):
 
     Rotations that move no vertex are regularized by `_brace`.
     """
-    each_row(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, shift, out, good))
+    parallel_for_rows(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, shift, out, good))
 
 
 class Fill(NamedTuple):
@@ -164,8 +164,8 @@ class Fill(NamedTuple):
 @do.of(Fill)
 def _fill(work, place):
     A, first, square = work.A, work.first, work.square
-    row = number(place)
-    begin, _ = strides(place)
+    row = item_number(place)
+    begin, _ = lane_stride(place)
     if begin > 0:
         return
     for a in range(6):
@@ -191,7 +191,7 @@ class Pivot(NamedTuple):
 
 @do.of(Pivot)
 def _pivot(work, place):
-    begin, _ = strides(place)
+    begin, _ = lane_stride(place)
     if begin > 0:
         return
     for a in range(6):
@@ -210,7 +210,7 @@ class Eliminate(NamedTuple):
     after: Any
 
 
-@physics
+@device_function
 def _factor(work, row, b):
     """Factor of the b-th row of the pivot block in the elimination of this row."""
     first, inverse = 6 * work.p, work.inverse
@@ -225,11 +225,11 @@ def _factor(work, row, b):
 @do.of(Eliminate)
 def _eliminate(work, place):
     """Update all columns, then overwrite the pivot columns: a loop without branches is fast."""
-    row, first, before, after = number(place), 6 * work.p, work.before, work.after
+    row, first, before, after = item_number(place), 6 * work.p, work.before, work.after
     own = 0.0 if row // 6 == work.p else 1.0
     a, b, c = _factor(work, row, 0), _factor(work, row, 1), _factor(work, row, 2)
     d, e, f = _factor(work, row, 3), _factor(work, row, 4), _factor(work, row, 5)
-    begin, step = strides(place)
+    begin, step = lane_stride(place)
     k = begin
     while k < len(before):
         value = a * before[first, k] + b * before[first + 1, k] + c * before[first + 2, k]
@@ -251,8 +251,8 @@ class Even(NamedTuple):
 
 @do.of(Even)
 def _even(work, place):
-    row = number(place)
-    k, step = strides(place)
+    row = item_number(place)
+    k, step = lane_stride(place)
     while k < len(work.square):
         work.out[row, k] = 0.5 * (work.square[row, k] + work.square[k, row])
         k += step
@@ -279,9 +279,9 @@ def invert_dense(team, A, first, shift, squares, inverse, good, out):
     """
     x, y = squares
     rows = len(out) // 6
-    each_item(team, 0, 0, rows, Fill(A, first, shift, x))
+    parallel_for(team, 0, 0, rows, Fill(A, first, shift, x))
     for p in range(rows):
-        each_item(team, 2 * p + 1, 0, 1, Pivot(x, p, inverse, good))
-        each_item(team, 2 * p + 2, 0, len(out), Eliminate(x, p, inverse, y))
+        parallel_for(team, 2 * p + 1, 0, 1, Pivot(x, p, inverse, good))
+        parallel_for(team, 2 * p + 2, 0, len(out), Eliminate(x, p, inverse, y))
         x, y = y, x
-    each_item(team, 2 * rows + 1, 0, len(out), Even(x, out))
+    parallel_for(team, 2 * rows + 1, 0, len(out), Even(x, out))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import do, kernel, vector_of_four
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.block_matrix import Sixes, Threes, with_room
 from supple.linear.multilevel.aggregation import Levels, coarsen
@@ -179,7 +179,7 @@ class Preconditioner:
         self._of, self._matrix = H, H if self.basis is None else self.basis.matrix(H)
         self._build(hierarchy, positions)
         memory, device = hierarchy.memory, self.device
-        device.pull(memory.good)
+        device.download(memory.good)
         if not memory.good[0]:
             raise NotPositive
 
@@ -188,7 +188,7 @@ class Preconditioner:
         bodies, A, good = memory.bodies, self._matrix.blocks, memory.good
         count = len(levels.start) - 1
         good[0] = 1
-        self.device.push(good)
+        self.device.upload(good)
         run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
         run(multiply_levels, 2 * count, memory.products, bodies, A, memory.blocks)
         run(invert_blocks, 1, hierarchy.pattern.diagonal, A, memory.part, memory.cycle.fine.inverse, good)
@@ -221,9 +221,9 @@ class Preconditioner:
     def widen(self) -> None:
         """Increase the spectral radii of all levels: M is not positive definite if an eigenvalue exceeds the
         radius."""
-        self.device.pull(self.cycle.radius)
+        self.device.download(self.cycle.radius)
         self.cycle.radius[:] *= WIDER
-        self.device.push(self.cycle.radius)
+        self.device.upload(self.cycle.radius)
 
     def in_basis(self, H: Threes) -> Threes:
         """Compute Bᵀ H B in device memory."""
@@ -247,9 +247,9 @@ class Preconditioner:
         """Apply the preconditioner to a host vector r (3 f,)."""
         self.device.run(_precondition, self.phases, self.cycle, self.forces(as_records(r.astype(float))))
         y = self.cycle.fine.x
-        self.device.pull(y)
+        self.device.download(y)
         x = self.moves(y.astype(float))
-        self.device.pull(x)
+        self.device.download(x)
         return x[:, :3].astype(r.dtype).ravel()
 
 
@@ -283,5 +283,5 @@ def _begin(work, row):
 @kernel
 def _precondition(team, cycle, r):
     gain, _, _ = chebyshev_start(cycle.radius[0])
-    each_row(team, 0, 0, len(r), Begin(cycle.fine, r, gain))
+    parallel_for_rows(team, 0, 0, len(r), Begin(cycle.fine, r, gain))
     apply_cycle(team, 1, cycle)

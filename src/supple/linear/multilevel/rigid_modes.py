@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from supple.kernels import do, kernel, physics
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels import device_function, do, kernel
+from supple.kernels.parallel.tiles import parallel_for_rows
 
 FLAT = 1e-8
 """Rotations about an axis that move vertices by less than √FLAT of the radius count as zero."""
@@ -104,10 +104,10 @@ def place_bodies(team, start, child_start, child, positions, bodies):
     """Compute the geometry of all aggregates for vertices at positions (f, 3), one phase per level."""
     for level in range(len(start) - 1):
         gather = GatherBody(bodies, child_start, child, positions, level == 0)
-        each_row(team, level, start[level], start[level + 1], gather)
+        parallel_for_rows(team, level, start[level], start[level + 1], gather)
 
 
-@physics
+@device_function
 def _fine_column(A, k, o, j, c):
     """Column c of A_k Pⱼ, with A_k 3×3 and P = [I | -[o]×]."""
     if c < 3:
@@ -121,7 +121,7 @@ def _fine_column(A, k, o, j, c):
     )
 
 
-@physics
+@device_function
 def _coarse_number(A, k, o, scale, j, r, c):
     """Entry (r, c) of A_k Tⱼ, with A_k 6×6 and T = [[I, -[o]×], [0, s I]]."""
     if c < 3:
@@ -204,5 +204,5 @@ def multiply_levels(team, p, bodies, A, out):
     for level in range(len(p.start) - 1):
         first, last = p.indptr[p.start[level]], p.indptr[p.start[level + 1]]
         work = MultiplyColumn(level == 0, p, bodies, A, out)
-        each_row(team, 2 * level, 6 * first, 6 * last, work)
-        each_row(team, 2 * level + 1, 36 * first, 36 * last, MirrorNumber(p.mirror, out))
+        parallel_for_rows(team, 2 * level, 6 * first, 6 * last, work)
+        parallel_for_rows(team, 2 * level + 1, 36 * first, 36 * last, MirrorNumber(p.mirror, out))

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 from supple.kernels import (
     do,
-    each_item,
-    each_shared_row,
+    is_writer,
+    item_number,
     kernel,
-    lane_total,
-    number,
-    ordered,
-    put_vector,
-    strides,
-    writes,
+    lane_stride,
+    parallel_for,
+    parallel_for_shared_rows,
+    store_vector,
+    strict_order,
+    warp_sum,
 )
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.block_matrix import divided, product, squared
 
 POWER_STEPS = 8
@@ -29,7 +29,7 @@ SAFETY = 1.1
 """Safety factor of the estimated radius: the power method underestimates it."""
 
 
-@ordered
+@strict_order
 def _any_number(i):
     """Deterministic pseudo-random number in [-1, 1) for index i."""
     x = (i * 2654435761 + 12345) % 4294967296
@@ -65,8 +65,8 @@ class Raise(NamedTuple):
 def _raise(work, at):
     level = work.level
     y = divided(level.A, level.inverse, at.row, product(level.A, at, work.x))
-    if writes(at):
-        put_vector(work.y, at.row, y)
+    if is_writer(at):
+        store_vector(work.y, at.row, y)
         work.squares[work.which, at.row] = squared(level.A, y)
 
 
@@ -81,9 +81,9 @@ class Radii(NamedTuple):
 
 @do.of(Radii)
 def _radii(work, place):
-    level = number(place)
+    level = item_number(place)
     squares = work.coarse if level > 0 else work.fine
-    begin, step = strides(place)
+    begin, step = lane_stride(place)
     row, end = begin, squares.shape[1]
     if level > 0:
         row, end = begin + work.start[level - 1], work.start[level]
@@ -92,7 +92,7 @@ def _radii(work, place):
         before += squares[0, row]
         after += squares[1, row]
         row += step
-    before, after = lane_total(place, before), lane_total(place, after)
+    before, after = warp_sum(place, before), warp_sum(place, after)
     if begin == 0:
         work.radius[level] = SAFETY * math.sqrt(after / max(before, 1e-300))
 
@@ -104,11 +104,11 @@ def raise_powers(team, cycle, fine_squares, coarse_squares):
     fine, coarse = cycle.fine, cycle.coarse
     x, y, u, v = fine.x, fine.y, coarse.x, coarse.y
     rows, coarse_rows = len(x), len(u)
-    each_row(team, 0, 0, rows, Begin(x))
-    each_row(team, 1, 0, coarse_rows, Begin(u))
+    parallel_for_rows(team, 0, 0, rows, Begin(x))
+    parallel_for_rows(team, 1, 0, coarse_rows, Begin(u))
     for k in range(POWER_STEPS):
-        each_shared_row(team, 2 * k + 2, 0, rows, Raise(fine, x, y, fine_squares, k % 2))
-        each_shared_row(team, 2 * k + 3, 0, coarse_rows, Raise(coarse, u, v, coarse_squares, k % 2))
+        parallel_for_shared_rows(team, 2 * k + 2, 0, rows, Raise(fine, x, y, fine_squares, k % 2))
+        parallel_for_shared_rows(team, 2 * k + 3, 0, coarse_rows, Raise(coarse, u, v, coarse_squares, k % 2))
         x, y, u, v = y, x, v, u
     radii = Radii(cycle.start, fine_squares, coarse_squares, cycle.radius)
-    each_item(team, 2 * POWER_STEPS + 2, 0, len(cycle.radius), radii)
+    parallel_for(team, 2 * POWER_STEPS + 2, 0, len(cycle.radius), radii)

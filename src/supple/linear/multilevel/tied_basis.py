@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, eye_array
 from supple.linear.assembly.sparsity import Pattern
 from supple.linear.block_matrix import Threes
 from supple.linear.vectors import SumRows, Sums, sum_rows, sums_of
-from supple.ordering import NEARLY_LARGEST, Equations, carrying, equations
+from supple.ordering import NEARLY_LARGEST, TieEquations, eliminate_ties, tie_equations
 
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly
@@ -81,7 +81,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
         own: (f,) stiffness of each free vertex [N/m], the reference for stiff ties.
     """
     model, free = assembly.problem.model, assembly.free
-    ties = equations(model.terms, model.free)
+    ties = tie_equations(model.terms, model.free)
     C = csr_array(ties.coefficients[:, free])
     if not C.nnz:
         return None
@@ -94,7 +94,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     stiff = (largest > 0) & (np.bincount(row[soft], minlength=C.shape[0]) == 0)
     if not stiff.any():
         return None
-    weights, follows = carrying(Equations(csr_array(C[stiff]), ties.stiffness[stiff]))
+    weights, follows = eliminate_ties(TieEquations(csr_array(C[stiff]), ties.stiffness[stiff]))
     return None if follows.all() else Basis(weights, follows, assembly.pattern, assembly.problem.device)
 
 

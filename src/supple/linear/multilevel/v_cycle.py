@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from supple.kernels import (
+    device_function,
     do,
-    each_item,
-    each_shared_row,
-    lane_total,
-    number,
-    passage,
-    physics,
-    put_vector,
-    strides,
-    writes,
+    inline_control,
+    is_writer,
+    item_number,
+    lane_stride,
+    parallel_for,
+    parallel_for_shared_rows,
+    store_vector,
+    warp_sum,
 )
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.block_matrix import divided, product, vector_at
 from supple.linear.transfer import Prolong, Restrict
 
@@ -86,14 +86,14 @@ def cycle_phases(levels: int, degree: int, dense: bool) -> int:
     return levels * (2 * degree + 2) + (1 if dense else _steps_at_the_end(degree))
 
 
-@physics
+@device_function
 def _steps_at_the_end(degree):
     """Additional smoothing steps on a last level without inverse; an even number, so that x ends in its own
     buffer."""
     return degree - 1 + (degree - 1) % 2
 
 
-@physics
+@device_function
 def chebyshev_start(radius):
     """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]; the first step is D⁻¹ r/θ."""
     low = radius / SPREAD
@@ -117,9 +117,9 @@ def _smooth(work, at):
     A, x = level.A, work.x
     r = vector_at(A, level.b, row) - product(A, at, x)
     d = work.keep * vector_at(A, level.d, row) + work.gain * divided(A, level.inverse, row, r)
-    if writes(at):
-        put_vector(level.d, row, d)
-        put_vector(work.y, row, vector_at(A, x, row) + d)
+    if is_writer(at):
+        store_vector(level.d, row, d)
+        store_vector(work.y, row, vector_at(A, x, row) + d)
 
 
 class Residual(NamedTuple):
@@ -134,8 +134,8 @@ class Residual(NamedTuple):
 def _residual(work, at):
     level, row = work.level, at.row
     r = vector_at(level.A, level.b, row) - product(level.A, at, work.x)
-    if writes(at):
-        put_vector(work.r, row, r)
+    if is_writer(at):
+        store_vector(work.r, row, r)
 
 
 class SolveDense(NamedTuple):
@@ -158,48 +158,48 @@ class SolveDense(NamedTuple):
 
 @do.of(SolveDense)
 def _solve_dense(work, place):
-    dense, b, row, width = work.dense, work.coarse.b, number(place), work.width
-    begin, step = strides(place)
+    dense, b, row, width = work.dense, work.coarse.b, item_number(place), work.width
+    begin, step = lane_stride(place)
     for column in range(work.columns):
         total = 0.0
         c = begin
         while c < len(dense):
             total += dense[row, c] * b[work.first + c // width, column + c % width]
             c += step
-        total = lane_total(place, total)
+        total = warp_sum(place, total)
         if begin == 0:
             work.coarse.x[work.first + row // width, column + row % width] = total
 
 
-@physics
+@device_function
 def either(flip, level):
     """Current and spare buffer of a level: (x, y), or (y, x) if `flip`."""
     return (level.y, level.x) if flip else (level.x, level.y)
 
 
-@passage
+@inline_control
 def _smooth_rows(team, phase, level, first, last, flip, keep, gain):
     x, y = either(flip, level)
-    each_shared_row(team, phase, first, last, Smooth(level, x, y, keep, gain))
+    parallel_for_shared_rows(team, phase, first, last, Smooth(level, x, y, keep, gain))
 
 
-@passage
+@inline_control
 def _restrict_rows(team, phase, level, first, last, flip, cycle, above, gain):
     """Compute residuals of rows first to last - 1, restrict them and start the smoothing of the next coarser
     level."""
     x, r = either(flip, level)
-    each_shared_row(team, phase, first, last, Residual(level, x, r))
+    parallel_for_shared_rows(team, phase, first, last, Residual(level, x, r))
     work = Restrict(level, r, cycle.coarse, cycle.child_start, cycle.child, gain)
-    each_shared_row(team, phase + 1, cycle.start[above], cycle.start[above + 1], work)
+    parallel_for_shared_rows(team, phase + 1, cycle.start[above], cycle.start[above + 1], work)
 
 
-@passage
+@inline_control
 def _prolong_rows(team, phase, level, first, last, flip, cycle):
     x, y = either(flip, level)
-    each_row(team, phase, first, last, Prolong(level, cycle.coarse.x, x, y, cycle.over))
+    parallel_for_rows(team, phase, first, last, Prolong(level, cycle.coarse.x, x, y, cycle.over))
 
 
-@passage
+@inline_control
 def apply_cycle(team, phase, cycle):
     """Apply M⁻¹ b into fine.x, legs from the finest to the last level and back; returns the next phase.
 
@@ -228,7 +228,7 @@ def apply_cycle(team, phase, cycle):
         if last and dense > 0:
             width = dense // (end - begin)
             columns = 1 if width > 1 else 3
-            each_item(team, phase, 0, dense, SolveDense(coarse, cycle.dense, begin, width, columns))
+            parallel_for(team, phase, 0, dense, SolveDense(coarse, cycle.dense, begin, width, columns))
             phase += 1
             steps = 0
         elif last:

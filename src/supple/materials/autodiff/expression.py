@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import inverse_cube_root
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 if TYPE_CHECKING:
     pass
@@ -170,7 +170,7 @@ class Graph:
             return given
         if isinstance(given, (int, float)) or hasattr(given, "__float__"):
             return self.number(float(given))
-        raise TypeError(f"numbers were expected, got {shown(given)}")
+        raise TypeError(f"numbers were expected, got {format_value(given)}")
 
     def apply(self, op: str, given: Any) -> Node:
         """Apply a function of one number."""

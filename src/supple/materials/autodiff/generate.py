@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from supple.kernels import all_lanes, physics, where
+from supple.kernels import all_lanes, device_function, where
 from supple.materials.autodiff.derivatives import gradient
 from supple.materials.autodiff.domain import barriers, room_after, signs_of, step_fraction
 from supple.materials.autodiff.expression import ROUNDING, Node, depending
@@ -90,7 +90,7 @@ def write_tangent(cls: Any) -> Callable:
     trace = trace_of(cls)
     unit = [[float(p == q) for p in range(9)] for q in range(9)]
     entries = [node for direction in unit for node in _second(trace, direction)]
-    flat = physics(written("tangent", "material, F", entries, cls.__module__))
+    flat = device_function(written("tangent", "material, F", entries, cls.__module__))
     rows = ", ".join(f"({', '.join(f'C[{9 * q + p}]' for p in range(9))})" for q in range(9))
     return _defined("tangent", "material, F", f"C = flat(material, F)\n    return ({rows})", cls, flat=flat)
 
@@ -128,7 +128,7 @@ def write_vertex_response(cls: Any) -> Callable:
     """Generate (P g, A, q), with A the exact vertex block shifted to positive definiteness."""
     found = along_vertex(trace_of(cls).psi, _along(cls))
     nodes = [*found.slope, *found.curvature, _confinement(cls)]
-    exact = physics(written("exact", "material, F, g", nodes, cls.__module__))
+    exact = device_function(written("exact", "material, F, g", nodes, cls.__module__))
     body = (
         "x = exact(material, F, g)\n"
         "    A = lifted(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)\n"
@@ -151,7 +151,7 @@ def write_principal_hessian(cls: Any) -> Callable:
     x, y, z, xy, xz, yz = map(column, (0, 4, 8, 1, 2, 5))
     nodes = [x[0], y[4], z[8], y[0], z[0], z[4], xy[1] + xy[3], xz[2] + xz[6], yz[5] + yz[7]]
     nodes += [xy[1] - xy[3], xz[2] - xz[6], yz[5] - yz[7]]
-    flat = physics(written("principal", "material, s", nodes, cls.__module__, example="s[0]"))
+    flat = device_function(written("principal", "material, s", nodes, cls.__module__, example="s[0]"))
     body = (
         "x = flat(material, s)\n"
         "    return (x[0], x[1], x[2], x[3], x[4], x[5]), (x[6], x[7], x[8]), (x[9], x[10], x[11])"
@@ -193,8 +193,12 @@ def write_step_limit(cls: Any) -> Callable:
         "    return select(room >= 0.0, one, part(material, F, g, step))"
     )
     names = {
-        "whole": physics(written("whole", arguments, [room_after(numbers, along, step)], cls.__module__)),
-        "part": physics(written("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)),
+        "whole": device_function(
+            written("whole", arguments, [room_after(numbers, along, step)], cls.__module__)
+        ),
+        "part": device_function(
+            written("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)
+        ),
         "all_lanes": all_lanes,
         "select": where,
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import matmul, matvec, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import physics, rounding, where
+from supple.kernels import device_function, rounding, where
 from supple.materials.autodiff.generate import _defined, write_second
 from supple.materials.autodiff.generate import write_psi as write_density
 from supple.materials.autodiff.generate import write_stress as write_slopes
@@ -25,14 +25,14 @@ CLOSE = 0.3
 difference quotients are replaced by derivatives."""
 
 
-@physics
+@device_function
 def divided(p, q, s, t, straight, size):
     """(p - q)/(s - t), or its limit where s and t nearly agree."""
     near = abs(s - t) < size
     return where(near, straight, (p - q) / where(near, size, s - t))
 
 
-@physics
+@device_function
 def quotients(p, A, s):
     """(flips, twists) at stretches s, for slopes p and second derivatives A."""
     size = CLOSE * math.sqrt(math.sqrt(rounding(s[0]))) * (abs(s[0]) + abs(s[1]) + abs(s[2])) + 1e-30
@@ -51,7 +51,7 @@ def quotients(p, A, s):
     )
 
 
-@physics
+@device_function
 def turned(U, p, W):
     """U diag(p) Wᵀ."""
     left = (
@@ -62,7 +62,7 @@ def turned(U, p, W):
     return matmul(left, transpose(W))
 
 
-@physics
+@device_function
 def changed(A, flip, twist, D):
     """δP̂ for δF̂ = D."""
     h = 0.5
@@ -76,7 +76,7 @@ def changed(A, flip, twist, D):
     )  # fmt: skip
 
 
-@physics
+@device_function
 def own_block(U, a, A, flip, twist):
     """U Â Uᵀ, as xx yy zz xy xz yz: the block of a vertex whose gradient is a in the frame of W."""
     h = 0.5
@@ -98,12 +98,12 @@ def own_block(U, a, A, flip, twist):
 
 
 def _slopes(cls: Any) -> Any:
-    return physics(write_slopes(cls))
+    return device_function(write_slopes(cls))
 
 
 def write_psi(cls: Any) -> Callable:
     body = "U, s, W = rotation_svd(F)\n    return density(material, s)"
-    density = physics(write_density(cls))
+    density = device_function(write_density(cls))
     return _defined("psi", "material, F", body, cls, rotation_svd=rotation_svd, density=density)
 
 
@@ -120,7 +120,7 @@ def write_principal_hessian(cls: Any) -> Callable:
         "    flip, twist = quotients(slopes(material, s), A, s)\n"
         "    return A, flip, twist"
     )
-    names = {"second": physics(write_second(cls)), "slopes": _slopes(cls), "quotients": quotients}
+    names = {"second": device_function(write_second(cls)), "slopes": _slopes(cls), "quotients": quotients}
     return _defined("principal_hessian", "material, s", body, cls, **names)
 
 

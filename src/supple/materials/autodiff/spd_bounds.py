@@ -11,7 +11,7 @@ import math
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, dot
 from supple.algebra.svd import symmetric_eigen
-from supple.kernels import all_lanes, each, generic, physics, total
+from supple.kernels import all_lanes, device_function, each, generic, total
 from supple.materials.material import shear_modulus
 from supple.materials.principal import principal_frame, principal_hessian
 
@@ -19,7 +19,7 @@ FLOOR = 0.25
 """Smallest vertex stiffness relative to μ |g|², the stiffness at rest."""
 
 
-@physics
+@device_function
 def lifted(material, A, g):
     """Shift a vertex block to positive definiteness: A + τ I, a 9-tuple, τ = max(f - a, -2 a, 0).
 
@@ -38,7 +38,7 @@ def lifted(material, A, g):
     return add_diagonal(whole, max(max(floor - least, -2.0 * least), zero))
 
 
-@physics
+@device_function
 def least_eigenvalue(A):
     """Least eigenvalue of a symmetric 3×3 matrix as xx yy zz xy xz yz, m - 2 p cos(⅓ arccos(-r)).
 
@@ -57,7 +57,7 @@ def least_eigenvalue(A):
     return m - 2.0 * p * cosine
 
 
-@physics
+@device_function
 def isotropic_coefficients(material, F):
     """(a, b) [Pa] from the principal stretches, with the diagonal k of cof F̂.
 
@@ -94,7 +94,7 @@ _less_outer = each("s, a, columns", "combine(1.0, columns[i], -s * a[i], a)", co
 _square_norms = total("columns", "contract(columns[i], columns[i])", contract, over="columns")
 
 
-@physics
+@device_function
 def _times(row, columns):
     """Product of a row with a symmetric 9×9 matrix."""
     return _product(row, columns)
@@ -108,7 +108,7 @@ def tangent(material, F):
     """∂²ψ/∂F∂F [Pa], column by column: nine 9-tuples."""
 
 
-@physics
+@device_function
 def general_coefficients(material, F):
     """(a, b) [Pa] of an anisotropic material: a⁴ = tr M⁴ with M = ∂²ψ/∂F∂F - b cof F ⊗ cof F.
 

@@ -19,7 +19,7 @@ from supple.algebra import matrix3
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import all_lanes, rounding, where
 from supple.materials.autodiff.expression import ROUNDING, Graph, Node
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 INVARIANTS = ("I1", "I2", "J")
 """Possible arguments of ψ instead of F: |F|², |cof F|² and det F, which are tr C, ½ (tr²C - tr C²) and √det C
@@ -116,7 +116,7 @@ class _Parameters:
         found = inspect.getattr_static(self._cls, name, None)
         if found is None:
             raise AttributeError(
-                f"{self._cls.__name__} has no parameter {name!r}; {closest(name, self._stored)}"
+                f"{self._cls.__name__} has no parameter {name!r}; {suggest_name(name, self._stored)}"
             )
         tracer = _Tracer(self._graph)
         if isinstance(found, property):

@@ -28,7 +28,7 @@ from supple.meshes.measures import means_at_vertices
 from supple.meshes.mesh import Mesh
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
-from supple.support.arguments import a_path, finite_rows, listed, shown
+from supple.support.arguments import check_path, check_vectors, comma_list, format_value
 from supple.support.input_files import InputFileError, check_regular
 
 
@@ -100,7 +100,7 @@ def load_mesh(
         FileNotFoundError: Missing file.
         MeshError: Unreadable file or invalid mesh.
     """
-    path = a_path(path, "the path of a mesh file")
+    path = check_path(path, "the path of a mesh file")
     scaling(scale)  # validated before the file is read
     if is_surface_file(path):
         return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
@@ -182,13 +182,15 @@ def save_mesh(
         cell_data: Further data by name, one row per cell; they replace mesh data of the same name.
     """
     if not isinstance(mesh, Mesh):
-        raise TypeError(f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {shown(mesh)}")
+        raise TypeError(
+            f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {format_value(mesh)}"
+        )
     write_meshes([mesh], path, positions, point_data, cell_data)
     name, _ = _format(Path(path))
     lost = [key for data in (mesh.cell_data, mesh.point_data) for key in data.keys() - _held_by(name, data)]
     if lost:
         sentence = (
-            f"{path}: a {name} file does not hold {listed(sorted(lost))} of the mesh; a .vtu file does."
+            f"{path}: a {name} file does not hold {comma_list(sorted(lost))} of the mesh; a .vtu file does."
         )
         warnings.warn(sentence, stacklevel=2)
 
@@ -201,7 +203,7 @@ def write_meshes(
     cell_data: Mapping[str, ArrayLike] | None = None,
 ) -> None:
     """Write several meshes into one file, vertices and cells concatenated; arguments as in `save_mesh`."""
-    path = a_path(path, "the path of a mesh file")
+    path = check_path(path, "the path of a mesh file")
     check_target(path)
     name, module = _format(path)
     if name in ("Medit", "TetGen") and (point_data or cell_data):
@@ -210,7 +212,7 @@ def write_meshes(
         raise MeshError(f"{path}: a TetGen file cannot hold triangles alone; write a .vtu file.")
     points = np.concatenate([mesh.points for mesh in meshes])
     if positions is not None:
-        points = finite_rows("positions", positions, len(points), MeshError)
+        points = check_vectors("positions", positions, len(points), MeshError)
     cells = _rows("cell_data", cell_data, sum(mesh.n_cells for mesh in meshes), f"{meshes[0].cell}s")
     vertices = _rows("point_data", point_data, len(points), "vertices")
     own_cells, own_vertices = (_held_by(name, data) for data in _own_data(meshes, points, positions is None))

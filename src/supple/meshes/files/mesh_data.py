@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.checks import MeshError
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 Data = Mapping[str, np.ndarray]
 Given = Mapping[str, ArrayLike] | None
@@ -22,7 +22,7 @@ Given = Mapping[str, ArrayLike] | None
 def checked_data(name: str, data: Given, count: int, what: str) -> dict[str, np.ndarray]:
     """Validate data arrays with one row per item; returns read-only copies. Nine floats become a tensor."""
     if not isinstance(data, Mapping | None):
-        raise MeshError(f"{name} must be a dictionary of arrays, got {shown(data)}.")
+        raise MeshError(f"{name} must be a dictionary of arrays, got {format_value(data)}.")
     arrays = {}
     for key, values in (data or {}).items():
         array = np.array(values)

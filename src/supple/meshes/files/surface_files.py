@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.meshes.checks import MeshError
 from supple.meshes.trimesh import TriMesh
-from supple.support.arguments import a_path
+from supple.support.arguments import check_path
 from supple.support.input_files import InputFileError, check_regular
 
 SURFACES = {".obj": "Wavefront", ".stl": "STL", ".ply": "PLY", ".off": "OFF"}
@@ -40,7 +40,7 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
         FileNotFoundError: Missing file.
         MeshError: Unreadable file or invalid surface.
     """
-    path = a_path(path, "the path of a surface file")
+    path = check_path(path, "the path of a surface file")
     with_data = path.suffix.lower() in WITH_DATA
     if not is_surface_file(path) and not with_data:
         raise MeshError(

@@ -13,7 +13,7 @@ import meshio
 import numpy as np
 from meshio.vtu._vtu import VtuReader, num_bytes_to_num_base64_chars, vtu_to_numpy_type
 
-from supple.support.memory import say_bytes
+from supple.support.memory import format_bytes
 
 write = meshio.vtu.write
 
@@ -54,7 +54,7 @@ class _Budget:
         claimed = (blocks - 1) * size + (last or size) if blocks else 0
         if claimed > self.left:
             raise ValueError(
-                f"compressed data claims {say_bytes(claimed)}, more than {INFLATION} times the file's size"
+                f"compressed data claims {format_bytes(claimed)}, more than {INFLATION} times the file's size"
             )
         self.left -= claimed
         found, at = [], 0
@@ -63,7 +63,7 @@ class _Budget:
             kind = kind or lzma.LZMADecompressor()
             block = kind.decompress(data[at : at + number], size + 1)
             if len(block) > size:
-                raise ValueError(f"a compressed block is larger than the {say_bytes(size)} that it claims")
+                raise ValueError(f"a compressed block is larger than the {format_bytes(size)} that it claims")
             found.append(block)
             at += number
         return found

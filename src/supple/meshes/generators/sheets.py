@@ -14,7 +14,7 @@ from supple.meshes.checks import MeshError
 from supple.meshes.generators import simplices
 from supple.meshes.generators.solids import ball, positive, whole
 from supple.meshes.trimesh import TriMesh
-from supple.support.arguments import LONGEST, SHORTEST, floats, shown
+from supple.support.arguments import MAX_LENGTH, MIN_LENGTH, format_value, to_floats
 from supple.support.memory import refuse_too_many
 
 PATTERNS = ("alternating", "parallel", "equilateral")
@@ -235,7 +235,9 @@ def _shifted(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _placed(flat: np.ndarray, triangles: np.ndarray, plane: str, origin: ArrayLike) -> TriMesh:
     if not isinstance(plane, str) or plane not in PLANES:
-        raise MeshError(f"plane must be two different axes, one of {', '.join(PLANES)}; got {shown(plane)}.")
+        raise MeshError(
+            f"plane must be two different axes, one of {', '.join(PLANES)}; got {format_value(plane)}."
+        )
     points = np.zeros((len(flat), 3))
     points[:, ["xyz".index(axis) for axis in plane]] = flat
     return TriMesh(points + three("origin", origin), triangles, flat[triangles])
@@ -248,19 +250,19 @@ def _counter_clockwise(flat: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 def _two_lengths(size: ArrayLike) -> np.ndarray:
-    lengths = floats(size)
-    if lengths.shape not in ((), (2,)) or not np.all((lengths >= SHORTEST) & (lengths <= LONGEST)):
-        raise MeshError(f"size must be one length or two [m], positive and finite; got {shown(size)}.")
+    lengths = to_floats(size)
+    if lengths.shape not in ((), (2,)) or not np.all((lengths >= MIN_LENGTH) & (lengths <= MAX_LENGTH)):
+        raise MeshError(f"size must be one length or two [m], positive and finite; got {format_value(size)}.")
     return np.broadcast_to(lengths, 2)
 
 
 def _two_counts(cells: int | Sequence[int], lengths: np.ndarray, pattern: str) -> tuple[int, int]:
     """Cells along both axes; a single number determines the other for nearly regular cells."""
     if not isinstance(pattern, str) or pattern not in PATTERNS:
-        raise MeshError(f"pattern must be one of {', '.join(PATTERNS)}; got {shown(pattern)}.")
-    counts = np.asarray(cells) if np.isfinite(floats(cells)).all() else np.array(0.0)
+        raise MeshError(f"pattern must be one of {', '.join(PATTERNS)}; got {format_value(pattern)}.")
+    counts = np.asarray(cells) if np.isfinite(to_floats(cells)).all() else np.array(0.0)
     if counts.shape not in ((), (2,)) or counts.dtype.kind not in "iu" or counts.min() < 1:
-        raise MeshError(f"cells must be one whole number or two, all at least 1, got {shown(cells)}.")
+        raise MeshError(f"cells must be one whole number or two, all at least 1, got {format_value(cells)}.")
     if counts.shape:
         return int(counts[0]), int(counts[1])
     height = float(lengths[0]) / int(counts) * (math.sqrt(0.75) if pattern == "equilateral" else 1)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from supple.meshes.checks import MeshError
 from supple.meshes.generators import simplices
 from supple.meshes.tetmesh import TetMesh
-from supple.support.arguments import LONGEST, SHORTEST, floats, shown, whole_number
-from supple.support.memory import refuse_too_many, say_count
+from supple.support.arguments import MAX_LENGTH, MIN_LENGTH, check_integer, format_value, to_floats
+from supple.support.memory import format_count, refuse_too_many
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ def _announce(kind: str, vertices: float, tets: float) -> None:
     """Refuse meshes beyond the available memory, and log slow generation."""
     refuse_too_many(vertices, tets, kind)
     if tets > LONG:
-        log.info("Making a %s of %s tetrahedra", kind, say_count(tets))
+        log.info("Making a %s of %s tetrahedra", kind, format_count(tets))
 
 
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
@@ -146,17 +146,19 @@ def _five_tets_per_cell(counts: np.ndarray) -> np.ndarray:
 
 
 def _three_counts(cells: int | Sequence[int]) -> np.ndarray:
-    counts = np.asarray(cells) if np.isfinite(floats(cells)).all() else np.array(0.0)
+    counts = np.asarray(cells) if np.isfinite(to_floats(cells)).all() else np.array(0.0)
     if counts.shape not in ((), (3,)) or counts.dtype.kind not in "iu" or counts.min() < 1:
-        raise MeshError(f"cells must be one whole number or three, all at least 1, got {shown(cells)}.")
+        raise MeshError(
+            f"cells must be one whole number or three, all at least 1, got {format_value(cells)}."
+        )
     return np.broadcast_to(counts, 3)
 
 
 def _three(name: str, values: ArrayLike) -> np.ndarray:
-    array = floats(values)
-    if array.shape not in ((), (3,)) or not np.all(np.abs(array) <= LONGEST):
+    array = to_floats(values)
+    if array.shape not in ((), (3,)) or not np.all(np.abs(array) <= MAX_LENGTH):
         raise MeshError(
-            f"{name} must be one finite number or three [m], up to {LONGEST:g}, got {shown(values)}."
+            f"{name} must be one finite number or three [m], up to {MAX_LENGTH:g}, got {format_value(values)}."
         )
     return np.broadcast_to(array, 3)
 
@@ -164,16 +166,16 @@ def _three(name: str, values: ArrayLike) -> np.ndarray:
 def whole(name: str, value: object) -> int:
     """Validate a whole number, at least 1."""
     try:
-        return whole_number(name, value)
+        return check_integer(name, value)
     except ValueError as error:
         raise MeshError(f"{error}.") from None
 
 
 def positive(name: str, value: float) -> float:
     """Validate a length [m]."""
-    length = floats(value)
-    if length.ndim or not SHORTEST <= length <= LONGEST:
+    length = to_floats(value)
+    if length.ndim or not MIN_LENGTH <= length <= MAX_LENGTH:
         raise MeshError(
-            f"{name} must be positive and finite [m], from {SHORTEST:g} to {LONGEST:g}, got {shown(value)}."
+            f"{name} must be positive and finite [m], from {MIN_LENGTH:g} to {MAX_LENGTH:g}, got {format_value(value)}."
         )
     return float(length)

@@ -22,7 +22,7 @@ from supple.kernels.compile.disk_cache import make_private_folder
 from supple.meshes.checks import MeshError, say_size
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
-from supple.support.arguments import shown
+from supple.support.arguments import format_value
 
 log = logging.getLogger("supple.meshes")
 
@@ -64,7 +64,7 @@ def tetrahedralize(
     if not isinstance(surface, TriMesh):
         raise TypeError(
             "a closed surface is filled, for example supple.meshes.load_surface('body.obj'); got "
-            f"{shown(surface)}"
+            f"{format_value(surface)}"
         )
     if edge_length is not None and not 0 < edge_length < np.inf:
         raise MeshError(f"edge_length must be positive and finite [m], got {edge_length!r}.")

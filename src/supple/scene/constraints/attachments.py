@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from supple.meshes.closest_point import closest_in_body
-from supple.scene.arguments import array, number, shown
+from supple.scene.arguments import array, format_value, number
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 
@@ -50,7 +50,9 @@ def attachment(
     if within is not None:
         a, b = _near(a, b, number(within, "within [m] of an attachment", at_least=0))
     if not isinstance(keep_offset, bool):
-        raise SceneError(f"keep_offset of an attachment must be True or False, got {shown(keep_offset)}.")
+        raise SceneError(
+            f"keep_offset of an attachment must be True or False, got {format_value(keep_offset)}."
+        )
     vertices, weights = np.empty((len(a), 0), np.int64), np.empty((len(a), 0))
     target = np.zeros((len(a), 3))
     if isinstance(b, VertexSet):
@@ -94,7 +96,7 @@ def attachment_at(
     """
     given = np.atleast_2d(array(points, "at [m], the points of an attachment,"))
     if given.shape[1:] != (3,) or not len(given):
-        raise SceneError(f"at of an attachment must be points (k, 3) [m]; got {shown(points)}.")
+        raise SceneError(f"at of an attachment must be points (k, 3) [m]; got {format_value(points)}.")
     if not isinstance(a, Body) or isinstance(b, VertexSet) or b is a:
         raise SceneError("With at=, an attachment binds a body to another body or to fixed points.")
     vertices, weights, start = _points_of(a, given)
@@ -197,7 +199,7 @@ def _as_many(points: ArrayLike, count: int, ends: str) -> np.ndarray:
     if given.shape not in [(3,), (1, 3), (count, 3)]:
         raise SceneError(
             f"The points to attach to must be one point (3,) or one for each of the {count} {ends}, "
-            f"({count}, 3); got {shown(points)}."
+            f"({count}, 3); got {format_value(points)}."
         )
     return np.broadcast_to(given, (count, 3))
 
@@ -217,7 +219,7 @@ def _stiffness(count: int, stiffness: float, normal: ArrayLike | None, tangent: 
     if n.shape not in [(3,), (count, 3)]:
         raise SceneError(
             f"normal of an attachment must be one vector (3,) or one for each of the {count} vertices, "
-            f"({count}, 3); got {shown(normal)}."
+            f"({count}, 3); got {format_value(normal)}."
         )
     length = np.linalg.norm(n, axis=-1, keepdims=True)
     if not np.all(length > 0):

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
-from supple.scene.arguments import array, number, shown
+from supple.scene.arguments import array, format_value, number
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import AnyRamp, check_ramp, fraction_at
 from supple.scene.pickling import picklable
 from supple.terms import Cable, CableSegments, Term
-from supple.terms.cable import MOST_POINTS
+from supple.terms.cable import MAX_POINTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +99,9 @@ def tendon(
         tension = number(tension, "tension [N] of a cable", at_least=0)
     else:
         length = number(length, "length [m] of a cable", at_least=0)
-        if len(through) > MOST_POINTS:
+        if len(through) > MAX_POINTS:
             raise SceneError(
-                f"A cable of a given length leads through at most {MOST_POINTS} points; this one has "
+                f"A cable of a given length leads through at most {MAX_POINTS} points; this one has "
                 f"{len(through)}. Give it fewer, or a tension."
             )
         if stiffness is None:
@@ -116,7 +116,7 @@ def _nearest(chosen: VertexSet, points: ArrayLike) -> np.ndarray:
     name, x = chosen.body.name, array(points, "points [m] of a cable")
     if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
         raise SceneError(
-            f"points of a cable of {name!r} must be at least two, (k, 3) [m]; got {shown(points)}."
+            f"points of a cable of {name!r} must be at least two, (k, 3) [m]; got {format_value(points)}."
         )
     apart, nearest = map(np.asarray, KDTree(chosen.points).query(x))
     far = int(np.argmax(apart))

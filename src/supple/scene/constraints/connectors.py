@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from numpy.typing import ArrayLike
 
-from supple.scene.arguments import shown
+from supple.scene.arguments import format_value
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.constraints.attachments import Attachment, attachment, attachment_at
 from supple.scene.constraints.cables import Tendon, tendon
@@ -128,7 +128,9 @@ class WithTies(ABC):
             SceneError: `make` is not callable.
         """
         if not callable(make):
-            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
+            raise SceneError(
+                f"A term is made by a function of the rest positions (n, 3); got {format_value(make)}."
+            )
         self.further.append(make)
 
     @abstractmethod

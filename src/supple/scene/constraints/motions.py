@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.scene.arguments import Vector, array, direction, number, shown, vector
+from supple.scene.arguments import Vector, array, direction, format_value, number, vector
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import keyed
 
@@ -216,7 +216,7 @@ class Scale(_Timed):
         factor = array(self.factor, "factor of Scale")
         if factor.shape not in [(), (3,)] or not np.all(factor > 0):
             raise SceneError(
-                f"factor of Scale must be one positive number or three, got {shown(self.factor)}."
+                f"factor of Scale must be one positive number or three, got {format_value(self.factor)}."
             )
         self._set("factor", tuple(np.broadcast_to(factor, 3).tolist()))
         self._set("center", vector(self.center, "center [m] of Scale"))
@@ -248,7 +248,7 @@ class Keyframes(Motion):
         if not isinstance(self.motion, Motion) or any(isinstance(m, Keyframes) for m in _parts(self.motion)):
             raise SceneError(
                 f"Keyframes need a motion such as Translate(...), and not other Keyframes, "
-                f"got {shown(self.motion)}."
+                f"got {format_value(self.motion)}."
             )
         times, fractions = keyed(self.times, self.fractions, "Keyframes")
         object.__setattr__(self, "times", times)
@@ -264,7 +264,9 @@ class Keyframes(Motion):
         """
         rows = array(offsets, "offsets [m] of a path")
         if rows.ndim != 2 or rows.shape[1] != 3:
-            raise SceneError(f"offsets [m] of a path must be rows of three numbers, got {shown(offsets)}.")
+            raise SceneError(
+                f"offsets [m] of a path must be rows of three numbers, got {format_value(offsets)}."
+            )
         unit = np.eye(3)
         return Compose(
             tuple(Keyframes(Translate(tuple(unit[i])), times, rows[:, i].tolist()) for i in range(3))

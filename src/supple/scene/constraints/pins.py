@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.scene.arguments import array, shown
+from supple.scene.arguments import array, format_value
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
@@ -80,7 +80,7 @@ def _axes(axes: Any) -> list[int]:
     numbers = {AXES.index(name) for name in names if isinstance(name, str) and name in tuple(AXES)}
     if not names or len(numbers) < len(names):
         raise SceneError(
-            f"axes must name some of x, y and z, each once, for example 'xy'; got {shown(axes)}."
+            f"axes must name some of x, y and z, each once, for example 'xy'; got {format_value(axes)}."
         )
     return sorted(numbers)
 
@@ -91,11 +91,11 @@ def _units(value: Any, what: str, vertices: int) -> np.ndarray:
     if numbers.shape not in ((3,), (vertices, 3)):
         raise SceneError(
             f"{what} must be three numbers (x, y, z), or three for each of the {vertices} vertices; "
-            f"got {shown(value)}."
+            f"got {format_value(value)}."
         )
     length = np.linalg.norm(numbers, axis=-1, keepdims=True)
     if not np.all(length > 0):
-        raise SceneError(f"{what} must not be the zero vector, got {shown(value)}.")
+        raise SceneError(f"{what} must not be the zero vector, got {format_value(value)}.")
     return numbers / length
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.scene.arguments import array, shown
+from supple.scene.arguments import array, format_value
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
-from supple.support.arguments import SMALLEST
+from supple.support.arguments import MIN_MAGNITUDE
 from supple.terms import PointSprings, Springs, Term
 
 
@@ -51,7 +51,7 @@ def spring_set(
             f"so that with a rest_length of {length[pushed[0]]:g} m it would push them apart nowhere; "
             "move one of them, or give it no length."
         )
-    stiff = _for_each("stiffness [N/m]", stiffness, len(a), SMALLEST)
+    stiff = _for_each("stiffness [N/m]", stiffness, len(a), MIN_MAGNITUDE)
     return SpringSet(vertices, points, stiff, length, rest_length is None)
 
 
@@ -74,7 +74,7 @@ def _points(a: VertexSet, points: ArrayLike) -> np.ndarray:
     if given.shape not in [(3,), (1, 3), (len(a), 3)]:
         raise SceneError(
             f"Springs lead to as many vertices, to one point (3,), or to one for each of the {len(a)} "
-            f"vertices, ({len(a)}, 3); got {shown(points)}."
+            f"vertices, ({len(a)}, 3); got {format_value(points)}."
         )
     return np.broadcast_to(given, (len(a), 3)).copy()
 
@@ -84,9 +84,11 @@ def _for_each(what: str, values: ArrayLike, count: int, least: float) -> np.ndar
     what = f"{what} of springs"
     numbers = array(values, what)
     if numbers.shape not in [(), (count,)]:
-        raise SceneError(f"{what} must be a number, or one for each of the {count}; got {shown(values)}.")
+        raise SceneError(
+            f"{what} must be a number, or one for each of the {count}; got {format_value(values)}."
+        )
     if np.any(numbers < least):
-        raise SceneError(f"{what} must be at least {least:g}, got {shown(values)}.")
+        raise SceneError(f"{what} must be at least {least:g}, got {format_value(values)}.")
     return np.broadcast_to(numbers, count).astype(float)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.meshes import TriMesh
-from supple.scene.arguments import listed, vector
+from supple.scene.arguments import comma_list, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.constraints import motions
 from supple.scene.constraints.motions import Compose
@@ -291,10 +291,10 @@ class Reader:
         if name is None and len(self.bodies) == 1:
             (name,) = self.bodies
         if name is None:
-            self.mistakes.add(f"{field}.{key}", f"is missing. Name one of {listed(self.bodies)}.")
+            self.mistakes.add(f"{field}.{key}", f"is missing. Name one of {comma_list(self.bodies)}.")
             return None
         if name not in self.bodies:
-            known, what = listed(self.bodies) or "none", "body" if key == "bodies" else key
+            known, what = comma_list(self.bodies) or "none", "body" if key == "bodies" else key
             self.mistakes.add(f"{field}.{key}", f"there is no {what} {name!r}; the scene has {known}.")
         return self.bodies.get(name)
 

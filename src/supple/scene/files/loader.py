@@ -33,7 +33,7 @@ from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.base import idle_options
 from supple.solvers.options import option_names, part_with
-from supple.support.arguments import a_path, closest, shown
+from supple.support.arguments import check_path, format_value, suggest_name
 from supple.support.input_files import InputFileError, read_text
 
 
@@ -136,8 +136,8 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     Raises:
         SceneFileError: The file cannot be read or is invalid.
     """
-    path = a_path(path, "the path of a scene file")
-    folder = path.parent if folder is None else a_path(folder, "a folder")
+    path = check_path(path, "the path of a scene file")
+    folder = path.parent if folder is None else check_path(folder, "a folder")
     mistakes = Mistakes(path)
     raw = read_toml(path, "scene file", SceneFileError)
     table, kept = _validated(raw, mistakes)
@@ -206,7 +206,7 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
     """Report unknown methods and options; the class of the solver checks the values."""
     if solver.method not in SOLVERS:
         mistakes.add(
-            "solver.method", f"there is no solver {solver.method!r}; {closest(solver.method, SOLVERS)}"
+            "solver.method", f"there is no solver {solver.method!r}; {suggest_name(solver.method, SOLVERS)}"
         )
         return
     kind: Any = SOLVERS[solver.method]
@@ -242,9 +242,9 @@ def _unknown(kind: type[Method], name: str, value: Any) -> str:
         methods = " or ".join(f'method = "{owner}"' for owner in owners)
         return f"is no option of {kind.name}, but one of others: write {methods} beside it, or remove it."
     if found is None:
-        return f"unknown key; {closest(name, option_names(kind))}"
+        return f"unknown key; {suggest_name(name, option_names(kind))}"
     part, having = found
-    return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {shown(value)} }}.'
+    return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {format_value(value)} }}.'
 
 
 def _body_names(raw: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.meshes.edges import Edges
 from supple.meshes.measures import areas
-from supple.scene.arguments import number, shown
+from supple.scene.arguments import format_value, number
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.forces import Varying, surface_of
@@ -96,7 +96,7 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
     """Build the cavity that `Scene.add_cavity` adds."""
     triangles, name = surface_of(chosen), chosen.body.name
     if not isinstance(sealed, bool):
-        raise SceneError(f"sealed must be True or False, got {shown(sealed)}.")
+        raise SceneError(f"sealed must be True or False, got {format_value(sealed)}.")
     edges = Edges(triangles)
     open_edges = edges.ends[edges.counts == 1]
     if len(open_edges):

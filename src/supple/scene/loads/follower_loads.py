@@ -18,7 +18,7 @@ from supple.meshes.measures import area_vectors
 from supple.scene.bodies import Body
 from supple.scene.loads.ramps import AnyRamp, fraction_at
 from supple.scene.pickling import picklable
-from supple.terms import Pull, Term
+from supple.terms import NodalForces, Term
 
 LOOKS = 200
 """Iterations after which forces are updated, if the solver has not balanced them before."""
@@ -96,10 +96,10 @@ class FollowingTraction:
         K[:, 0] = -K[:, 1] - K[:, 2]
         return K
 
-    def term(self, positions: np.ndarray) -> Pull:
+    def term(self, positions: np.ndarray) -> NodalForces:
         """Build a constant force term from rest tractions."""
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
-        return Pull(ids, self.forces(self.body.points))
+        return NodalForces(ids, self.forces(self.body.points))
 
     def follower(self, index: int) -> tuple[int, Turning]:
         """Return (index, updater) of the term."""

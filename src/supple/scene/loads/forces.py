@@ -11,7 +11,7 @@ import numpy as np
 from supple.meshes import Mesh
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors
-from supple.scene.arguments import Vector, array, listed, number, vector
+from supple.scene.arguments import Vector, array, comma_list, number, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import AnyRamp, Fraction, check_ramp, fraction_at
@@ -270,7 +270,7 @@ def wind(bodies: Any, velocity: Any, drag: Any, lift: Any, density: Any, ramp: A
 def refuse_still(winds: list[Wind]) -> None:
     """Refuse wind in quasistatic scenes, since wind forces depend on velocity and have no energy."""
     if winds:
-        names = listed(body.name for body in winds[0].bodies)
+        names = comma_list(body.name for body in winds[0].bodies)
         raise SceneError(
             f"The wind that blows on {names} has no equilibrium; make the scene dynamic with "
             "quasistatic=False and simulate it, with damping until it comes to rest.",

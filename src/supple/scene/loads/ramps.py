@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.scene.arguments import array, shown
+from supple.scene.arguments import array, format_value
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 
@@ -46,11 +46,11 @@ def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tup
     at, values = array(times, "times [s]"), array(fractions, "fractions")
     if at.ndim != 1 or len(at) == 0 or at.shape != values.shape:
         raise SceneError(
-            f"{what} must have one fraction for each time, got times {shown(times)} "
-            f"and fractions {shown(fractions)}."
+            f"{what} must have one fraction for each time, got times {format_value(times)} "
+            f"and fractions {format_value(fractions)}."
         )
     if np.any(np.diff(at) <= 0):
-        raise SceneError(f"times [s] must increase, got {shown(times)}.")
+        raise SceneError(f"times [s] must increase, got {format_value(times)}.")
     return tuple(at.tolist()), tuple(values.tolist())
 
 
@@ -60,7 +60,7 @@ def check_ramp(ramp: Any) -> AnyRamp | None:
         raise SceneError(
             "A ramp must be for example supple.loads.Ramp(times=(0, 1), fractions=(0, 1)), or a function "
             "of the "
-            f"time [s]; got {shown(ramp)}."
+            f"time [s]; got {format_value(ramp)}."
         )
     return ramp
 
@@ -84,5 +84,7 @@ def fraction_at(ramp: AnyRamp | None, t: float) -> float:
         return 1.0
     fraction = ramp(t)
     if np.ndim(fraction) or not np.isfinite(fraction):
-        raise SceneError(f"A ramp must give one finite number; at t = {t:g} s it gives {shown(fraction)}.")
+        raise SceneError(
+            f"A ramp must give one finite number; at t = {t:g} s it gives {format_value(fraction)}."
+        )
     return float(fraction)

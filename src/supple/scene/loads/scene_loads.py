@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.scene.arguments import Vector, array, shown
+from supple.scene.arguments import Vector, array, format_value
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.cavities import ATMOSPHERE, Cavity, cavity
@@ -82,7 +82,7 @@ class Loaded(ABC):
         if not isinstance(body, Body | Portion):
             raise SceneError(
                 f"A force per volume acts on a whole body or a region of one, body.region(name); got "
-                f"{shown(body)}. On some of its vertices add_force acts."
+                f"{format_value(body)}. On some of its vertices add_force acts."
             )
         chosen = self._vertices(body.body if isinstance(body, Portion) else body).body
         per_volume = force_densities(body, force)
@@ -115,7 +115,7 @@ class Loaded(ABC):
         chosen = self._vertices(vertices)
         acting = check_ramp(ramp)
         if not isinstance(following, bool):
-            raise SceneError(f"following must be True or False, got {shown(following)}.")
+            raise SceneError(f"following must be True or False, got {format_value(following)}.")
         triangles, pascals = surface_of(chosen), traction_on(chosen, traction)
         if following:
             self.turning.append(FollowingTraction(chosen.body, triangles, pascals, acting))

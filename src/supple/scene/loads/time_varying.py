@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from supple.materials import Material, by_element, is_per_element, table_of
-from supple.scene.arguments import shown
+from supple.scene.arguments import format_value
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import AnyRamp, Ramp, check_ramp, fraction_at
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion
-from supple.support.arguments import closest
+from supple.support.arguments import suggest_name
 
 Part = Body | Portion
 """A body or portion, with one material."""
@@ -60,8 +60,8 @@ def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
     declared = {p.name: p for p in material.parameters}
     if not isinstance(parameter, str) or parameter not in declared:
         raise SceneError(
-            f"{kind} of {body.name!r} has no parameter {shown(parameter)}; "
-            f"{closest(str(parameter), declared)}"
+            f"{kind} of {body.name!r} has no parameter {format_value(parameter)}; "
+            f"{suggest_name(str(parameter), declared)}"
         )
     if not declared[parameter].may_vary:
         able = [name for name, p in declared.items() if p.may_vary]

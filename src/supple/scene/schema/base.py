@@ -6,15 +6,22 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from supple.support.arguments import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST, shown
+from supple.support.arguments import (
+    MAX_INTEGER,
+    MAX_LENGTH,
+    MAX_MAGNITUDE,
+    MIN_LENGTH,
+    MIN_MAGNITUDE,
+    format_value,
+)
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
-Positive = Annotated[Number, Field(ge=SMALLEST)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
+Positive = Annotated[Number, Field(ge=MIN_MAGNITUDE)]
 NotNegative = Annotated[Number, Field(ge=0)]
-Coordinate = Annotated[Number, Field(ge=-LONGEST, le=LONGEST)]
-Length = Annotated[Number, Field(ge=SHORTEST, le=LONGEST)]
-Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
-Index = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Coordinate = Annotated[Number, Field(ge=-MAX_LENGTH, le=MAX_LENGTH)]
+Length = Annotated[Number, Field(ge=MIN_LENGTH, le=MAX_LENGTH)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MAX_INTEGER)]
+Index = Annotated[int, Field(strict=True, ge=0, le=MAX_INTEGER)]
 Bound = Annotated[float, Field(strict=True)]
 Numbers = Annotated[list[Number], Field(min_length=1)]
 Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
@@ -28,8 +35,8 @@ FILE = "Its path is relative to the scene file, and may begin with ~ or an envir
 def _factors(value: Any) -> Any:
     factors = value if isinstance(value, list) else [value] * 3
     numbers = all(isinstance(f, int | float) and not isinstance(f, bool) for f in factors)
-    if not numbers or len(factors) != 3 or not all(SMALLEST <= f <= LARGEST for f in factors):
-        raise ValueError(f"must be one positive number, or three for x, y, z; got {shown(value)}.")
+    if not numbers or len(factors) != 3 or not all(MIN_MAGNITUDE <= f <= MAX_MAGNITUDE for f in factors):
+        raise ValueError(f"must be one positive number, or three for x, y, z; got {format_value(value)}.")
     return factors
 
 
@@ -55,8 +62,8 @@ Factors = Annotated[
 def _pull(value: Any) -> Any:
     numbers = value if isinstance(value, list) else [value] * 3
     real = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
-    if not real or len(numbers) != 3 or not all(abs(n) <= LARGEST for n in numbers):
-        raise ValueError(f"must be one number, or three for x, y, z; got {shown(value)}.")
+    if not real or len(numbers) != 3 or not all(abs(n) <= MAX_MAGNITUDE for n in numbers):
+        raise ValueError(f"must be one number, or three for x, y, z; got {format_value(value)}.")
     return value
 
 

@@ -14,7 +14,7 @@ from supple.model.model import Model
 from supple.scene.errors import SceneError
 from supple.scene.schema.base import Choice, Coordinate, Index, Table
 from supple.support.input_files import ArrayFile, InputFileError, open_arrays
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 
 class Scramble(Table):
@@ -104,6 +104,6 @@ def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) ->
     vectors = np.array(saved[name], float)
     bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
     if bad:
-        where = counted(bad, "vertex", "vertices")
+        where = pluralize(bad, "vertex", "vertices")
         raise SceneError(f"start.file: {path} has {name} that are NaN or infinite, of {where}.")
     return vectors

@@ -22,7 +22,7 @@ from supple.meshes import Mesh, fibers_between
 from supple.scene.schema.base import Choice, Number, Table, Vector
 from supple.scene.schema.selections import Where
 from supple.scene.selections import SIDES
-from supple.support.arguments import SMALLEST, closest, named
+from supple.support.arguments import MIN_MAGNITUDE, match_name, suggest_name
 
 
 class FromField(Table):
@@ -106,7 +106,7 @@ def _annotation(parameter: Parameter) -> Any:
         return Annotated[KINDS[parameter.kind], OrField(parameter.kind == "direction")]
     bounds = {"gt": parameter.above, "ge": parameter.at_least, "lt": parameter.below, "le": parameter.at_most}
     if parameter.above == 0:
-        bounds |= {"gt": None, "ge": SMALLEST}
+        bounds |= {"gt": None, "ge": MIN_MAGNITUDE}
     given: Any = {name: bound for name, bound in bounds.items() if bound is not None}
     return Annotated[Number, Field(**given) if given else Field(), OrField()]
 
@@ -191,7 +191,7 @@ class MeasuredTable(Table):
         for name in self.model_extra or {}:
             if name not in names:
                 raise ValueError(
-                    f"{self.name} is a {self.kind.__name__} without {name}; {closest(name, names)}"
+                    f"{self.name} is a {self.kind.__name__} without {name}; {suggest_name(name, names)}"
                 )
         return self
 
@@ -211,7 +211,7 @@ class MaterialChoice(Choice):
         """Find materials whatever the case of their names."""
         if not isinstance(given, dict):
             return given
-        return {named(str(name), cls.model_fields) or name: value for name, value in given.items()}
+        return {match_name(str(name), cls.model_fields) or name: value for name, value in given.items()}
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)

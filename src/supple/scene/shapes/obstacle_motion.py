@@ -13,13 +13,13 @@ from supple.collision.obstacles import signed_distance as kinds
 from supple.collision.obstacles.obstacles import Surface
 from supple.collision.obstacles.rigid_body import Rigid
 from supple.meshes import TriMesh
-from supple.scene.arguments import Vector, number, shown, sound_name, vector
+from supple.scene.arguments import Vector, format_value, number, sound_name, vector
 from supple.scene.contact_settings import coefficients
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.shapes.primitives import Box, Shape, Sphere
 from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
-from supple.support.arguments import floats
+from supple.support.arguments import to_floats
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene
@@ -103,10 +103,12 @@ class WithObstacles:
         if not isinstance(shape, Shape):
             raise SceneError(
                 f"add_obstacle needs a shape, for example supple.Plane() or supple.Sphere(radius=0.5); "
-                f"got {shown(shape)}."
+                f"got {format_value(shape)}."
             )
         if motion is not None and not callable(motion):
-            raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
+            raise SceneError(
+                f"A motion must be for example Translate((x, y, z)); got {format_value(motion)}."
+            )
         mu, sliding = coefficients(friction, kinetic_friction, "of an obstacle")
         name = f"obstacle{len(self.obstacles)}" if name is None else sound_name(name, "obstacle")
         if name in (obstacle.name for obstacle in self.obstacles):
@@ -127,7 +129,7 @@ class WithObstacles:
 def _mass(mass: Any, shape: Shape, motion: AnyMotion | None) -> float:
     if not isinstance(shape, Sphere | Box) or shape.hollow:
         raise SceneError(
-            f"Only a Sphere or a Box that is not hollow can have a mass [kg]; got {shown(shape)}."
+            f"Only a Sphere or a Box that is not hollow can have a mass [kg]; got {format_value(shape)}."
         )
     if motion is not None:
         raise SceneError("An obstacle with a mass is moved by what it touches; it cannot have a motion, too.")
@@ -190,7 +192,7 @@ class Poses:
             return pose
         axes, origin = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:]
         points = np.concatenate([origin[:, None], origin[:, None] + axes], axis=1).reshape(-1, 3)
-        moved = floats(obstacle.motion(points, t)).reshape(-1, 4, 3)
+        moved = to_floats(obstacle.motion(points, t)).reshape(-1, 4, 3)
         turned = moved[:, 1:] - moved[:, :1]
         unit = np.einsum("kai,kbi->kab", turned, turned)
         if not np.abs(unit - np.eye(3)).max() < 1e-6:  # true for NaN as well

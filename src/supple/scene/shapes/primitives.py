@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple.collision.obstacles import signed_distance as kinds
-from supple.scene.arguments import Vector, direction, number, shown, vector
+from supple.scene.arguments import Vector, direction, format_value, number, vector
 from supple.scene.constraints.motions import Rotate
 from supple.scene.errors import SceneError
 
@@ -78,7 +78,9 @@ class _Declared(Shape):
 
     def _flag(self, name: str) -> None:
         if not isinstance(getattr(self, name), bool):
-            raise SceneError(f"{self._say(name)} must be True or False, got {shown(getattr(self, name))}.")
+            raise SceneError(
+                f"{self._say(name)} must be True or False, got {format_value(getattr(self, name))}."
+            )
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class Box(_Declared):
         size = vector(self.size, self._say("size [m]"))
         if min(size) <= 0:
             raise SceneError(
-                f"{self._say('size [m]')} must be three positive numbers, got {shown(self.size)}."
+                f"{self._say('size [m]')} must be three positive numbers, got {format_value(self.size)}."
             )
         axis = direction(self.axis, self._say("axis"))
         self._set(size=size, axis=axis, angle=number(self.angle, self._say("angle [rad]")))

@@ -12,10 +12,10 @@ from supple.collision.obstacles import signed_distance as kinds
 from supple.collision.obstacles.mesh_distance import SECOND, WEIGHT, mesh_thickness
 from supple.collision.obstacles.triangle_tree import TriangleTree, has_creases, tree_size
 from supple.meshes import MeshError, TriMesh
-from supple.scene.arguments import number, shown
+from supple.scene.arguments import format_value, number
 from supple.scene.errors import SceneError
 from supple.scene.shapes.primitives import Shape, row_of
-from supple.support.arguments import items
+from supple.support.arguments import as_tuple
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -78,13 +78,13 @@ class SurfaceSequence(Shape):
     """
 
     def __init__(self, meshes: Sequence[TriMesh], times: Sequence[float]) -> None:
-        self.meshes = [_checked_surface(mesh) for mesh in items(meshes)]
-        self.times = np.array([number(time, "times [s] of SurfaceSequence") for time in items(times)])
+        self.meshes = [_checked_surface(mesh) for mesh in as_tuple(meshes)]
+        self.times = np.array([number(time, "times [s] of SurfaceSequence") for time in as_tuple(times)])
         count = len(self.meshes)
         if count != len(self.times) or count < 2 or not (np.diff(self.times) > 0).all():
             raise SceneError(
                 "SurfaceSequence needs two meshes or more, and as many times [s], each later than the last; "
-                f"got {count} meshes and times {shown(list(items(times)))}."
+                f"got {count} meshes and times {format_value(list(as_tuple(times)))}."
             )
         low = np.min([mesh.points.min(axis=0) for mesh in self.meshes], axis=0)
         high = np.max([mesh.points.max(axis=0) for mesh in self.meshes], axis=0)
@@ -204,7 +204,7 @@ def _checked_surface(mesh: TriMesh) -> TriMesh:
     if not isinstance(mesh, TriMesh):
         raise SceneError(
             "SurfaceShape needs a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
-            f"{shown(mesh)}."
+            f"{format_value(mesh)}."
         )
     try:
         mesh.refuse_open()

@@ -18,7 +18,7 @@ from supple.solvers.acceleration.acceleration import (
 from supple.solvers.acceleration.anderson import Anderson
 from supple.solvers.acceleration.chebyshev import Chebyshev, PaperChebyshev
 from supple.solvers.acceleration.sor import SOR, PaperSOR
-from supple.support.arguments import closest, one_of, shown
+from supple.support.arguments import check_choice, format_value, suggest_name
 
 ACCELERATIONS: dict[str, type[Acceleration]] = {
     kind.kind: kind for kind in (SOR, Chebyshev, Anderson, PaperSOR, PaperChebyshev)
@@ -43,18 +43,22 @@ def acceleration_of(given: Any) -> Acceleration | None:
         return _of_table(given)
     if isinstance(given, type) and issubclass(given, Acceleration):
         raise TypeError(f"an acceleration has its options in brackets: supple.{given.__name__}()")
-    name = one_of("acceleration", given, ("none", *ACCELERATIONS))
+    name = check_choice("acceleration", given, ("none", *ACCELERATIONS))
     return None if name == "none" else ACCELERATIONS[name]()
 
 
 def _of_table(table: Mapping[str, Any]) -> Acceleration | None:
     options = dict(table)
     if "kind" not in options:
-        raise ValueError(f"acceleration names its kind, as in {{ kind = 'anderson' }}; got {shown(table)}")
-    kind = one_of("the kind of acceleration", options.pop("kind"), ("none", *ACCELERATIONS))
+        raise ValueError(
+            f"acceleration names its kind, as in {{ kind = 'anderson' }}; got {format_value(table)}"
+        )
+    kind = check_choice("the kind of acceleration", options.pop("kind"), ("none", *ACCELERATIONS))
     known = [] if kind == "none" else [option.name for option in fields(ACCELERATIONS[kind])]  # type: ignore[arg-type]
     for name in options.keys() - known:
-        raise ValueError(f"the acceleration {kind!r} has no option {name!r}; {closest(str(name), known)}")
+        raise ValueError(
+            f"the acceleration {kind!r} has no option {name!r}; {suggest_name(str(name), known)}"
+        )
     return None if kind == "none" else ACCELERATIONS[kind](**options)
 
 

@@ -16,8 +16,8 @@ from supple.kernels import RECORD
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
 from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMemory
-from supple.support.arguments import whole_number
-from supple.support.text import counted
+from supple.support.arguments import check_integer
+from supple.support.text import pluralize
 
 LONGEST_WINDOW = 30
 """Largest window tested; one thread eliminates a system of this size after every sweep."""
@@ -32,7 +32,7 @@ class Anderson(Acceleration):
     window: int = 10
 
     def __post_init__(self) -> None:
-        whole_number("window", self.window, at_most=LONGEST_WINDOW)
+        check_integer("window", self.window, at_most=LONGEST_WINDOW)
 
     def begin(self, problem: Problem) -> AndersonRun:
         return AndersonRun(self.window, problem)
@@ -91,14 +91,14 @@ class AndersonRun(AccelerationRun):
         self._better = self._widened = False
         self._memory.slot[:], self._memory.known[:], self._memory.window[:] = 0, 0, window
         for array in (self._memory.slot, self._memory.known, self._memory.window):
-            problem.device.push(array)
+            problem.device.upload(array)
         for array in (self._memory.x, self._best):
             problem.device.assign(array, problem.u)
 
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
             return []
-        times = counted(int(self.restarts[copy]), "time")
+        times = pluralize(int(self.restarts[copy]), "time")
         why = "residual" if self.problem.following.rough else "energy"
         return [f"Anderson acceleration started over {times} because the {why} rose"]
 
@@ -111,7 +111,7 @@ class AndersonRun(AccelerationRun):
     def resume(self, caution: tuple[np.ndarray, ...] | None) -> None:
         if caution is not None and self._confined_friction:
             self._memory.window[:], self._resumed, self._plain_left, self._plain_looks = caution
-            self.problem.device.push(self._memory.window)
+            self.problem.device.upload(self._memory.window)
 
     @property
     def _confined_friction(self) -> bool:
@@ -133,7 +133,7 @@ class AndersonRun(AccelerationRun):
         if self._better:
             self.problem.device.assign(self._best, self.problem.u)
         if self._widened:
-            self.problem.device.push(self._memory.window)
+            self.problem.device.upload(self._memory.window)
         self._better = self._widened = False
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
@@ -207,11 +207,11 @@ class AndersonRun(AccelerationRun):
     def _start_over(self, copy: int) -> None:
         """Discard earlier sweeps and halve the window."""
         known, window = self._memory.known, self._memory.window
-        self.problem.device.pull(known)
+        self.problem.device.download(known)
         known[copy] = 0
         window[copy] //= 2
         for array in (known, window):
-            self.problem.device.push(array)
+            self.problem.device.upload(array)
         self.restarts[copy] += 1
 
     def _observe_friction(self, balance: Balance, copy: int) -> bool:
@@ -245,4 +245,4 @@ class AndersonRun(AccelerationRun):
 
     def _resize(self, copy: int, window: int) -> None:
         self._memory.window[copy] = window
-        self.problem.device.push(self._memory.window)
+        self.problem.device.upload(self._memory.window)

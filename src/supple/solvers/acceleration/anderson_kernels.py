@@ -11,22 +11,22 @@ from typing import Any, NamedTuple
 
 from supple.kernels import (
     RECORD,
-    copy_of,
+    device_function,
     do,
-    each_item,
-    lane_total,
-    number,
+    item_number,
+    lane_stride,
+    member_of,
     number_at,
     numbers_at,
-    offset_of,
-    physics,
-    put_number,
-    put_numbers,
+    pack_stride,
+    parallel_for,
     records,
     records_at_once,
-    spans,
-    strides,
-    together,
+    store_number,
+    store_numbers,
+    sync_warp,
+    vector_offset,
+    warp_sum,
 )
 from supple.solvers.acceleration.acceleration import accelerate
 
@@ -74,7 +74,7 @@ class AndersonMemory(NamedTuple):
     mix: Any
 
 
-@physics
+@device_function
 def _back(slot, steps, columns):
     """Return the column of f and g `steps` sweeps before `slot`; a division would be slower."""
     return slot - steps if slot >= steps else slot - steps + columns
@@ -96,20 +96,20 @@ def _remember(work, item):
     a, u, count = work.memory, work.u, work.count
     columns = len(a.f)
     size, stride = -(-count // PARTS), RECORD * len(a.x)
-    part = number(item) // columns  # adjacent items read the same u and x
-    column = number(item) - part * columns
-    copy = copy_of(item)
+    part = item_number(item) // columns  # adjacent items read the same u and x
+    column = item_number(item) - part * columns
+    copy = member_of(item)
     age = _back(a.slot[copy], column, columns)
-    first, step = strides(item)
-    there, start = stride * column, RECORD * offset_of(item)
+    first, step = lane_stride(item)
+    there, start = stride * column, RECORD * vector_offset(item)
     i, end = start + RECORD * part * size + first, start + RECORD * min(count, (part + 1) * size)
     total = 0.0
     if age == 0:
         while i < end:
             g = number_at(u, i)
             f = g - number_at(a.x, i)
-            put_number(a.f, there + i, f)
-            put_number(a.g, there + i, g)
+            store_number(a.f, there + i, f)
+            store_number(a.g, there + i, g)
             total += 1.0 * f * f  # 1.0 makes it float64
             i += step
     elif age <= min(a.known[copy], a.window[copy]):
@@ -117,7 +117,7 @@ def _remember(work, item):
             f = number_at(u, i) - number_at(a.x, i)
             total += 1.0 * f * number_at(a.f, there + i)
             i += step
-    total = lane_total(item, total)
+    total = warp_sum(item, total)
     if first == 0:
         a.parts[copy, part, column] = total
 
@@ -135,8 +135,8 @@ class Weigh(NamedTuple):
 def _weigh(work, item):
     a = work.memory
     columns = len(a.f)
-    copy = copy_of(item)
-    first, step = strides(item)
+    copy = member_of(item)
+    first, step = lane_stride(item)
     now, known = a.slot[copy], a.known[copy]
     k = first
     while k < columns:
@@ -147,7 +147,7 @@ def _weigh(work, item):
         a.products[copy, k, now] = total
         a.mix[copy, k] = 0.0
         k += step
-    together(item)
+    sync_warp(item)
     before = _back(now, 1, columns)
     if a.products[copy, now, now] > GROWTH * GROWTH * a.products[copy, before, before]:
         known = 0
@@ -161,20 +161,20 @@ def _weigh(work, item):
             older = a.system[copy, k + 1, used]
         a.mix[copy, _back(now, k + 1, columns)] = c - older
         k += step
-    together(item)
+    sync_warp(item)
     if first == 0:
         a.known[copy] = min(known + 1, columns - 1)
         a.slot[copy] = now + 1 if now + 1 < columns else 0
 
 
-@physics
+@device_function
 def _four(parts, copy, part, k):
     return (parts[copy, part, k] + parts[copy, part + 1, k]) + (
         parts[copy, part + 2, k] + parts[copy, part + 3, k]
     )
 
 
-@physics
+@device_function
 def _sixteen(parts, copy, part, k):
     """Sum sixteen blocks; a device thread loads all of them at once."""
     return (_four(parts, copy, part, k) + _four(parts, copy, part + 4, k)) + (
@@ -182,7 +182,7 @@ def _sixteen(parts, copy, part, k):
     )
 
 
-@physics
+@device_function
 def _assemble(a, copy, now, used, first, step):
     """Assemble this thread's columns of ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; return ε."""
     columns, F = len(a.f), a.products
@@ -208,7 +208,7 @@ def _assemble(a, copy, now, used, first, step):
     return REGULARIZATION * trace
 
 
-@physics
+@device_function
 def _eliminate(a, item, copy, used, least, first, step):
     """Replace the last column of a positive definite system by its solution [Gauss and Jordan].
 
@@ -216,7 +216,7 @@ def _eliminate(a, item, copy, used, least, first, step):
     """
     M = a.system
     for pivot in range(used):
-        together(item)
+        sync_warp(item)
         j = first
         while j <= used:
             if j > pivot:
@@ -230,25 +230,25 @@ def _eliminate(a, item, copy, used, least, first, step):
                     _put_rows(M, copy, i + 8, j, r)
                 M[copy, pivot, j] = value
             j += step
-    together(item)
+    sync_warp(item)
 
 
 ROWS = 12
 """Rows of a system that are read before one is written: a device thread loads all of them at once."""
 
 
-@physics
+@device_function
 def _rows(M, copy, i, j):
     return M[copy, i, j], M[copy, i + 1, j], M[copy, i + 2, j], M[copy, i + 3, j]
 
 
-@physics
+@device_function
 def _minus(a, s, b):
     """Return a - s b."""
     return a[0] - s * b[0], a[1] - s * b[1], a[2] - s * b[2], a[3] - s * b[3]
 
 
-@physics
+@device_function
 def _put_rows(M, copy, i, j, values):
     M[copy, i, j], M[copy, i + 1, j] = values[0], values[1]
     M[copy, i + 2, j], M[copy, i + 3, j] = values[2], values[3]
@@ -267,11 +267,11 @@ class Mix(NamedTuple):
 def _mix(work, block):
     a, u, count, size = work.memory, work.u, work.count, work.size
     columns, stride = len(a.f), RECORD * len(a.x)
-    copy = copy_of(block)
-    first, step, width = spans(block, u)
-    start = RECORD * offset_of(block)
-    i = start + RECORD * number(block) * size + first
-    end = start + RECORD * min(count, (number(block) + 1) * size)
+    copy = member_of(block)
+    first, step, width = pack_stride(block, u)
+    start = RECORD * vector_offset(block)
+    i = start + RECORD * item_number(block) * size + first
+    end = start + RECORD * min(count, (item_number(block) + 1) * size)
     now = _back(a.slot[copy], 1, columns)  # the slot has already advanced
     while i < end:
         i = min(i, end - width)  # the last pack recomputes some numbers
@@ -282,15 +282,15 @@ def _mix(work, block):
             last_two = _pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)
             change = change + (first_two + last_two)
         x = g + change
-        put_numbers(a.x, i, x)
-        put_numbers(u, i, x)
+        store_numbers(a.x, i, x)
+        store_numbers(u, i, x)
         i += step
 
 
-@physics
+@device_function
 def _pull(a, place, column, now, g, i):
     """Return mixᵢ (gᵢ - g); an unused gᵢ may contain NaN and is replaced by g."""
-    share = a.mix[copy_of(place), column]
+    share = a.mix[member_of(place), column]
     source = column if share != 0.0 else now
     return share * (numbers_at(a.g, place, RECORD * len(a.x) * source + i) - g)
 
@@ -298,7 +298,7 @@ def _pull(a, place, column, now, g, i):
 @accelerate.of(AndersonMemory)
 def _anderson(acceleration, team, phase, iteration, u):
     count, size = records(team, u), records_at_once(team)
-    each_item(team, phase, 0, PARTS * len(acceleration.f), Remember(acceleration, u, count))
-    each_item(team, phase + 1, 0, 1, Weigh(acceleration))
-    each_item(team, phase + 2, 0, -(-count // size), Mix(acceleration, u, count, size))
+    parallel_for(team, phase, 0, PARTS * len(acceleration.f), Remember(acceleration, u, count))
+    parallel_for(team, phase + 1, 0, 1, Weigh(acceleration))
+    parallel_for(team, phase + 2, 0, -(-count // size), Mix(acceleration, u, count, size))
     return phase + 3

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, sub
-from supple.kernels import RECORD, copy_of, offset_of, put_record, record_at, records
+from supple.kernels import RECORD, member_of, record_at, records, store_record, vector_offset
 from supple.problem import Balance, Problem
 from supple.problem.vertex_kernels import act, for_each
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
-from supple.support.arguments import one_number, whole_number
-from supple.support.text import counted
+from supple.support.arguments import check_integer, check_number
+from supple.support.text import pluralize
 
 GROWTH = 4.0
 """Growth of the residual over its minimum at which the acceleration restarts. A choice."""
@@ -52,14 +52,14 @@ class Extrapolate(NamedTuple):
 
 @act.of(Extrapolate)
 def _extrapolate(operation, place, i):
-    memory, u, k = operation.memory, operation.u, i + offset_of(place)
-    omega, gamma = memory.weights[copy_of(place), operation.sweep], memory.gamma[copy_of(place)]
+    memory, u, k = operation.memory, operation.u, i + vector_offset(place)
+    omega, gamma = memory.weights[member_of(place), operation.sweep], memory.gamma[member_of(place)]
     swept, here, before = record_at(u, k), record_at(memory.current, k), record_at(memory.previous, k)
     step = add(scale(gamma, sub(swept, here)), sub(here, before))
     x = add(scale(omega, step), before)
-    put_record(memory.previous, k, here)
-    put_record(memory.current, k, x)
-    put_record(u, k, x)
+    store_record(memory.previous, k, here)
+    store_record(memory.current, k, x)
+    store_record(u, k, x)
 
 
 @accelerate.of(ChebyshevMemory)
@@ -82,9 +82,9 @@ class Chebyshev(Acceleration):
     first_iteration: int = 10
 
     def __post_init__(self) -> None:
-        one_number("rho", self.rho, at_least=0, below=1)
-        one_number("gamma", self.gamma, above=0, below=2)
-        whole_number("first_iteration", self.first_iteration, at_least=0)
+        check_number("rho", self.rho, at_least=0, below=1)
+        check_number("gamma", self.gamma, above=0, below=2)
+        check_integer("first_iteration", self.first_iteration, at_least=0)
 
     def begin(self, problem: Problem) -> ChebyshevRun:
         return ChebyshevRun(self, problem)
@@ -130,7 +130,7 @@ class ChebyshevRun(AccelerationRun):
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
             return []
-        times = counted(int(self.restarts[copy]), "time")
+        times = pluralize(int(self.restarts[copy]), "time")
         return [f"{self.called} acceleration started over {times} because the residual rose"]
 
     def ahead(self, iterations: int) -> ChebyshevMemory:
@@ -141,7 +141,7 @@ class ChebyshevRun(AccelerationRun):
             for state in set(zip(self.rho, self._sweep, strict=True)):
                 alike = (self.rho == state[0]) & (self._sweep == state[1])
                 self._weights[alike] = self._omegas(*state, self._weights.shape[1])
-            self.problem.device.push(self._weights)
+            self.problem.device.upload(self._weights)
             self._used = 0
         memory = ChebyshevMemory(1, self._weights, self._used, self.gamma, self.current, self.previous)
         self._used += iterations
@@ -178,4 +178,4 @@ class ChebyshevRun(AccelerationRun):
         self.rho[copy] = max(0.0, 1 - 4 * (1 - self.rho[copy]))
         if self.gamma[copy] > 1:
             self.gamma[copy] = 0.5 * (self.gamma[copy] + 1.0)
-        self.problem.device.push(self.gamma)
+        self.problem.device.upload(self.gamma)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, Unaccelerated
 from supple.solvers.acceleration.chebyshev import Chebyshev, ChebyshevRun
-from supple.support.arguments import one_number
+from supple.support.arguments import check_number
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SOR(Acceleration):
     omega: float = 1.7
 
     def __post_init__(self) -> None:
-        one_number("omega", self.omega, above=0, below=2)
+        check_number("omega", self.omega, above=0, below=2)
 
     @property
     def relaxation(self) -> float:
@@ -40,7 +40,7 @@ class PaperSOR(Acceleration):
     omega: float = 1.7
 
     def __post_init__(self) -> None:
-        one_number("omega", self.omega, above=0, below=2)
+        check_number("omega", self.omega, above=0, below=2)
 
     def begin(self, problem: Problem) -> TwoStepRun:
         return TwoStepRun(self, problem)

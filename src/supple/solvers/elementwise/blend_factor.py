@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from supple.kernels import chosen_by_type, generic, physics
+from supple.kernels import device_function, generic, overload_by_type
 from supple.materials import Material, bound_coefficients, shear_modulus, stiffest
 from supple.solvers.elementwise.projection import Projection, require
 
@@ -52,14 +52,14 @@ def zeta_of(projection: Any, material: Any, F: Any, reach: Any) -> Any:
     """
 
 
-@chosen_by_type(zeta_of)
+@overload_by_type(zeta_of)
 def _zeta_of(projection, material, F, reach):
     if isinstance(projection[Projection._fields.index("options")][0], types.BaseTuple):
         return lambda projection, material, F, reach: _safe(reach, stiffness_across(projection, material, F))
     return lambda projection, material, F, reach: projection.options[0][0]
 
 
-@physics
+@device_function
 def _safe(reach, stiffness):
     zero = 0.0 * reach
     return 1.0 - min(zero + 0.5, SAFE / max(reach * stiffness, zero + 1e-30))

@@ -9,11 +9,11 @@ from numba import types
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.algebra.projector import free_part
 from supple.kernels import (
-    chosen_by_type,
+    device_function,
     each,
     gather,
     load,
-    physics,
+    overload_by_type,
     scatter,
     store,
     total,
@@ -61,7 +61,7 @@ outer_sum = unrolled(
 _corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", count=corner_count)
 
 
-@physics
+@device_function
 def mobility(W, g):
     """Γ = Σ Wᵢ gᵢ gᵢᵀ; forces -V P gᵢ at the corners change F by -V P Γ."""
     return outer_sum(weighted(W, g), g)
@@ -74,7 +74,7 @@ def held_corners(places: Any, row: Any) -> Any:
     """Projection N onto constrained directions of each corner; () for models without such directions."""
 
 
-@chosen_by_type(held_corners)
+@overload_by_type(held_corners)
 def _held_corners(places, row):
     if isinstance(places[Places._fields.index("held")], types.BaseTuple):
         return lambda places, row: ()
@@ -91,7 +91,7 @@ def free_corners(N: Any, a: Any) -> Any:
     """
 
 
-@chosen_by_type(free_corners)
+@overload_by_type(free_corners)
 def _free_corners(N, a):
     if len(N) == 0:
         return lambda N, a: a
@@ -102,21 +102,21 @@ def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
     """v - N v: vector of one corner without components along constrained directions, N of `Places.held`."""
 
 
-@chosen_by_type(free_corner)
+@overload_by_type(free_corner)
 def _free_corner(held, row, corner, v):
     if isinstance(held, types.BaseTuple):
         return lambda held, row, corner, v: v
     return lambda held, row, corner, v: free_part(six(held, row, 6 * corner), v)
 
 
-@physics
+@device_function
 def corners_of(places, row, u):
     """(x, W): displacements and W of all corners."""
     x = corners(places.rows, row, u, gather(u, places.own, row, 0))
     return x, _corner_weights(places.rows, places.weights, row)
 
 
-@physics
+@device_function
 def element(places, row, u):
     """(x, W, g, V, material): displacements, W, shape gradients, volume [m³] and material of an element."""
     x, W = corners_of(places, row, u)
@@ -124,13 +124,13 @@ def element(places, row, u):
     return x, W, shape_gradients(rows, row), rest_volume(rows, row), material_at(rows, row)
 
 
-@physics
+@device_function
 def gradients(places, row, D, g):
     """∂C/∂xᵢ = D gᵢ with D = ∂C/∂F, without the components along constrained directions."""
     return free_corners(held_corners(places, row), spread(D, g))
 
 
-@physics
+@device_function
 def one_constraint(places, row, x):
     """(C, ∂C/∂xᵢ, k) of elements that consist of one constraint; k = 0 in padding.
 
@@ -140,14 +140,14 @@ def one_constraint(places, row, x):
     return C, free_corners(held_corners(places, row), gradient), k
 
 
-@physics
+@device_function
 def _store_vector(data, row, first, x):
     store(data, row, first, x[0])
     store(data, row, first + 1, x[1])
     store(data, row, first + 2, x[2])
 
 
-@physics
+@device_function
 def load_vector(data, row, first):
     return load(data, row, first), load(data, row, first + 1), load(data, row, first + 2)
 
@@ -161,7 +161,7 @@ _put_others = each(
 )
 
 
-@physics
+@device_function
 def put_corners(places, row, u, x):
     """Write the displacements of the corners back to u."""
     x = from_start(places.rows, row, x)
@@ -176,13 +176,13 @@ _store_from = each(
 )
 
 
-@physics
+@device_function
 def load_corners(x, data, row, which):
     """Load the vectors of all corners from set number `which` of a packed row; x gives the corner count."""
     return _load_from(x, data, row, 3 * len(x) * which)
 
 
-@physics
+@device_function
 def store_corners(data, row, which, x):
     """Inverse of `load_corners`."""
     _store_from(data, row, 3 * len(x) * which, x)

@@ -11,7 +11,7 @@ import math
 
 from supple.algebra.matrix3 import add, cofactor, det, dot, matvec, minus9, scale, sub
 from supple.algebra.rotation import rotation
-from supple.kernels import physics, where
+from supple.kernels import device_function, where
 from supple.solvers.elementwise.gather import element, put_corners
 from supple.solvers.elementwise.projection import Projection, project
 from supple.terms.base.elastic import measure
@@ -37,7 +37,7 @@ class ShapeProjection(Projection):
     __slots__ = ()
 
 
-@physics
+@device_function
 def rest_edges(g, V):
     """Xₐ - X₀ [m] of the other three corners of a tetrahedron, the columns of (g₁ g₂ g₃)⁻ᵀ; 0 in padding."""
     M = (g[1][0], g[1][1], g[1][2], g[2][0], g[2][1], g[2][2], g[3][0], g[3][1], g[3][2])
@@ -47,7 +47,7 @@ def rest_edges(g, V):
     return scale(s, (K[0], K[1], K[2])), scale(s, (K[3], K[4], K[5])), scale(s, (K[6], K[7], K[8]))
 
 
-@physics
+@device_function
 def _keep_distance(a, b, wa, wb, rest, stiffness):
     """Return two corners after the correction of their distance; `rest` is the rest vector from b to a."""
     d = add(rest, sub(a, b))
@@ -74,14 +74,14 @@ def _project_distances(projection, row, u):
     put_corners(places, row, u, (x0, x1, x2, x3))
 
 
-@physics
+@device_function
 def _masses(W):
     """1/W up to a common factor; pinned corners are about a million times heavier than the others."""
     light = 1e-6 * (W[0] + W[1] + W[2] + W[3]) + 1e-30
     return 1.0 / (W[0] + light), 1.0 / (W[1] + light), 1.0 / (W[2] + light), 1.0 / (W[3] + light)
 
 
-@physics
+@device_function
 def _towards(x, w, error, arm, stiffness):
     """Return a corner moved by stiffness (R - F) (X - C); pinned corners stay."""
     moved = add(x, scale(stiffness, matvec(error, arm)))

@@ -19,7 +19,7 @@ from typing import Any
 from supple.algebra.matrix3 import add, dot, scale, select3
 from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
-from supple.kernels import all_lanes, each, load, passage, physics, total, unrolled, where
+from supple.kernels import all_lanes, device_function, each, inline_control, load, total, unrolled, where
 from supple.solvers.elementwise.gather import (
     corners_of,
     free_corners,
@@ -36,7 +36,7 @@ from supple.solvers.gpbd import GPBD, GreenOptions
 from supple.terms import Term
 from supple.terms.base.constraint import relative
 from supple.terms.hylc.energy import density
-from supple.terms.hylc.strains import seen
+from supple.terms.hylc.strains import vertex_strains
 from supple.terms.hylc.term import FabricRows, scales_of, shape_of, stiff_area
 
 ROUNDING = 1e-9
@@ -57,35 +57,35 @@ class FabricProjection(Projection):
     __slots__ = ()
 
 
-@physics
+@device_function
 def _points(rows, row, x):
     """Vertex positions relative to the first vertex."""
     zero = 0.0 * x[0][0]
     return ((zero, zero, zero),) + relative(rows, row, x)  # noqa: RUF005
 
 
-@physics
+@device_function
 def _turned(x, G, exists):
     """Rotate the numbering of a triangle so that its second corner comes first."""
     return (x[1], x[2], x[0], x[4], x[5], x[3]), (G[1], G[2], G[0]), (exists[1], exists[2], exists[0])
 
 
-@physics
+@device_function
 def _strain(rows, row, x):
     G, exists = shape_of(rows, row)
-    return seen(_points(rows, row, x), G, exists).strain
+    return vertex_strains(_points(rows, row, x), G, exists).strain
 
 
-@passage
+@inline_control
 def _strain_and_gradients(rows, row, x):
     """Six strains, and the gradient ∂sᵢ/∂x of each at the six vertices."""
     p = _points(rows, row, x)
     G, exists = shape_of(rows, row)
-    a = seen(p, G, exists)
+    a = vertex_strains(p, G, exists)
     p, G, exists = _turned(p, G, exists)
-    b = seen(p, G, exists)
+    b = vertex_strains(p, G, exists)
     p, G, exists = _turned(p, G, exists)
-    c = seen(p, G, exists)
+    c = vertex_strains(p, G, exists)
     zero = 0.0 * p[0][0]
     o = (zero, zero, zero)
     return a.strain, (
@@ -98,7 +98,7 @@ def _strain_and_gradients(rows, row, x):
     )
 
 
-@physics
+@device_function
 def _bending(a, b, c, strain, entry):
     return (
         a.at_corner[strain],
@@ -110,7 +110,7 @@ def _bending(a, b, c, strain, entry):
     )
 
 
-@physics
+@device_function
 def _entry(W, a, b):
     return weighted_square(W, a, b)
 
@@ -126,7 +126,7 @@ _mixed = unrolled(
 _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
 
 
-@physics
+@device_function
 def _work(a, b):
     return _along(a, b)
 
@@ -135,7 +135,7 @@ _works = each("S, d", "_work(S[i], d)", _work, over="S")
 """S d."""
 
 
-@physics
+@device_function
 def _mixture(w, m, a, b, c, d, e, f):
     """w Σ mᵢ aᵢ."""
     first = add(add(scale(w * m[0], a), scale(w * m[1], b)), scale(w * m[2], c))
@@ -148,7 +148,7 @@ _moves = each(
 """W Sᵀ λ of every vertex."""
 
 
-@physics
+@device_function
 def _free(N, a):
     return free_corners(N, a)
 
@@ -156,7 +156,7 @@ def _free(N, a):
 _free_all = each("N, S", "_free(N, S[i])", _free, over="S")
 
 
-@physics
+@device_function
 def _positive(fabric, H):
     """ψ'' made positive definite by Gershgorin's bound."""
     scales = scales_of(fabric)
@@ -165,14 +165,14 @@ def _positive(fabric, H):
     return raised(scales, H, max(-least, 0.0 * least))
 
 
-@physics
+@device_function
 def _objective(rows, row, x, W, S, K, work, area, m):
     """q for λ = m."""
     psi = density(rows.fabric, _strain(rows, row, plus(x, _moves(W, S, m)))).value
     return dot6(m, work) + 0.5 * dot6(m, applied(m, K)) + area * psi
 
 
-@passage
+@inline_control
 def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
     """Halve the step until q does not rise by more than rounding; return (λ, q)."""
     length = 0.0 * area + 1.0
@@ -188,7 +188,7 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
     return best, best_q
 
 
-@physics
+@device_function
 def local_step(rows, row, x, W, d, N, newton_steps):
     """W Sᵀ λ with the λ that minimizes q, by at most `newton_steps` Newton steps. M = K at λ = 0."""
     area = stiff_area(rows, row)
@@ -213,7 +213,7 @@ def local_step(rows, row, x, W, d, N, newton_steps):
     return _moves(W, S, m)
 
 
-@physics
+@device_function
 def _descent(work, pull, area, force):
     """-∂q/∂λ = -(S d + K λ + A M ψ')."""
     return (
@@ -237,7 +237,7 @@ def _project(projection, row, u):
     put_corners(places, row, u, _joined(rows, row, plus(x, move)))
 
 
-@physics
+@device_function
 def _joined(rows, row, x):
     """Border edges have no neighbor; the opposite vertex stands in for it, and both move together."""
     r = rows.rest

@@ -22,7 +22,7 @@ from supple.algebra.symmetric import (
     solve_spd6,
     symmetric_part,
 )
-from supple.kernels import all_lanes, chosen_by_type, passage, physics, rounding, where
+from supple.kernels import all_lanes, device_function, inline_control, overload_by_type, rounding, where
 from supple.materials import bound_coefficients, psi, stress
 from supple.solvers.elementwise.gather import free_corners, mobility, outer_sum, spread, weighted
 
@@ -66,7 +66,7 @@ def change_by(mobility: Any, X: Any) -> Any:
     """Change of F by forces X gᵢ at the corners."""
 
 
-@chosen_by_type(change_by)
+@overload_by_type(change_by)
 def _change_by(mobility, X):
     if len(mobility[Mobility._fields.index("N")]) == 0:
         return lambda mobility, X: matmul(X, mobility.G)
@@ -79,14 +79,14 @@ def change_of(mobility: Any, m: Any) -> Any:
     """½ Σ |Δdᵢ|²/Wᵢ of Δdᵢ = Wᵢ (I - Nᵢ) F Λ gᵢ for Λ = m, its Λ derivative, and the change of F."""
 
 
-@chosen_by_type(change_of)
+@overload_by_type(change_of)
 def _change_of(mobility, m):
     if len(mobility[Mobility._fields.index("N")]) == 0:
         return lambda mobility, m: _change_of_free(mobility, m)
     return lambda mobility, m: _change_of_held(mobility, m)
 
 
-@physics
+@device_function
 def _change_of_free(y, m):
     L = full(m)
     LG = matmul(L, y.G)
@@ -94,14 +94,14 @@ def _change_of_free(y, m):
     return square, symmetric_part(matmul(y.C, LG)), matmul(y.F, LG)
 
 
-@physics
+@device_function
 def _change_of_held(y, m):
     X = matmul(y.F, full(m))
     change = change_by(y, X)
     return 0.5 * contract(X, change), symmetric_part(matmul(transpose(y.F), change)), change
 
 
-@physics
+@device_function
 def _objective(material, y, B, V, m):
     """(q, F with its change) for Λ = m; B = sym(Fᵀ D)."""
     quadratic, _, change = change_of(y, m)
@@ -110,7 +110,7 @@ def _objective(material, y, B, V, m):
     return linear + quadratic + V * psi(material, new), new
 
 
-@passage
+@inline_control
 def _descent(material, y, B, V, m, new):
     """-∂q/∂Λ = -(B + sym(C Λ Γ) + V sym(Fᵀ P Γ))."""
     _, CLG, _ = change_of(y, m)
@@ -125,7 +125,7 @@ def _descent(material, y, B, V, m, new):
     )
 
 
-@passage
+@inline_control
 def _curvature(y, V, a, b, new):
     """Positive definite bound M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ², T = sym(Fᵀ cof Γ).
 
@@ -138,7 +138,7 @@ def _curvature(y, V, a, b, new):
     return lifted6(add_outer6(H, V * b, t), LIFT)
 
 
-@passage
+@inline_control
 def _backtrack(material, y, B, V, m, new, q, step, scale):
     """Halve the step until q does not rise, except by rounding relative to `scale`; return (Λ, F, q).
 
@@ -163,7 +163,7 @@ def _backtrack(material, y, B, V, m, new, q, step, scale):
     return best, best_new, best_q
 
 
-@physics
+@device_function
 def local_minimum(material, F, W, g, V, d, N, newton_steps):
     """Minimize q over Λ by Newton's method from 0, with a positive definite Hessian and line search.
 

@@ -25,7 +25,7 @@ from supple.algebra.matrix3 import (
     scaled,
     sub,
 )
-from supple.kernels import gather, load, physics, scatter, store
+from supple.kernels import device_function, gather, load, scatter, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus
 from supple.solvers.elementwise.blend_factor import (
     stiffness_across,
@@ -88,7 +88,7 @@ stiffness_across.of(EmbeddedPair)(stiffness_of_pair)
 stiffness_across.of(EmbeddedRoot)(stiffness_of_root)
 
 
-@physics
+@device_function
 def _element(places, row, u):
     """(F, V, material) of the elements in a row."""
     rows = places.rows
@@ -96,7 +96,7 @@ def _element(places, row, u):
     return F, rest_volume(rows, row), material_at(rows, row)
 
 
-@physics
+@device_function
 def _displace(places, row, u, S):
     """uᵢ += Wᵢ S Gᵢ. Unused node slots repeat the first node, which is therefore written last."""
     rows, W = places.rows, places.weights
@@ -112,19 +112,19 @@ def _displace(places, row, u, S):
     scatter(u, places.own, row, 0, add(own, scale(load(W, row, 0), matvec(S, g))))
 
 
-@physics
+@device_function
 def _store_matrix(data, row, A):
     for p in range(9):
         store(data, row, p, A[p])
 
 
-@physics
+@device_function
 def _zeta(projection, row, F, V, material):
     G = load_matrix(projection.options[1], row)
     return zeta_of(projection, material, F, V * (G[0] + G[4] + G[8]))
 
 
-@physics
+@device_function
 def _blend(D, C, k, zeta, projection, row, slot, totals):
     """ΔS of one blended visit of a constraint [PXPBD Algorithm 1], see `_blend` in pxpbd.py."""
     multipliers, mobilities = projection.memory[0], projection.options[1]

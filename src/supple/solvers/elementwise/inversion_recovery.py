@@ -6,7 +6,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scaled, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import all_lanes, chosen_by_type, each, physics, where
+from supple.kernels import all_lanes, device_function, each, overload_by_type, where
 from supple.solvers.elementwise.gather import free_corners, mobility, shifted, spread
 from supple.terms.base.elastic import measure
 
@@ -26,14 +26,14 @@ def unfold(rows: Any, material: Any, x: Any, W: Any, g: Any, N: Any) -> Any:
     return x
 
 
-@chosen_by_type(unfold)
+@overload_by_type(unfold)
 def _unfold(rows, material, x, W, g, N):
     if not getattr(material.instance_class, "barrier", False):
         return lambda rows, material, x, W, g, N: x
     return lambda rows, material, x, W, g, N: _unfold_inverted(rows, x, W, g, N)
 
 
-@physics
+@device_function
 def _unfold_inverted(rows, x, W, g, N):
     """Negate the smallest singular value of an inverted F, and raise singular values near zero.
 
@@ -71,14 +71,14 @@ def caution(rows: Any, material: Any, x: Any, g: Any) -> Any:
     return 1.0
 
 
-@chosen_by_type(caution)
+@overload_by_type(caution)
 def _caution(rows, material, x, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda rows, material, x, g: 1.0
     return lambda rows, material, x, g: _caution_if_inverted(rows, x, g)
 
 
-@physics
+@device_function
 def _caution_if_inverted(rows, x, g):
     J = det(measure(rows, x, g))
     return where(J > 0.0, 0.0 * J + 1.0, 0.0 * J + CAUTION)

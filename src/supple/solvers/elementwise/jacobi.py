@@ -22,13 +22,13 @@ import numpy as np
 
 from supple.algebra.matrix3 import det
 from supple.kernels import (
-    chosen_by_type,
+    device_function,
     each,
+    item_number,
     lane_range,
     load,
-    number,
     number_at,
-    physics,
+    overload_by_type,
     where,
 )
 from supple.solvers.elementwise.projection import (
@@ -74,14 +74,14 @@ def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
     """True for elements of barrier materials with a volume ratio below NEAR."""
 
 
-@chosen_by_type(nearly_inverted)
+@overload_by_type(nearly_inverted)
 def _nearly_inverted(rows, material, x, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda rows, material, x, g: 0.0 * x[0][0] > 1.0
     return lambda rows, material, x, g: det(measure(rows, x, g)) < NEAR
 
 
-@physics
+@device_function
 def shares_of(projection, row, x, g, material):
     """(lighter, share): corner factors of the elements in a row.
 
@@ -130,7 +130,7 @@ def _project_step_sum(projection, row, u):
     steps = projection.steps
     lanes = steps.shape[2]
     first, step = lane_range(row, lanes)
-    start = number(row) * VERTICES_PER_ROW
+    start = item_number(row) * VERTICES_PER_ROW
     for v in range(start + first, min(len(projection.visit) - 1, start + VERTICES_PER_ROW), step):
         x, y, z = u[v, 0], u[v, 1], u[v, 2]
         for i in range(projection.visit[v], projection.visit[v + 1]):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add
-from supple.kernels import each, gather, generic, load, physics, scatter, store, where
+from supple.kernels import device_function, each, gather, generic, load, scatter, store, where
 from supple.materials import constraint_pair
 from supple.problem import Problem
 from supple.solvers.block_xpbd import BlockProjection
@@ -120,7 +120,7 @@ class KeptPrimaryRun(ElementRun):
         if found is None:
             raise ValueError("xpbd with primary='kept' knows elements and attachments only, no contact")
         self._primary[: self.problem.model.vertices, :3] = np.where(np.isfinite(found[0]), found[0], 0.0)
-        self.problem.device.push(self._primary)
+        self.problem.device.upload(self._primary)
 
 
 class Owed(NamedTuple):
@@ -159,14 +159,14 @@ _add_others = each(
 )
 
 
-@physics
+@device_function
 def _add_forces(places, row, forces, f):
     """Add the corner forces f of one row of elements to the padded vectors."""
     scatter(forces, places.own, row, 0, add(gather(forces, places.own, row, 0), f[0]))
     _add_others(forces, places.rows.others, row, f)
 
 
-@physics
+@device_function
 def _store_gap(gaps, row, slot, C, lam, k):
     """h = C + λ/k, 0 in padding."""
     there = k > 0.0
@@ -248,7 +248,7 @@ def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
     gaps = [p.zeros((*q.memory[0].shape[:2], 2, q.memory[0].shape[3])) for q in projections]
     run.sweep(tuple(Owed(q.places, q, forces, h) for q, h in zip(projections, gaps, strict=True)), 1)
     for array in (*gaps, p.u, p.states.anchor, forces):
-        p.device.pull(array)
+        p.device.download(array)
     free = np.flatnonzero(p.model.free)
     here, anchor = (np.asarray(a[free, :3], float) for a in (p.u, p.states.anchor))
     inertia = p.loads.inertia[free, None]

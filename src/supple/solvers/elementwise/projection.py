@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import generic, lane_range, number
+from supple.kernels import generic, item_number, lane_range
 from supple.problem.vertex_kernels import act
 
 
@@ -101,7 +101,7 @@ class PutBack(NamedTuple):
 @exert.of(PutBack)
 def _put_back(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
-    start = number(row) * VERTICES_PER_ROW
+    start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
         act(projection.put, row, projection.vertices[j])
 

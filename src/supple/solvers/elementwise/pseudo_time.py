@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, sub
-from supple.kernels import offset_of, put_record, record_at
+from supple.kernels import record_at, store_record, vector_offset
 from supple.problem import Problem
 from supple.problem.vertex_kernels import act
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 EVERY, KEPT = 25, 4
 """Steps between snapshots of the displacements, and intervals kept: 100 steps in all."""
@@ -42,10 +42,10 @@ class Glide(NamedTuple):
 
 @act.of(Glide)
 def _glide(operation, place, i):
-    o, k = operation, i + offset_of(place)
+    o, k = operation, i + vector_offset(place)
     x = record_at(o.u, k)
-    put_record(o.u, k, add(x, scale(o.keep, sub(x, record_at(o.last, k)))))
-    put_record(o.last, k, x)
+    store_record(o.u, k, add(x, scale(o.keep, sub(x, record_at(o.last, k)))))
+    store_record(o.last, k, x)
 
 
 def gliding(problem: Problem, pseudo_time: str, damping: float) -> Glide | None:
@@ -87,7 +87,7 @@ class Rest:
     def notes(self, method: Any, copy: int = 0) -> list[str]:
         """Report sentences for a method with pseudo-time options."""
         how = "as dynamics" if method.pseudo_time == "dynamics" else "each begun without velocity"
-        sweeps = counted(method.sweeps_per_step, "sweep")
+        sweeps = pluralize(method.sweeps_per_step, "sweep")
         return [
             f"run in pseudo-time, steps of {method.pseudo_dt:g} s with {sweeps}, {how}",
             self._sentence(method, copy),

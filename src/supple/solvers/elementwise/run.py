@@ -20,9 +20,9 @@ import numpy as np
 from numba import types
 
 from supple.contact.obstacle_kernels import Exert, Press
-from supple.kernels import RECORD, chosen_by_type, do, lane_range, number, row_at
+from supple.kernels import RECORD, do, item_number, lane_range, overload_by_type, row_address
 from supple.model.model import Model
-from supple.ordering import ElementBatches, changes, color_bounds, each_color
+from supple.ordering import ElementBatches, color_bounds, each_color, is_dynamic
 from supple.problem import Problem
 from supple.problem.constrained_dofs import corner_normals
 from supple.problem.vertex_kernels import Displace, act
@@ -43,12 +43,12 @@ from supple.solvers.elementwise.projection import (
 from supple.solvers.elementwise.pseudo_time import Rest, gliding
 from supple.solvers.launch import iterate, iterations
 from supple.support.arguments import (
+    check_choice,
+    check_flag,
+    check_integer,
     check_iterations,
-    flag,
-    one_number,
-    one_of,
-    positive,
-    whole_number,
+    check_number,
+    check_positive,
 )
 
 
@@ -60,7 +60,7 @@ def rows_of(start: Any, batch: int) -> tuple[int, int]:
     return start[batch], start[batch + 1]
 
 
-@chosen_by_type(rows_of)
+@overload_by_type(rows_of)
 def _rows_of(start, batch):
     if isinstance(start, types.BaseTuple):
         return lambda start, batch: (batch, batch + 1)
@@ -76,9 +76,9 @@ class Visits(NamedTuple):
 
 @do.of(Visits)
 def _visit_batch(visits, batch):
-    begin, end = rows_of(visits.projection.places.start, number(batch))
+    begin, end = rows_of(visits.projection.places.start, item_number(batch))
     for k in range(begin, end):
-        project(visits.projection, row_at(batch, k), visits.u)
+        project(visits.projection, row_address(batch, k), visits.u)
 
 
 def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
@@ -89,7 +89,7 @@ def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
     return phase
 
 
-@chosen_by_type(sweep_projections, leads_on=True)
+@overload_by_type(sweep_projections, control_flow=True)
 def _sweep_projections(projections, team, phase, u):
     if len(projections) == 0:
         return lambda projections, team, phase, u: phase
@@ -213,7 +213,7 @@ def touching(problem: Problem, weights: np.ndarray) -> list[Touching]:
 @project.of(Touching)
 def _project_touching(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
-    start = number(row) * VERTICES_PER_ROW
+    start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
         act(projection.press, row, projection.vertices[j])
 
@@ -221,7 +221,7 @@ def _project_touching(projection, row, u):
 @exert.of(Touching)
 def _exert_touching(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
-    start = number(row) * VERTICES_PER_ROW
+    start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
         act(projection.exertion, row, projection.vertices[j])
 
@@ -262,14 +262,14 @@ class ElementOptions(Solver):
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("ordering", self.ordering, ("colors", "clusters", "cells"))
-        one_of("vertex_order", self.vertex_order, ("mesh", "smallest_last"))
-        whole_number("cluster_size", self.cluster_size)
-        flag("attachments_first", self.attachments_first)
-        positive("pseudo_dt", self.pseudo_dt, "s")
-        whole_number("sweeps_per_step", self.sweeps_per_step)
-        one_of("pseudo_time", self.pseudo_time, ("flow", "dynamics"))
-        one_number("pseudo_damping", self.pseudo_damping, at_least=0, below=1)
+        check_choice("ordering", self.ordering, ("colors", "clusters", "cells"))
+        check_choice("vertex_order", self.vertex_order, ("mesh", "smallest_last"))
+        check_integer("cluster_size", self.cluster_size)
+        check_flag("attachments_first", self.attachments_first)
+        check_positive("pseudo_dt", self.pseudo_dt, "s")
+        check_integer("sweeps_per_step", self.sweeps_per_step)
+        check_choice("pseudo_time", self.pseudo_time, ("flow", "dynamics"))
+        check_number("pseudo_damping", self.pseudo_damping, at_least=0, below=1)
         check_iterations(self.iterations)
 
     any_term: ClassVar[bool] = False
@@ -439,7 +439,7 @@ class ElementRun(Run):
         terms = p.model.terms
         order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.attachments_first)
         by_term = {
-            k: self._project(k, weights) if before is None or changes(terms[k]) else before.by_term[k]
+            k: self._project(k, weights) if before is None or is_dynamic(terms[k]) else before.by_term[k]
             for k in order
         }
         projections = [q for k in order for q in by_term[k]]
@@ -457,13 +457,13 @@ class ElementRun(Run):
         batches = self._batches(k)
         make = maker_for(self.method, term, batches.rows)
         held = corner_normals(p.model, batches.corners, p.dtype)
-        places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
+        places = Places(*batches.projection_fields, batches.gather_corners(weights, p.dtype), held)
         made: list[Projection] = make(self.method, term, places)
         return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
-        if changes(p.model.terms[k]):
+        if is_dynamic(p.model.terms[k]):
             return p.layout.colored_elements(k, 1)
         size = method.cluster_size if method.ordering == "clusters" else 1
         cells = method.ordering == "cells" and p.model.terms[k].fills

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
-from supple.kernels import gather, load, physics, scatter, store, where
+from supple.kernels import device_function, gather, load, scatter, store, where
 from supple.solvers.elementwise.gather import free_corner, load_vector
 from supple.solvers.elementwise.projection import (
     Places,
@@ -20,7 +20,7 @@ from supple.solvers.elementwise.projection import (
 )
 from supple.solvers.elementwise.run import ElementOptions
 from supple.terms import Term
-from supple.terms.contact.friction import FRICTION, STIFFNESS, TINY, RubbingRows, separation
+from supple.terms.contact.friction import FRICTION, MIN_SLIP, STIFFNESS, PenaltyContactRows, separation
 from supple.terms.weak import WeakRows, constraint_gap
 
 
@@ -49,7 +49,7 @@ def _compliant(method: ElementOptions, term: Term, places: Places) -> list:
     return [CompliantWeak(places, new_memory(places, 3))]
 
 
-@physics
+@device_function
 def mobility(places, row):
     """Σ Wⱼ wⱼ², the displacement of the gap per unit force.
 
@@ -64,7 +64,7 @@ def mobility(places, row):
     return s
 
 
-@physics
+@device_function
 def move_ends(places, row, u, force):
     """xⱼ += Wⱼ wⱼ force. Unused slots repeat the first vertex with weight 0, so it is written last."""
     rows = places.rows
@@ -127,7 +127,7 @@ class Rubbing(Projection):
     __slots__ = ()
 
 
-@projects(ElementOptions, RubbingRows)
+@projects(ElementOptions, PenaltyContactRows)
 def _rubbing(method: ElementOptions, term: Term, places: Places) -> list:
     return [Rubbing(places, new_memory(places, 3))]
 
@@ -147,7 +147,7 @@ def _project_rubbing(projection, row, u):
     t = scale(softened, sub(scale(s, sub(old, scale(pushed, n))), o))
     length = math.sqrt(dot(t, t))
     limit = load(places.rows.numbers, row, FRICTION) * push
-    t = scale(min(limit / max(length, 0.0 * length + TINY), 0.0 * length + 1.0), t)
+    t = scale(min(limit / max(length, 0.0 * length + MIN_SLIP), 0.0 * length + 1.0), t)
     r = add(scale(push, n), t)
     for axis in range(3):
         store(memory, row, axis, r[axis])

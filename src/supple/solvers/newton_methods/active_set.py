@@ -26,7 +26,7 @@ from supple.problem.states import vectors_of
 from supple.solvers.base import Run
 from supple.solvers.newton_methods.line_search import present
 from supple.solvers.pbng import PBNG
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 STICKS = 1 - 1e-6
 """Fraction of the friction limit below which a vertex sticks."""
@@ -171,5 +171,5 @@ class BesideObstacles:
         return self._sweeping is not None and self._sweeping.observe(balance)
 
     def notes(self) -> list[str]:
-        notes = [f"{counted(self._steps, 'Newton step')} beside obstacles"]
-        return [*notes, f"{counted(self._swept, 'step')} made by sweeps"] if self._swept else notes
+        notes = [f"{pluralize(self._steps, 'Newton step')} beside obstacles"]
+        return [*notes, f"{pluralize(self._swept, 'step')} made by sweeps"] if self._swept else notes

@@ -137,7 +137,7 @@ class NewtonTogether:
         """Move each member to its t on the path from u = start along d."""
         device = self.gathered.device
         device.assign(self.gathered.u, start)
-        device.pull(d)
+        device.download(d)
         part = d.copy()
         part[:-1] *= np.repeat(t, self._problem.model.vertices)[:, None]
         self._paths.along(part).go(1.0)
@@ -172,7 +172,7 @@ class NewtonTogether:
         problem, states = self._problem, self._problem.states
         found = self._each(self.gathered.states.vectors(self.gathered.u)[0])[: len(self._copies)]
         states.vectors(states.u)[self._copies] = found
-        problem.device.push(states.u)
+        problem.device.upload(states.u)
         problem.room.stale = True
 
 

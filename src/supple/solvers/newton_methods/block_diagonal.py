@@ -77,7 +77,7 @@ def gather(problem: Problem, copies: Sequence[int]) -> Problem:
         pairs.append((own.held_at, states.held_at))
     for records, copied in pairs:
         records[:-1, :3] = vectors_of(states, copied, copies).reshape(-1, 3)
-        gathered.device.push(records)
+        gathered.device.upload(records)
     _load(gathered, problem, copies)
     return gathered
 

@@ -30,7 +30,7 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
         pairs.append((own.held_at, other.held_at))
     for records, copied in pairs:
         records[:-1, :3] = other.vectors(copied)[copy]
-        twin.device.push(records)
+        twin.device.upload(records)
     for k in twin.gases.indices:
         twin.gases.take(k, problem.model.terms[k])  # type: ignore[arg-type]
     twin.follower_loads.copy(problem.follower_loads)
@@ -59,5 +59,5 @@ def bring_back(twin: Problem, problem: Problem, copy: int = 0) -> None:
     if twin is not problem:
         states = problem.states
         states.vectors(states.u)[copy] = twin.states.vectors(twin.u)[0]
-        problem.device.push(states.u)
+        problem.device.upload(states.u)
         problem.room.stale = True

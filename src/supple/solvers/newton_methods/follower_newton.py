@@ -19,7 +19,7 @@ from supple.problem import Problem
 from supple.solvers.newton_methods.line_search import line, present
 from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 ACCURACY = 1e-3
 """Of every linear solve."""
@@ -98,11 +98,11 @@ class FollowerNewton:
     def notes(self) -> list[str]:
         iterations = self.linear.iterations - self._before
         notes = [
-            f"{counted(self._corrections, 'Newton step')} with the load stiffness and "
-            f"{counted(iterations, 'linear iteration')}"
+            f"{pluralize(self._corrections, 'Newton step')} with the load stiffness and "
+            f"{pluralize(iterations, 'linear iteration')}"
         ]
         if self._load_steps:
-            steps = counted(self._load_steps, "load step")
+            steps = pluralize(self._load_steps, "load step")
             notes.append(f"tractions that follow their surface were applied in {steps}")
         return notes
 

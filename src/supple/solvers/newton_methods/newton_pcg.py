@@ -31,7 +31,7 @@ from supple.solvers.newton_methods.line_search import (
 from supple.solvers.newton_methods.newton_system import PROBED, Direction, Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 if TYPE_CHECKING:
     from supple.solvers.hybrid import Hybrid
@@ -84,11 +84,11 @@ class NewtonPCG:
     def notes(self) -> list[str]:
         iterations = self.linear.iterations - self._before[0]
         filtered = self.linear.filtered - self._before[1]
-        notes = [f"{counted(self._steps, 'Newton step')} with {counted(iterations, 'linear iteration')}"]
+        notes = [f"{pluralize(self._steps, 'Newton step')} with {pluralize(iterations, 'linear iteration')}"]
         if filtered:
-            notes.append(f"negative curvature was met in {counted(filtered, 'step')}")
+            notes.append(f"negative curvature was met in {pluralize(filtered, 'step')}")
         if self._rescues:
-            notes.append(f"{counted(self._rescues, 'step')} needed rescue by sweeps")
+            notes.append(f"{pluralize(self._rescues, 'step')} needed rescue by sweeps")
         return notes
 
     def step(self) -> None:

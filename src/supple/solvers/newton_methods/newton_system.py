@@ -202,7 +202,7 @@ class Linearization:
         assembly, p, positions = self.assembly, self.problem, self.assembly.positions
         if not np.isfinite(H.data).all():
             return None
-        p.device.pull(positions)
+        p.device.download(positions)
         drift = Drift(H, positions, assembly.restrict(p.states.net).reshape(-1, 3), self.parts)
         return (H, drift) if drift.free.any() else None
 
@@ -210,7 +210,7 @@ class Linearization:
         """Return padded vectors (f, 4) without free rigid motions, as a copy if there are such motions."""
         if self._drift is None:
             return records
-        self.problem.device.pull(records)
+        self.problem.device.download(records)
         return as_records(self._drift[1].without(records[:, :3].ravel()))
 
     def _beside_drift(self, accuracy: float) -> Direction | None:

@@ -31,20 +31,20 @@ from supple.algebra.matrix3 import (
 )
 from supple.kernels import (
     RECORD,
+    device_function,
     do,
     each,
-    each_item,
     gather,
+    item_number,
     kernel,
-    lane_most,
+    lane_stride,
     load,
-    number,
     number_at,
-    physics,
+    parallel_for,
     store,
-    strides,
+    warp_max,
 )
-from supple.kernels.parallel.tiles import each_row
+from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear import Assembly, Multilevel
 from supple.linear.assembly.block_kernels import host_elements
 from supple.ordering import sort_corners
@@ -76,7 +76,7 @@ PARTS = 512
 """Number of blocks of elements; the largest rotation is computed for each."""
 
 
-@physics
+@device_function
 def spin_of(F, D):
     """Return the angular velocity ω [rad] for which [ω]× F is closest to D.
 
@@ -89,14 +89,14 @@ def spin_of(F, D):
     return solve_spd((t - B[0], t - B[4], t - B[8], -B[1], -B[2], -B[5]), axial)
 
 
-@physics
+@device_function
 def skew(w):
     """Return [w]×."""
     zero = 0.0 * w[0]
     return (zero, -w[2], w[1], w[2], zero, -w[0], -w[1], w[0], zero)
 
 
-@physics
+@device_function
 def turned_by(w):
     """Return e^{[w]×} from the quaternion of a small fraction of the angle, doubled several times."""
     v = scale(0.5 / 2.0**DOUBLINGS, w)
@@ -111,7 +111,7 @@ def turned_by(w):
     return add_diagonal(combine(2.0 * c, K, 2.0, matmul(K, K)), 1.0)
 
 
-@physics
+@device_function
 def motion_at(rows, row, own, u, d):
     """Return (F, D, g) of the elements in a row."""
     g = shape_gradients(rows, row)
@@ -121,7 +121,7 @@ def motion_at(rows, row, own, u, d):
     return F, displacement_gradient(change, g), g
 
 
-@physics
+@device_function
 def _put(records, row, k, a):
     """Store vector k of a row."""
     store(records, row, 3 * k, a[0])
@@ -173,13 +173,13 @@ def _pulls(work, row):
 @kernel
 def measure_spins(team, rows, own, u, d, spins):
     """Compute the angular velocities of all elements."""
-    each_item(team, 0, 0, len(own), Spins(rows, own, u, d, spins))
+    parallel_for(team, 0, 0, len(own), Spins(rows, own, u, d, spins))
 
 
 @kernel
 def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
     """Compute the corner forces of all elements at t."""
-    each_item(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
+    parallel_for(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
 
 
 class SampleTurns(NamedTuple):
@@ -190,7 +190,7 @@ class SampleTurns(NamedTuple):
     sample: Any
 
 
-@physics
+@device_function
 def _turn_of(spins, e):
     lanes = spins.shape[2]
     row, lane = e // lanes, e % lanes
@@ -213,14 +213,14 @@ class MostTurned(NamedTuple):
 
 @do.of(MostTurned)
 def _most_turned(work, place):
-    part, begin = number(place), strides(place)
+    part, begin = item_number(place), lane_stride(place)
     size = -(-work.count // PARTS)
     e, end = part * size + begin[0], min(work.count, (part + 1) * size)
     most = 0.0
     while e < end:
         most = max(most, _turn_of(work.spins, e))
         e += begin[1]
-    most = lane_most(place, most)
+    most = warp_max(place, most)
     if begin[0] == 0:
         work.most[part] = most
 
@@ -228,8 +228,8 @@ def _most_turned(work, place):
 @kernel
 def measure_turns(team, spins, count, step, sample, most):
     """Compute rotation angles of a sample of elements, and the largest angle in each block."""
-    each_row(team, 0, 0, len(sample), SampleTurns(spins, step, sample))
-    each_item(team, 1, 0, PARTS, MostTurned(spins, count, most))
+    parallel_for_rows(team, 0, 0, len(sample), SampleTurns(spins, step, sample))
+    parallel_for(team, 1, 0, PARTS, MostTurned(spins, count, most))
 
 
 class GatherPulls(NamedTuple):
@@ -257,7 +257,7 @@ def _gather_pulls(work, row):
 @kernel
 def gather_pulls(team, start, which, pulls, out):
     """Add the corner forces of elements to out (f, 4) at the free vertices."""
-    each_row(team, 0, 0, len(out), GatherPulls(start, which, pulls, out))
+    parallel_for_rows(team, 0, 0, len(out), GatherPulls(start, which, pulls, out))
 
 
 STRAIGHT = 3e-3
@@ -324,12 +324,12 @@ class RotationPath:
     def __init__(self, problem: Problem) -> None:
         self.problem, self._device = problem, problem.device
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
-        number = np.full(problem.model.vertices, -1)
-        number[self.assembly.free] = np.arange(len(self.assembly.free))
+        item_number = np.full(problem.model.vertices, -1)
+        item_number[self.assembly.free] = np.arange(len(self.assembly.free))
         terms: Any = problem.model.terms
         pairs = zip(terms, problem.layout.elements, strict=True)
         self._turning = [
-            _turning(term, elements, number, problem)
+            _turning(term, elements, item_number, problem)
             for term, elements in pairs
             if term.deforms and term.material.objective and hasattr(elements.rows, "corners")
         ]
@@ -356,8 +356,8 @@ class RotationPath:
             turns = turning.size, turning.step, turning.sample, turning.most
             self._device.run(measure_turns, 2, turning.spins, *turns)
         for turning in self._turning:
-            self._device.pull(turning.sample)
-            self._device.pull(turning.most)
+            self._device.download(turning.sample)
+            self._device.download(turning.most)
         turn = np.concatenate([turning.sample for turning in self._turning] or [np.zeros(1)])
         most = max((float(turning.most.max()) for turning in self._turning), default=0.0)
         usual = float(np.quantile(turn, 0.99)) if len(turn) else 0.0

@@ -17,7 +17,7 @@ from supple.materials import StableNeoHookean, material_name
 from supple.problem import Problem
 from supple.problem.material_update import materials_of, with_materials
 from supple.solvers.newton_methods.float64_problem import follow
-from supple.support.text import counted
+from supple.support.text import pluralize
 
 RESISTANCES = 0.4, 0.49, 0.4995
 """Poisson's ratios of the surrogate, tried in this order."""
@@ -60,9 +60,7 @@ class Righting:
         inverted = int((_volume_ratios(self.problem) <= COLLAPSED).sum())
         start = self.problem.positions
         names = " and ".join(sorted({material_name(material) for material in self._barred}))
-        began = (
-            f"{counted(inverted, 'element')} began inverted or flat, where the energy of {names} is infinite"
-        )
+        began = f"{pluralize(inverted, 'element')} began inverted or flat, where the energy of {names} is infinite"
         for poisson in RESISTANCES:
             surrogate = self._surrogate(poisson)
             _descend(surrogate, stepping(surrogate))

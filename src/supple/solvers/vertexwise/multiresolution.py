@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import each_item, kernel, put_record, record_at
+from supple.kernels import kernel, parallel_for, record_at, store_record
 from supple.model.model import Model
 from supple.ordering import VertexBatches, batch_vertices, color_bounds, widest_color
 from supple.problem import Problem
@@ -33,13 +33,13 @@ class Stand(NamedTuple):
 
 @act.of(Stand)
 def _stand(operation, place, i):
-    put_record(operation.u, i, record_at(operation.other, operation.stands[i]))
+    store_record(operation.u, i, record_at(operation.other, operation.stands[i]))
 
 
 @kernel
 def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
     """Write net forces of all vertices to `net`."""
-    each_item(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
+    parallel_for(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
 
 
 class Group:
@@ -59,7 +59,7 @@ class Group:
         """Set the external forces (k, 3) [N] of the k vertices of the group."""
         rows = self.loads.rows.force
         rows[:] = np.swapaxes(padded(force)[self._place], -1, -2)
-        self.device.push(rows)
+        self.device.upload(rows)
 
 
 class Multiresolution(ABC):
@@ -139,7 +139,7 @@ class Multiresolution(ABC):
         """Return the number of rejected non-finite moves since the last call."""
         device, count = self.problem.device, 0
         for group in self.groups:
-            device.pull(group.rejected)
+            device.download(group.rejected)
             count += int(group.rejected.sum())
             device.clear(group.rejected)
         return count
@@ -174,7 +174,7 @@ class Bound(Multiresolution):
         for group, whole in zip(groups, self._stiffness, strict=False):
             now = group.batches.terms[-1].stiffness
             now[:] = kappa * whole
-            device.push(now)
+            device.upload(now)
         if self._divided:
             for group in self.groups[1:]:
                 group.loads.use(kappa * self.force, kappa * self.inertia)
@@ -197,14 +197,14 @@ class Carrying(Multiresolution):
 
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
         device, layers = self.problem.device, self.layers.layers
-        device.pull(self.u)
+        device.download(self.u)
         for number, layer in enumerate(layers, 1):
             here = self._parts[number]
             left = layer.spread @ self._forces(number - 1)
             self.u[here] = self.u[self._parts[number - 1]][layer.kept]
             self.anchor[here] = self.u[here]
-            device.push(self.u)
-            device.push(self.anchor)
+            device.upload(self.u)
+            device.upload(self.anchor)
             self.groups[number].push(np.zeros_like(left))
             self.groups[number].push(left - self._forces(number))
         self.sweep(len(layers), coarse_sweeps)
@@ -219,14 +219,14 @@ class Carrying(Multiresolution):
         device.run(
             evaluate_forces, 1, batches.terms, group.loads.rows, self.u, self.anchor, self.net, self.sizes
         )
-        device.pull(self.net)
+        device.download(self.net)
         return self.net[self._parts[number], :3].astype(float)
 
     def _carry(self, number: int, kappa: float) -> None:
         """Prolong the displacement of the next coarser layer to a layer."""
         device, here, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
-        device.pull(self.u)
+        device.download(self.u)
         moved = (self.u[next_one, :3] - self.anchor[next_one, :3]).astype(float)
         move = self._back[number] @ moved
         self.u[here, :3] += (kappa * self._free[here] * move).astype(self.u.dtype)
-        device.push(self.u)
+        device.upload(self.u)

@@ -8,8 +8,8 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.algebra.projector import free_bound, free_part
-from supple.kernels import divide, do, gather, generic, leads, least_share, load, scatter, where
-from supple.ordering import Links, color_bounds, each_color
+from supple.kernels import do, gather, generic, is_leader, load, scatter, shared_lane_min, split_lanes, where
+from supple.ordering import TiedGroups, color_bounds, each_color
 from supple.problem import Problem, padded
 from supple.problem.constrained_dofs import group_normals, held_at
 from supple.problem.force_kernels import sum_forces
@@ -26,7 +26,7 @@ class LinkRows(NamedTuple):
     """Groups of tied vertices, packed for kernels.
 
     Attributes:
-        color_start, members, weight, width, terms, own, share: As in `Links`.
+        color_start, members, weight, width, terms, own, share: As in `TiedGroups`.
         force: (batches, 3, lanes) weighted sum of the external forces on the members [N].
         inertia: (batches, k, lanes) inertia of each member [N/m].
         held: (batches, 6, lanes) projection N onto the directions along which any member is constrained, or
@@ -60,7 +60,7 @@ def rows_of_links(problem: Problem) -> LinkRows | NoLinks:
     return known[2]
 
 
-def _link_rows(problem: Problem, links: Links) -> LinkRows:
+def _link_rows(problem: Problem, links: TiedGroups) -> LinkRows:
     members, dtype = links.members, problem.dtype
     force = padded(problem.loads.force)[..., members, :] * links.weight[..., None]
     force = np.swapaxes(force.sum(axis=-3), -1, -2)
@@ -94,7 +94,7 @@ class GroupVisit(NamedTuple):
 @do.of(GroupVisit)
 def _visit_group(visit, place):
     links, u, anchor, omega = visit.links, visit.u, visit.anchor, visit.omega
-    batch = divide(place, links.width)
+    batch = split_lanes(place, links.width)
     zero = 0.0 * load(links.force, batch, 0)
     nothing = (zero, zero, zero)
     f, A = add_group_forces(
@@ -116,10 +116,10 @@ def _visit_group(visit, place):
     N = held_at(links.held, batch)
     step = scale(omega, solve_spd(free_bound(N, A), free_part(N, f)))
     limit = limit_group_step(links.terms, links.own, links.share, batch, u, step, zero + 1.0)
-    step = scale(least_share(batch, limit), step)
+    step = scale(shared_lane_min(batch, limit), step)
     finite = dot(step, step) < 1e30
     step = (where(finite, step[0], zero), where(finite, step[1], zero), where(finite, step[2], zero))
-    if leads(batch):
+    if is_leader(batch):
         for m in range(links.members.shape[1]):
             x = gather(u, links.members, batch, m)
             scatter(u, links.members, batch, m, add(x, scale(load(links.weight, batch, m), step)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import dot, matvec, select3
 from supple.contact.trust_region import in_ball
-from supple.kernels import all_lanes, leads, load, physics, scatter, store, where
+from supple.kernels import all_lanes, device_function, is_leader, load, scatter, store, where
 from supple.materials import stress_differential, traction
 from supple.problem.constrained_dofs import put_back
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
@@ -24,7 +24,7 @@ FARTHEST = 1e30
 """Largest |u|² [m²] of an accepted move: a thousand times the largest length, 1e12 m."""
 
 
-@physics
+@device_function
 def move(vertices, batch, u, before, after, rejected):
     """Move the vertices of a batch from `before` to `after` within their trust region.
 
@@ -34,7 +34,7 @@ def move(vertices, batch, u, before, after, rejected):
     after = in_ball(vertices.balls, vertices.own, batch, after)
     finite = dot(after, after) < FARTHEST
     kept = select3(finite, after, before)
-    if leads(batch):
+    if is_leader(batch):
         scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
         if not all_lanes(finite):
             store(rejected, batch, 0, load(rejected, batch, 0) + where(finite, 0.0 * after[0], 1.0))

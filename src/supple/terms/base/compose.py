@@ -13,17 +13,25 @@ from numba import types
 
 from supple.algebra.matrix3 import add, dot, scale
 from supple.algebra.projector import free_part
-from supple.kernels import all_lanes, chosen_by_type, gather, load, number, physics, row_at
+from supple.kernels import (
+    all_lanes,
+    device_function,
+    gather,
+    item_number,
+    load,
+    overload_by_type,
+    row_address,
+)
 from supple.terms.base.term import confined_force, step_fraction, vertex_force
 
 
-@physics
+@device_function
 def add_symmetric(A, B):
     """A + B for symmetric matrices as xx yy zz xy xz yz."""
     return (A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5])
 
 
-@physics
+@device_function
 def forces_at(term, row, u, ui, N):
     """(f, A, s, q) of the incidences in a row.
 
@@ -35,7 +43,7 @@ def forces_at(term, row, u, ui, N):
     return f, A, math.sqrt(dot(free, free)), q
 
 
-@physics
+@device_function
 def plus(a, b):
     """Sum of two (f, A, s, q); q is their maximum."""
     return add(a[0], b[0]), add_symmetric(a[1], b[1]), a[2] + b[2], max(a[3], b[3])
@@ -48,34 +56,34 @@ def add_forces(terms: Any, batch: Any, u: Any, ui: Any, N: Any, total: Any) -> A
     """
 
 
-@chosen_by_type(add_forces)
+@overload_by_type(add_forces)
 def _add_forces(terms, batch, u, ui, N, total):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, N, total: total
 
     def one_by_one(terms, batch, u, ui, N, total):
         term = terms[0]
-        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
-            total = plus(total, forces_at(term, row_at(batch, k), u, ui, N))
+        for k in range(term.start[item_number(batch)], term.start[item_number(batch) + 1]):
+            total = plus(total, forces_at(term, row_address(batch, k), u, ui, N))
         return add_forces(terms[1:], batch, u, ui, N, total)
 
     def four_by_four(terms, batch, u, ui, N, total):
         term = terms[0]
-        k, last = term.start[number(batch)], term.start[number(batch) + 1]
+        k, last = term.start[item_number(batch)], term.start[item_number(batch) + 1]
         while k + 3 < last:
-            a = forces_at(term, row_at(batch, k), u, ui, N)
-            b = forces_at(term, row_at(batch, k + 1), u, ui, N)
-            c = forces_at(term, row_at(batch, k + 2), u, ui, N)
-            d = forces_at(term, row_at(batch, k + 3), u, ui, N)
+            a = forces_at(term, row_address(batch, k), u, ui, N)
+            b = forces_at(term, row_address(batch, k + 1), u, ui, N)
+            c = forces_at(term, row_address(batch, k + 2), u, ui, N)
+            d = forces_at(term, row_address(batch, k + 3), u, ui, N)
             total = plus(total, plus(plus(a, b), plus(c, d)))
             k += 4
         if k + 1 < last:
-            a = forces_at(term, row_at(batch, k), u, ui, N)
-            b = forces_at(term, row_at(batch, k + 1), u, ui, N)
+            a = forces_at(term, row_address(batch, k), u, ui, N)
+            b = forces_at(term, row_address(batch, k + 1), u, ui, N)
             total = plus(total, plus(a, b))
             k += 2
         if k < last:
-            total = plus(total, forces_at(term, row_at(batch, k), u, ui, N))
+            total = plus(total, forces_at(term, row_address(batch, k), u, ui, N))
         return add_forces(terms[1:], batch, u, ui, N, total)
 
     # A GPU thread loads the data of four incidences at once; packs would no longer fit in registers.
@@ -89,18 +97,18 @@ def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, q: Any) -> An
     """
 
 
-@chosen_by_type(limit_step)
+@overload_by_type(limit_step)
 def _limit_step(terms, batch, u, ui, step, q):
     if not any(map(_has_barrier, terms)):
         return lambda terms, batch, u, ui, step, q: 0.0 * step[0] + 1.0
 
-    def looked_at_where_far(terms, batch, u, ui, step, q):
+    def check_long_steps(terms, batch, u, ui, step, q):
         one = 0.0 * step[0] + 1.0
         if all_lanes(q * dot(step, step) <= 1.0):
             return one
         return shortest_step(terms, batch, u, ui, step, one)
 
-    return looked_at_where_far
+    return check_long_steps
 
 
 def shortest_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any) -> Any:
@@ -117,7 +125,7 @@ def _force_at(term: Any, row: Any, u: Any, ui: Any) -> Any:
     """(f, A, q), with q = 0 for terms that are finite everywhere."""
 
 
-@chosen_by_type(_force_at)
+@overload_by_type(_force_at)
 def _choose_force_at(term, row, u, ui):
     if _has_barrier(term):
         return lambda term, row, u, ui: confined_force(term, row, u, ui)
@@ -129,7 +137,7 @@ def _choose_force_at(term, row, u, ui):
     return finite_everywhere
 
 
-@chosen_by_type(shortest_step)
+@overload_by_type(shortest_step)
 def _shortest_step(terms, batch, u, ui, step, fraction):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, step, fraction: fraction
@@ -140,8 +148,8 @@ def _shortest_step(terms, batch, u, ui, step, fraction):
 
     def first_then_rest(terms, batch, u, ui, step, fraction):
         term = terms[0]
-        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
-            fraction = min(fraction, step_fraction(term, row_at(batch, k), u, ui, step))
+        for k in range(term.start[item_number(batch)], term.start[item_number(batch) + 1]):
+            fraction = min(fraction, step_fraction(term, row_address(batch, k), u, ui, step))
         return shortest_step(terms[1:], batch, u, ui, step, fraction)
 
     return first_then_rest
@@ -154,15 +162,15 @@ def add_group_forces(terms: Any, owns: Any, shares: Any, batch: int, u: Any, f: 
     """
 
 
-@chosen_by_type(add_group_forces)
+@overload_by_type(add_group_forces)
 def _add_group_forces(terms, owns, shares, batch, u, f, A):
     if len(terms) == 0:
         return lambda terms, owns, shares, batch, u, f, A: (f, A)
 
     def first_then_rest(terms, owns, shares, batch, u, f, A):
         term = terms[0]
-        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
-            row = row_at(batch, k)
+        for k in range(term.start[item_number(batch)], term.start[item_number(batch) + 1]):
+            row = row_address(batch, k)
             df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
             w, n = load(shares[0], row, 0), load(shares[0], row, 1)
             dA = (n * dA[0], n * dA[1], n * dA[2], n * dA[3], n * dA[4], n * dA[5])
@@ -176,7 +184,7 @@ def limit_group_step(terms: Any, owns: Any, shares: Any, batch: int, u: Any, ste
     """Fraction of the step of a tied group of vertices that keeps every energy finite; see `limit_step`."""
 
 
-@chosen_by_type(limit_group_step)
+@overload_by_type(limit_group_step)
 def _limit_group_step(terms, owns, shares, batch, u, step, fraction):
     if len(terms) == 0:
         return lambda terms, owns, shares, batch, u, step, fraction: fraction
@@ -187,10 +195,10 @@ def _limit_group_step(terms, owns, shares, batch, u, step, fraction):
 
     def first_then_rest(terms, owns, shares, batch, u, step, fraction):
         term = terms[0]
-        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
-            row = row_at(batch, k)
-            ui, own = gather(u, owns[0], row, 0), scale(load(shares[0], row, 0), step)
-            fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, own))
+        for k in range(term.start[item_number(batch)], term.start[item_number(batch) + 1]):
+            row = row_address(batch, k)
+            ui, visiting_step = gather(u, owns[0], row, 0), scale(load(shares[0], row, 0), step)
+            fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, visiting_step))
         return limit_group_step(terms[1:], owns[1:], shares[1:], batch, u, step, fraction)
 
     return first_then_rest

@@ -14,11 +14,11 @@ import numpy as np
 
 from supple.algebra.matrix3 import dot, scale, sub
 from supple.algebra.symmetric import along_and_across
-from supple.kernels import each, gather, generic, load, physics
+from supple.kernels import device_function, each, gather, generic, load
 from supple.terms.base.elastic import minus_sum, other_count
-from supple.terms.base.term import Elemental, Elements, Visits, energy, others_first, vertex_force
+from supple.terms.base.term import Elemental, Elements, Incidence, energy, others_first, vertex_force
 
-LEAST_STIFFNESS = 0.01
+MIN_RELATIVE_STIFFNESS = 0.01
 """Smallest vertex stiffness perpendicular to the constraint gradient, relative to the stiffness along it;
 keeps steps finite for otherwise unconstrained vertices."""
 
@@ -88,18 +88,18 @@ class Constraint(Elemental):
         """(v, fields) parameters of C for incidences of elements (v,) seen from their corners slot (v,)."""
         return self.rest[element]
 
-    def rows(self, visits: Visits, start: np.ndarray) -> ConstraintRows:
-        element, slot = visits.element, visits.slot
+    def rows(self, incidence: Incidence, start: np.ndarray) -> ConstraintRows:
+        element, slot = incidence.element, incidence.slot
         order = others_first(self.vertices.shape[1]) if self.others is None else self.others
-        own, ids = visits.corners(self.vertices, order[slot])
+        own, ids = incidence.corners(self.vertices, order[slot])
         ends = np.concatenate([self.positions[ids], self.fixed_points()[element]], axis=1)
         offsets = ends - self.positions[own][:, None]
         return self.kind(
             start,
-            visits.place_ids(ids),
-            visits.place(offsets.reshape(len(element), 3 * ends.shape[1])),
-            visits.place(self.stiffness[element, None]),
-            visits.place(self.rest_of(element, slot)),
+            incidence.pack_ids(ids),
+            incidence.pack(offsets.reshape(len(element), 3 * ends.shape[1])),
+            incidence.pack(self.stiffness[element, None]),
+            incidence.pack(self.rest_of(element, slot)),
         )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
@@ -116,7 +116,7 @@ class Constraint(Elemental):
             return blocks
         blocks = positive_part(blocks)
         if kind == "bound":
-            least = LEAST_STIFFNESS * self.stiffness[:, None] * (gradient**2).sum(axis=2)
+            least = MIN_RELATIVE_STIFFNESS * self.stiffness[:, None] * (gradient**2).sum(axis=2)
             for corner in range(blocks.shape[1]):
                 blocks[:, corner, corner] += least[:, corner, None, None] * np.eye(3)
         return blocks
@@ -149,14 +149,14 @@ def fixed_count(rows: Any) -> int:
     return getattr(getattr(rows, "instance_class", rows), "fixed", 0)
 
 
-@physics
+@device_function
 def _offset(rows, row, other, ui, first):
     d, o = sub(other, ui), rows.offsets
     return load(o, row, first) + d[0], load(o, row, first + 1) + d[1], load(o, row, first + 2) + d[2]
 
 
-@physics
-def seen_corner(rows, row, u, ui, k):
+@device_function
+def corner_vector(rows, row, u, ui, k):
     """Vector from the visiting corner to the k-th other corner [m], for data with `others` and `offsets`."""
     return _offset(rows, row, gather(u, rows.others, row, k), ui, 3 * k)
 
@@ -176,7 +176,7 @@ relative = each(
 """Vectors from the first corner to the others [m], all displaced by x, for data with `offsets`."""
 
 
-@physics
+@device_function
 def _to_point(rows, row, ui, point):
     first, o = 3 * (rows.others.shape[1] + point), rows.offsets
     return load(o, row, first) - ui[0], load(o, row, first + 1) - ui[1], load(o, row, first + 2) - ui[2]
@@ -187,14 +187,14 @@ _to_points = each("rows, row, ui", "_to_point(rows, row, ui, i)", _to_point, ove
 _of_corners = each("rows, gradients", "gradients[i]", over="rows", count=other_count)
 
 
-@physics
+@device_function
 def constraint_of_corners(rows, row, x):
     """(C, ∇C, k): value, gradients of all corners, and stiffness, for corners displaced by x."""
     C, others, _ = constraint(rows, row, relative(rows, row, x) + _to_points(rows, row, x[0]))
     return C, (minus_sum(others),) + _of_corners(rows, others), load(rows.stiffness, row, 0)  # noqa: RUF005
 
 
-@physics
+@device_function
 def _at_vertex(rows, row, u, ui):
     """Constraints of a packed row as seen from the visiting vertices."""
     return constraint(rows, row, _offsets(rows, row, u, ui) + _to_points(rows, row, ui))
@@ -205,7 +205,7 @@ def _vertex_force(rows, row, u, ui):
     """f = -k C ∇C,  A = k (∇C ∇Cᵀ + max(C κ, s |∇C|²) I)."""
     C, others, curvature = _at_vertex(rows, row, u, ui)
     g, k = minus_sum(others), load(rows.stiffness, row, 0)
-    across = k * max(C * curvature, LEAST_STIFFNESS * dot(g, g))
+    across = k * max(C * curvature, MIN_RELATIVE_STIFFNESS * dot(g, g))
     return scale(-k * C, g), along_and_across(k, g, across)
 
 

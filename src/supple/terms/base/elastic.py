@@ -12,12 +12,12 @@ import numpy as np
 from numba import types
 
 from supple.kernels import (
-    chosen_by_type,
+    device_function,
     each,
     gather,
     generic,
     load,
-    physics,
+    overload_by_type,
     stream,
     unrolled,
     where,
@@ -31,12 +31,12 @@ from supple.materials import (
     traction,
     vertex_response,
 )
-from supple.terms.base.parameters import packed, placed
-from supple.terms.base.placement import place_elements
+from supple.terms.base.packing import pack_elements
+from supple.terms.base.parameters import load_material, pack_material
 from supple.terms.base.strain import from_rest, rest_gradient
 from supple.terms.base.term import (
     Elemental,
-    Visits,
+    Incidence,
     confined_force,
     energy,
     step_fraction,
@@ -85,9 +85,9 @@ class Elastic(Elemental):
     def __post_init__(self) -> None:
         object.__setattr__(self, "material", by_element(self.material, len(self.vertices)))
 
-    def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
-        ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
-        return self.kind(start, ids, rest, placed(self.material, visits.elements, visits.dtype))
+    def rows(self, incidence: Incidence, start: np.ndarray) -> ElasticRows:
+        ids, rest = pack_elements(incidence, self.vertices, self.gradients, self.volume)
+        return self.kind(start, ids, rest, pack_material(self.material, incidence.elements, incidence.dtype))
 
 
 def corner_count(rows: Any) -> int:
@@ -105,7 +105,7 @@ def measure(rows, x, g):
     """F, a 9-tuple, from the corner displacements x [m] and shape gradients g [1/m]."""
 
 
-@physics
+@device_function
 def _vector(data, row, first):
     return stream(data, row, first), stream(data, row, first + 1), stream(data, row, first + 2)
 
@@ -144,20 +144,20 @@ def _identity(rows, g):
     return (zero + 1.0, zero, zero, zero, zero + 1.0, zero, zero, zero, zero + 1.0)
 
 
-@physics
+@device_function
 def shape_gradients(rows, row):
     """Shape gradients of all corners [1/m], starting with the visiting one; they sum to zero."""
     others = _other_gradients(rows, row)
     return (minus_sum(others),) + others  # noqa: RUF005
 
 
-@physics
+@device_function
 def corner_vectors(rows, row, u, ui):
     """Vectors of all corners, starting with the visiting one."""
     return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
 
 
-@physics
+@device_function
 def corners(rows, row, u, ui):
     """Displacements of all corners from the undeformed element, starting with the visiting one."""
     return from_rest(rows, row, corner_vectors(rows, row, u, ui))
@@ -167,19 +167,19 @@ def rest_volume(rows: Any, row: Any) -> Any:
     """V [m³], 0 in lanes without an element."""
 
 
-@chosen_by_type(rest_volume)
+@overload_by_type(rest_volume)
 def _rest_volume(rows, row):
     if not hasattr(rows.instance_class, "corners"):
         return lambda rows, row: load(rows.rest, row, rows.rest.shape[1] - 1)
-    place = 3 * other_count(rows)
-    return lambda rows, row: load(rows.rest, row, place)
+    volume_field = 3 * other_count(rows)
+    return lambda rows, row: load(rows.rest, row, volume_field)
 
 
 def force_volume(rows: Any, row: Any, g: Any) -> Any:
     """V [m³] for vertex forces, computed or loaded, whichever is faster."""
 
 
-@chosen_by_type(force_volume)
+@overload_by_type(force_volume)
 def _force_volume(rows, row, g):
     """On a GPU, computing the volume is faster than loading another number, if the elements support it."""
     computed = volume_of.known(rows.instance_class) and isinstance(row, types.BaseTuple)
@@ -193,17 +193,17 @@ def volume_of(rows, g):
     """V [m³] from shape gradients, 0 if they vanish; for elements whose gradients determine it."""
 
 
-@physics
+@device_function
 def material_at(rows, row):
     """Material of the elements in a packed row."""
-    return packed(rows.material, row, rest_volume(rows, row))
+    return load_material(rows.material, row, rest_volume(rows, row))
 
 
 def response(material: Any, F: Any, g: Any) -> Any:
     """(P g, A, q) for the shape gradient g of a vertex; q is 0 if ψ is finite everywhere."""
 
 
-@chosen_by_type(response, leads_on=True)
+@overload_by_type(response, control_flow=True)
 def _response(material, F, g):
     if vertex_response.known(material.instance_class):
         return lambda material, F, g: vertex_response(material, F, g)
@@ -227,13 +227,13 @@ def _confined_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
-    return of_volume(force_volume(rows, row, g), response(material_at(rows, row), F, g[0]))
+    return scale_by_volume(force_volume(rows, row, g), response(material_at(rows, row), F, g[0]))
 
 
-@physics
-def of_volume(V, found):
+@device_function
+def scale_by_volume(V, response):
     """Scale the material response (P g, A, q) by volumes V [m³] to (f, A, q); A becomes xx yy zz xy xz yz."""
-    f, A, q = found
+    f, A, q = response
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),

@@ -2,7 +2,7 @@
 
 A uniform parameter stays a number. A parameter per element is an array (rows, size, lanes) next to the rest
 data of its row; gathering it by element number would cost 4 to 13 % of a sweep (docs/design/parameters.md).
-`refreshed` writes new values into all copies.
+`refresh_material` writes new values into all copies.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy as np
 from numba import types
 
 from supple.kernels import (
-    chosen_by_type,
     do,
-    each_item,
+    item_number,
     kernel,
+    lane_stride,
     like,
-    number,
+    overload_by_type,
     pack_like,
+    parallel_for,
     stream,
-    strides,
 )
 from supple.materials import Material, is_per_element, table_of
 
 
-def placed(material: Material, elements: np.ndarray, dtype: np.dtype) -> Material:
+def pack_material(material: Material, elements: np.ndarray, dtype: np.dtype) -> Material:
     """Pack a material for rows whose lanes hold the given elements (rows, lanes)."""
 
-    def place(value: Any) -> Any:
+    def pack(value: Any) -> Any:
         if not is_per_element(value):
             return value
         return _by_rows(table_of(value, len(value)).astype(dtype), elements)
 
-    return type(material)._make(map(place, material))
+    return type(material)._make(map(pack, material))
 
 
 def _by_rows(table: np.ndarray, elements: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ def same_kind(old: Material, new: Material) -> bool:
     return type(old) is type(new) and [*map(is_per_element, old)] == [*map(is_per_element, new)]
 
 
-class PlaceParameter(NamedTuple):
+class ParameterPacking(NamedTuple):
     """Pack a parameter table (m, size) to (rows, size, lanes); empty lanes repeat the first element.
 
     Attributes:
@@ -71,10 +71,10 @@ class PlaceParameter(NamedTuple):
     out: Any
 
 
-@do.of(PlaceParameter)
-def _place_parameter(work, place):
-    row = number(place)
-    lane, step = strides(place)
+@do.of(ParameterPacking)
+def _pack_parameter(work, item):
+    row = item_number(item)
+    lane, step = lane_stride(item)
     while lane < work.elements.shape[1]:
         e = max(work.elements[row, lane], 0)
         for c in range(work.table.shape[1]):
@@ -83,12 +83,12 @@ def _place_parameter(work, place):
 
 
 @kernel
-def place_parameters(team, table, elements, out):
-    """Execute `PlaceParameter` for all rows."""
-    each_item(team, 0, 0, len(elements), PlaceParameter(table, elements, out))
+def pack_parameters(team, table, elements, out):
+    """Execute `ParameterPacking` for all rows."""
+    parallel_for(team, 0, 0, len(elements), ParameterPacking(table, elements, out))
 
 
-def refreshed(rows: Any, material: Material, elements: np.ndarray, run: Callable[..., None]) -> Any:
+def refresh_material(rows: Any, material: Material, elements: np.ndarray, run: Callable[..., None]) -> Any:
     """Replace the material in packed data by another of the same kind.
 
     Parameters per element are written into the existing arrays in device memory.
@@ -103,13 +103,15 @@ def refreshed(rows: Any, material: Material, elements: np.ndarray, run: Callable
     def refresh(old: Any, value: Any) -> Any:
         if not is_per_element(value):
             return value
-        run(place_parameters, 1, np.ascontiguousarray(table_of(value, len(value))), elements, old)
+        run(pack_parameters, 1, np.ascontiguousarray(table_of(value, len(value))), elements, old)
         return old
 
     return rows._replace(material=type(material)._make(map(refresh, rows.material, material)))
 
 
-def several(materials: Sequence[Material], elements: np.ndarray, count: int, dtype: np.dtype) -> Material:
+def pack_materials(
+    materials: Sequence[Material], elements: np.ndarray, count: int, dtype: np.dtype
+) -> Material:
     """Pack the materials of a batch of states.
 
     Args:
@@ -122,22 +124,22 @@ def several(materials: Sequence[Material], elements: np.ndarray, count: int, dty
         Material with parameters (batch, rows, size, lanes); one row for parameters uniform in every member.
     """
 
-    def place(values: tuple) -> np.ndarray:
+    def pack(values: tuple) -> np.ndarray:
         if not any(map(is_per_element, values)):
             tables = np.array(values, dtype).reshape(len(values), 1, -1, 1)
             return np.repeat(tables, elements.shape[-1], axis=-1)
         return _by_rows(np.stack([table_of(value, count) for value in values]).astype(dtype), elements)
 
-    return type(materials[0])._make(map(place, zip(*materials, strict=True)))
+    return type(materials[0])._make(map(pack, zip(*materials, strict=True)))
 
 
-def packed(material: Any, row: Any, example: Any) -> Any:
+def load_material(material: Any, row: Any, example: Any) -> Any:
     """Load the material of a row as packs of the example's type: arrays at the row, numbers broadcast."""
     return material
 
 
-@chosen_by_type(packed)
-def _packed(material, row, example):
+@overload_by_type(load_material)
+def _load_material(material, row, example):
     """Compose the loader from the type of each field: a number, a tuple of numbers, or an array."""
     return _loader(tuple(map(_field, range(len(material)), tuple(material), material.instance_class.stored)))
 

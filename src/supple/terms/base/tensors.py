@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels import (
+    allocating_kernel,
+    claim_chunk,
     counters_for,
+    device_function,
     do,
     gather,
     kernel,
     lane_sum,
     lanes_of,
     load,
-    maker,
-    physics,
     run,
     store,
-    take_chunk,
     where,
 )
 from supple.materials import hessian_bound, stress_differential
@@ -38,18 +38,18 @@ OFF_DIAGONAL = 1e-24
 """Off-diagonal part of |C|² at which the iteration stops, relative."""
 
 
-@maker
+@allocating_kernel
 def project_tensors(tensors, counters):
     """Replace every tensor by its positive semi-definite projection."""
     vectors = np.empty((1, 81, tensors.shape[2]))
-    row = take_chunk(counters, 0, len(tensors))
+    row = claim_chunk(counters, 0, len(tensors))
     while row >= 0:
         _diagonalise(tensors, row, vectors)
         _recompose(tensors, row, vectors)
-        row = take_chunk(counters, 0, len(tensors))
+        row = claim_chunk(counters, 0, len(tensors))
 
 
-@physics
+@device_function
 def _diagonalise(A, row, V):
     """Cyclic Jacobi rotations: A of a row becomes VᵀA V, diagonal, for the orthogonal V."""
     zero = 0.0 * load(A, row, 0)
@@ -69,7 +69,7 @@ def _diagonalise(A, row, V):
                 _rotate(A, row, V, p, q)
 
 
-@physics
+@device_function
 def _rotate(A, row, V, p, q):
     """Rotate axes p and q so that A_pq vanishes."""
     pp, qq, pq = load(A, row, 10 * p), load(A, row, 10 * q), load(A, row, 9 * p + q)
@@ -95,7 +95,7 @@ def _rotate(A, row, V, p, q):
     store(A, row, 9 * q + p, zero)
 
 
-@physics
+@device_function
 def _recompose(A, row, V):
     """A = Σ max(λ, 0) v vᵀ over the diagonal λ of A and the rows v of V."""
     for k in range(9):
@@ -111,7 +111,7 @@ def _recompose(A, row, V):
             store(A, row, 9 * q + p, value)
 
 
-@maker
+@allocating_kernel
 def contract_tensors(tensors, gradients, volumes, blocks, counters):
     """Hessian blocks blocks[e, a, b, i, k] = V Σ C_ijkl gᵃ_j gᵇ_l of each element e.
 
@@ -119,7 +119,7 @@ def contract_tensors(tensors, gradients, volumes, blocks, counters):
     """
     lanes, corners = tensors.shape[2], gradients.shape[1]
     half = np.empty((3, 3, 3))
-    row = take_chunk(counters, 0, len(tensors))
+    row = claim_chunk(counters, 0, len(tensors))
     while row >= 0:
         for lane in range(min(lanes, len(volumes) - row * lanes)):
             e = row * lanes + lane
@@ -137,7 +137,7 @@ def contract_tensors(tensors, gradients, volumes, blocks, counters):
                             for j in range(3):
                                 value += gradients[e, a, j] * half[i, j, k]
                             blocks[e, a, b, i, k] = value
-        row = take_chunk(counters, 0, len(tensors))
+        row = claim_chunk(counters, 0, len(tensors))
 
 
 def tensors_of(elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
@@ -153,8 +153,8 @@ def tensors_of(elements: Elements, u: np.ndarray, kind: str, threads: int) -> np
         (rows, 81, lanes) tensors [Pa].
     """
     tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
-    made = BoundTensors if kind == "bound" else ExactTensors
-    work = made(elements.rows, elements.own, u, unit_matrices(), tensors)
+    tensor_class = BoundTensors if kind == "bound" else ExactTensors
+    work = tensor_class(elements.rows, elements.own, u, unit_matrices(), tensors)
     run(_at_all_rows, threads, work, counters_for(1))
     if kind == "projected":
         run(project_tensors, threads, tensors, counters_for(1))
@@ -166,7 +166,7 @@ def unit_matrices() -> np.ndarray:
     return np.repeat(np.eye(9)[:, :, None], lanes_of(np.float64), axis=2)
 
 
-@physics
+@device_function
 def load_matrix(data, row):
     """Load the nine numbers of a row."""
     return (
@@ -200,14 +200,14 @@ class BoundTensors(ExactTensors):
 
 @kernel
 def _at_all_rows(work, counters):
-    row = take_chunk(counters, 0, len(work.own))
+    row = claim_chunk(counters, 0, len(work.own))
     while row >= 0:
         do(work, row)
-        row = take_chunk(counters, 0, len(work.own))
+        row = claim_chunk(counters, 0, len(work.own))
 
 
-@physics
-def _deformed(work, row):
+@device_function
+def _deformation(work, row):
     """Material and F of the elements in a row."""
     F = deformation_at(work.rows, row, work.u, gather(work.u, work.own, row, 0))
     return material_at(work.rows, row), F
@@ -215,7 +215,7 @@ def _deformed(work, row):
 
 @do.of(ExactTensors)
 def _exact(work, row):
-    material, F = _deformed(work, row)
+    material, F = _deformation(work, row)
     for q in range(9):
         dP = stress_differential(material, F, load_matrix(work.units, q))
         for p in range(9):
@@ -224,7 +224,7 @@ def _exact(work, row):
 
 @do.of(BoundTensors)
 def _bound(work, row):
-    material, F = _deformed(work, row)
+    material, F = _deformation(work, row)
     for j in range(3):
         for l in range(3):
             g, h = load_matrix(work.units, j), load_matrix(work.units, l)

@@ -18,7 +18,7 @@ from supple.kernels import generic
 
 
 @dataclass(frozen=True)
-class Visits:
+class Incidence:
     """Packing of incidences: incidence k is stencil `element[k]` seen from its corner `slot[k]`.
 
     Attributes:
@@ -39,7 +39,7 @@ class Visits:
     dtype: np.dtype
     by_vertices: bool = False
 
-    def place(self, values: np.ndarray) -> np.ndarray:
+    def pack(self, values: np.ndarray) -> np.ndarray:
         """Pack values (k, fields) of the incidences to (rows, fields, lanes) in the working precision."""
         out = np.zeros((len(self.own), values.shape[1], self.own.shape[1]), self.dtype)
         out[self.row, :, self.lane] = values
@@ -65,7 +65,7 @@ class Visits:
         stencil = vertices[self.element]
         return stencil[np.arange(len(stencil)), self.slot], np.take_along_axis(stencil, others, axis=1)
 
-    def place_ids(self, ids: np.ndarray) -> np.ndarray:
+    def pack_ids(self, ids: np.ndarray) -> np.ndarray:
         """Pack vertex ids (k, slots) of the incidences to (rows, slots, lanes)."""
         out = np.repeat(self.own[:, None, :], ids.shape[1], axis=1)
         out[self.row, :, self.lane] = ids
@@ -133,7 +133,7 @@ class Term(Protocol):
     encloses: ClassVar[bool]
     """Whether it is gas sealed in its triangles, whose pressure follows their volume, see `SealedGas`."""
 
-    confines: ClassVar[bool]
+    intersection_free: ClassVar[bool]
     """True if the term is an intersection-free contact."""
 
     deforms: ClassVar[bool]
@@ -171,7 +171,7 @@ class Term(Protocol):
         """Stiffnesses of the stencils [N/m], any shape; empty for terms with a material or no stiffness."""
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         """True for contacts with friction, whose friction state `grip` updates from step to step."""
 
     @property
@@ -186,11 +186,11 @@ class Term(Protocol):
     def translatable(self) -> np.ndarray:
         """(m,) bool: True if the energy of a stencil is invariant under translation."""
 
-    def rows(self, visits: Visits, start: np.ndarray) -> Any:
-        """Pack the element data for kernels according to `visits`."""
+    def rows(self, incidence: Incidence, start: np.ndarray) -> Any:
+        """Pack the element data for kernels according to `incidence`."""
 
     def tables(self, dtype: np.dtype) -> Any:
-        """Arrays from which `put_visit` packs incidences in a working precision, for dynamic terms.
+        """Arrays from which `write_incidence` packs incidences in a working precision, for dynamic terms.
 
         None if packing by `rows` is fast enough.
         """
@@ -243,7 +243,7 @@ class Elemental:
     loads: ClassVar[bool] = False
     presses: ClassVar[bool] = False
     encloses: ClassVar[bool] = False
-    confines: ClassVar[bool] = False
+    intersection_free: ClassVar[bool] = False
     deforms: ClassVar[bool] = False
     fills: ClassVar[bool] = False
     sheet: ClassVar[bool] = False
@@ -263,7 +263,7 @@ class Elemental:
         return np.empty(0)
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         return False
 
     @property
@@ -302,7 +302,7 @@ def others_first(corners: int) -> np.ndarray:
 
 
 @generic
-def put_visit(tables, arrays, row, lane, element, slot):
+def write_incidence(tables, arrays, row, lane, element, slot):
     """Pack one incidence of a stencil, seen from `slot`, into arrays (rows, fields, lanes), like `rows`."""
 
 

@@ -17,21 +17,21 @@ import numpy as np
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.algebra.symmetric import along_and_across
 from supple.collision.geometry.closest_point import on_edges, on_triangle
-from supple.kernels import load, physics, where
-from supple.terms.base.constraint import positive_part, seen_corner
-from supple.terms.base.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
+from supple.kernels import device_function, load, where
+from supple.terms.base.constraint import corner_vector, positive_part
+from supple.terms.base.term import Elemental, Elements, Incidence, energy, vertex_force, write_incidence
 from supple.terms.contact.barrier_friction import (
     Closest,
-    Rubbed,
-    Rubs,
+    FrictionData,
+    FrictionResponse,
+    add_friction,
+    friction_energy,
     gap_at,
-    put_rub,
-    rubbed,
-    rubbing_energy,
+    write_friction,
 )
-from supple.terms.contact.barrier_hessian import Near, barrier_forces, barrier_hessians
+from supple.terms.contact.barrier_hessian import ActiveContacts, barrier_forces, barrier_hessians
 
-PARALLEL = 1e-3
+PARALLEL_TOLERANCE = 1e-3
 """ε relative to |p|² |q|² at rest."""
 
 POINT, CORNER, END = 0, 1, 2
@@ -52,14 +52,14 @@ class BarrierRows(NamedTuple):
         others: (rows, 3, lanes) ids of the other corners.
         offsets: (rows, 9, lanes) vectors to them from the visiting corner at zero displacement [m].
         data: (rows, 5, lanes) k [N/m], h [m], ε [m⁴], 1/l [1/m], and the role of the visiting vertex.
-        rub: (rows, NUMBERS, lanes) friction data, see `Rubs`, or ().
+        friction_data: (rows, NUMBERS, lanes) friction data, see `FrictionData`, or ().
     """
 
     start: Any
     others: Any
     offsets: Any
     data: Any
-    rub: Any = ()
+    friction_data: Any = ()
 
 
 class BarrierTables(NamedTuple):
@@ -71,7 +71,7 @@ class BarrierTables(NamedTuple):
         data: (m, 4) k [N/m], h [m], ε [m⁴] and 1/l [1/m].
         positions: (n, 3) positions of all vertices at zero displacement [m].
         others: `OTHERS`.
-        rub: `RubTables` or ().
+        friction_data: `FrictionTables` or ().
     """
 
     vertices: Any
@@ -79,7 +79,7 @@ class BarrierTables(NamedTuple):
     data: Any
     positions: Any
     others: Any
-    rub: Any
+    friction_data: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Barriers(Elemental):
         keys: (m,) integer identifiers.
         positions: (n, 3) positions at zero displacement [m].
         capacity: Largest number of contacts, or None.
-        rubs: Friction data, or None.
+        friction_data: Friction data, or None.
     """
 
     vertices: np.ndarray
@@ -104,11 +104,11 @@ class Barriers(Elemental):
     keys: np.ndarray
     positions: np.ndarray
     capacity: int | None = None
-    rubs: Rubs | None = None
+    friction_data: FrictionData | None = None
 
     name: ClassVar[str] = "barrier contacts"
     loads: ClassVar[bool] = True
-    confines: ClassVar[bool] = True
+    intersection_free: ClassVar[bool] = True
     family: ClassVar[str] = "contact"
     material: ClassVar[None] = None
 
@@ -116,23 +116,23 @@ class Barriers(Elemental):
     def stiffnesses(self) -> np.ndarray:
         return self.stiffness
 
-    def rows(self, visits: Visits, start: np.ndarray) -> BarrierRows:
-        element, slot = visits.element, visits.slot
+    def rows(self, incidence: Incidence, start: np.ndarray) -> BarrierRows:
+        element, slot = incidence.element, incidence.slot
         edges = self.crossing[element].astype(int)
-        own, ids = visits.corners(self.vertices, OTHERS[edges, slot])
+        own, ids = incidence.corners(self.vertices, OTHERS[edges, slot])
         offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
         role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
         data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
-        rub: Any = ()
-        if self.rubs is not None:
+        friction: Any = ()
+        if self.friction_data is not None:
             behind = (edges == 1) & (slot > 1)
-            rub = visits.place(self.rubs.rows(element, slot, OTHERS[edges, slot], behind))
+            friction = incidence.pack(self.friction_data.rows(element, slot, OTHERS[edges, slot], behind))
         return BarrierRows(
             start,
-            visits.place_ids(ids),
-            visits.place(offsets),
-            visits.place(np.stack([*data, role], axis=1).astype(float)),
-            rub,
+            incidence.pack_ids(ids),
+            incidence.pack(offsets),
+            incidence.pack(np.stack([*data, role], axis=1).astype(float)),
+            friction,
         )
 
     def tables(self, dtype: np.dtype) -> BarrierTables:
@@ -143,19 +143,19 @@ class Barriers(Elemental):
             data.astype(dtype),
             self.positions,
             OTHERS,
-            () if self.rubs is None else self.rubs.tables(dtype),
+            () if self.friction_data is None else self.friction_data.tables(dtype),
         )
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         """True if any contact has friction."""
-        return self.rubs is not None
+        return self.friction_data is not None
 
     @property
     def fading(self) -> np.ndarray:
         """(m,) ε [m⁴], 0 for vertex-triangle contacts."""
         p, q = (np.diff(self.positions[self.vertices[:, k]], axis=1)[:, 0] for k in ((0, 1), (2, 3)))
-        return np.where(self.crossing, PARALLEL * (p**2).sum(axis=1) * (q**2).sum(axis=1), 0.0)
+        return np.where(self.crossing, PARALLEL_TOLERANCE * (p**2).sum(axis=1) * (q**2).sum(axis=1), 0.0)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -165,13 +165,13 @@ class Barriers(Elemental):
 
     def forces(self, positions: np.ndarray) -> np.ndarray:
         """(n, 3) forces on vertices at positions (n, 3) [m], including friction [N]."""
-        found = self.near(positions)
-        force = found.force
-        if self.rubs is not None:
-            rub = self.rubbed(positions, found)
-            force = force + rub.forces(positions[self.vertices[found.some]], found.weights)
+        active = self.active_contacts(positions)
+        force = active.force
+        if self.friction_data is not None:
+            response = self.friction_response(positions, active)
+            force = force + response.forces(positions[self.vertices[active.indices]], active.weights)
         total = np.zeros(positions.shape)
-        np.add.at(total, self.vertices[found.some], force)
+        np.add.at(total, self.vertices[active.indices], force)
         return total
 
     def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray:
@@ -179,26 +179,28 @@ class Barriers(Elemental):
 
     def complementarity(self, positions: np.ndarray) -> float:
         """Σ λ d, the sum of normal forces times distances [J]."""
-        push, distance, _ = self.pushes(positions)
-        return float((push * distance).sum())
+        normal_force, distance, _ = self.normal_forces(positions)
+        return float((normal_force * distance).sum())
 
-    def pushes(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def normal_forces(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """λ [N], d [m] and h [m] of the active contacts, (s,) each."""
-        found = self.near(positions)
-        gaps = np.einsum("ma,mai->mi", found.weights, positions[self.vertices[found.some]])
-        return found.push, np.sqrt((gaps**2).sum(axis=1)), self.reach[found.some]
+        active = self.active_contacts(positions)
+        gap = np.einsum("ma,mai->mi", active.weights, positions[self.vertices[active.indices]])
+        return active.normal_force, np.sqrt((gap**2).sum(axis=1)), self.reach[active.indices]
 
-    def near(self, positions: np.ndarray) -> Near:
+    def active_contacts(self, positions: np.ndarray) -> ActiveContacts:
         """Active contacts at positions (n, 3) [m]."""
         return barrier_forces(
             positions[self.vertices], self.crossing, self.stiffness, self.reach, self.fading
         )
 
-    def rubbed(self, positions: np.ndarray, found: Near) -> Rubbed:
+    def friction_response(self, positions: np.ndarray, active: ActiveContacts) -> FrictionResponse:
         """Friction of the active contacts."""
-        assert self.rubs is not None
-        x = positions[self.vertices[found.some]]
-        return self.rubs.where(found.some).response(x, found.weights, found.normal, found.push)
+        assert self.friction_data is not None
+        x = positions[self.vertices[active.indices]]
+        return self.friction_data.where(active.indices).response(
+            x, active.weights, active.normal, active.normal_force
+        )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Second derivatives of the active contacts.
@@ -207,14 +209,14 @@ class Barriers(Elemental):
         """
         x = self.positions[self.vertices] + u[self.vertices, :3]
         blocks = np.zeros((len(x), 4, 4, 3, 3))
-        some, exact, slope = barrier_hessians(x, self.crossing, self.stiffness, self.reach, self.fading)
+        indices, exact, slope = barrier_hessians(x, self.crossing, self.stiffness, self.reach, self.fading)
         if kind != "exact":
             exact = positive_part(exact)
         if kind == "bound":
             for k in range(4):
-                exact[:, k, k] += (slope / self.lengths[some])[:, None, None] * np.eye(3)
-        blocks[some] = exact
-        if self.rubs is not None:
+                exact[:, k, k] += (slope / self.lengths[indices])[:, None, None] * np.eye(3)
+        blocks[indices] = exact
+        if self.friction_data is not None:
             displacements = np.asarray(u)[: len(self.positions), :3]  # the last padded vector is unused
             self._add_friction(blocks, self.positions + displacements.astype(float))
         return blocks
@@ -224,14 +226,14 @@ class Barriers(Elemental):
 
         Coulomb's law has no potential, so these blocks are the bound used by vertex updates.
         """
-        found = self.near(positions)
-        n, s = found.normal, self.rubbed(positions, found).holds
+        active = self.active_contacts(positions)
+        n, s = active.normal, self.friction_response(positions, active).tangential_stiffness
         across = s[:, None, None] * (np.eye(3) - np.einsum("mi,mj->mij", n, n))
-        blocks[found.some] += np.einsum("ma,mb,mij->mabij", found.weights, found.weights, across)
+        blocks[active.indices] += np.einsum("ma,mb,mij->mabij", active.weights, active.weights, across)
 
 
-@put_visit.of(BarrierTables)
-def _put_visit(tables, arrays, row, lane, element, slot):
+@write_incidence.of(BarrierTables)
+def _write_incidence(tables, arrays, row, lane, element, slot):
     others, offsets, data = arrays[0], arrays[1], arrays[2]
     edges, own = tables.crossing[element], tables.vertices[element, slot]
     for k in range(3):
@@ -243,10 +245,10 @@ def _put_visit(tables, arrays, row, lane, element, slot):
     for k in range(4):
         data[row, k, lane] = tables.data[element, k]
     data[row, 4, lane] = END if edges == 1 else POINT if slot == 0 else CORNER
-    put_rub(tables.rub, arrays[3:], row, lane, element, slot, tables.others, edges)
+    write_friction(tables.friction_data, arrays[3:], row, lane, element, slot, tables.others, edges)
 
 
-class Seen(NamedTuple):
+class ContactGeometry(NamedTuple):
     """A contact as seen from the visiting vertex.
 
     Attributes:
@@ -270,25 +272,25 @@ class Seen(NamedTuple):
     corners: Any
 
 
-@physics
-def _seen(rows, row, u, ui):
-    a, b = seen_corner(rows, row, u, ui, 0), seen_corner(rows, row, u, ui, 1)
-    c = seen_corner(rows, row, u, ui, 2)
+@device_function
+def _contact_geometry(rows, row, u, ui):
+    a, b = corner_vector(rows, row, u, ui, 0), corner_vector(rows, row, u, ui, 1)
+    c = corner_vector(rows, row, u, ui, 2)
     role, limit = load(rows.data, row, 4), load(rows.data, row, 2)
     zero = 0.0 * role
-    here, point, face = (zero, zero, zero), role < 0.5, role < 1.5
-    x, y, z = on_triangle(select3(point, here, a), select3(point, a, here), b, c)
-    s, t = on_edges(here, a, b, c)
+    origin, point, face = (zero, zero, zero), role < 0.5, role < 1.5
+    x, y, z = on_triangle(select3(point, origin, a), select3(point, a, origin), b, c)
+    s, t = on_edges(origin, a, b, c)
     at = Closest(role, x, y, z, s, t)
     q = sub(c, b)
     normal = cross(a, q)
-    known = where(limit > 0.0, limit, zero + 1.0)
-    ratio = where(face, zero + 1.0, min(dot(normal, normal) / known, zero + 1.0))
-    return Seen(
+    limit_or_one = where(limit > 0.0, limit, zero + 1.0)
+    ratio = where(face, zero + 1.0, min(dot(normal, normal) / limit_or_one, zero + 1.0))
+    return ContactGeometry(
         where(face, where(point, zero + 1.0, -x), 1.0 - s),
         gap_at(at, a, b, c),
         (2.0 - ratio) * ratio,
-        2.0 * (1.0 - ratio) / known,
+        2.0 * (1.0 - ratio) / limit_or_one,
         scale(-2.0, cross(q, normal)),
         dot(q, q),
         at,
@@ -296,7 +298,7 @@ def _seen(rows, row, u, ui):
     )
 
 
-@physics
+@device_function
 def _barrier(rows, row, gap):
     """(k, d, b, b', b'') at the distance |gap|; k = 0 and finite values beyond the barrier distance."""
     d, h = math.sqrt(dot(gap, gap)), load(rows.data, row, 1)
@@ -315,19 +317,21 @@ def _vertex_force(rows, row, u, ui):
     A = k (m b'' w² n nᵀ + (m |b'|/l + 2 m' (b |q|² + |b' w ∂c|)) I) contains the rotation of n and the
     curvature of c by magnitude only.
     """
-    seen = _seen(rows, row, u, ui)
-    k, d, b, first, second = _barrier(rows, row, seen.gap)
-    n, w = scale(1.0 / d, seen.gap), seen.weight
-    f = add(scale(seen.fade * first * w, n), scale(b * seen.slope, seen.turn))
-    turning = b * seen.square - first * abs(w) * math.sqrt(dot(seen.turn, seen.turn))
-    across = k * (2.0 * seen.slope * turning - seen.fade * first * load(rows.data, row, 3))
-    A = along_and_across(k * seen.fade * second * w * w, n, across)
-    return rubbed(rows.rub, row, seen, n, -k * seen.fade * first, scale(-k, f), A)
+    geometry = _contact_geometry(rows, row, u, ui)
+    k, d, b, first, second = _barrier(rows, row, geometry.gap)
+    n, w = scale(1.0 / d, geometry.gap), geometry.weight
+    f = add(scale(geometry.fade * first * w, n), scale(b * geometry.slope, geometry.turn))
+    rotation = b * geometry.square - first * abs(w) * math.sqrt(dot(geometry.turn, geometry.turn))
+    across = k * (2.0 * geometry.slope * rotation - geometry.fade * first * load(rows.data, row, 3))
+    A = along_and_across(k * geometry.fade * second * w * w, n, across)
+    return add_friction(rows.friction_data, row, geometry, n, -k * geometry.fade * first, scale(-k, f), A)
 
 
 @energy.of(BarrierRows)
 def _energy(rows, row, u, ui):
-    seen = _seen(rows, row, u, ui)
-    k, d, b, first, _ = _barrier(rows, row, seen.gap)
-    n, push = scale(1.0 / d, seen.gap), -k * seen.fade * first
-    return k * seen.fade * b + rubbing_energy(rows.rub, row, seen.at, seen.gap, n, push)
+    geometry = _contact_geometry(rows, row, u, ui)
+    k, d, b, first, _ = _barrier(rows, row, geometry.gap)
+    n, normal_force = scale(1.0 / d, geometry.gap), -k * geometry.fade * first
+    return k * geometry.fade * b + friction_energy(
+        rows.friction_data, row, geometry.at, geometry.gap, n, normal_force
+    )

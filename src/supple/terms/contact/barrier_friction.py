@@ -22,21 +22,21 @@ from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.algebra.projector import symmetric_matvec
 from supple.collision.geometry.closest_point import between
 from supple.collision.obstacles.contact_planes import is_empty
-from supple.kernels import chosen_by_type, load, physics, where
+from supple.kernels import device_function, load, overload_by_type, where
 
 BEGAN, SLIP, FRICTION, STIFFNESS, NUMBERS = 0, 9, 12, 13, 14
 """Offsets of the corners at the start of the step [m], o₀ [m], μ and κ [N/m] in the numbers of an incidence,
 and their count."""
 
-TINY = 1e-30
+MIN_SLIP = 1e-30
 """Smallest slip length in a denominator [m]; zero slip has no direction."""
 
-ALONG = 1e-7
+MIN_DETERMINANT = 1e-7
 """Smallest determinant of the inertia in units of its trace³. Nearly collinear corners, below it, keep part
 of the torque along their line."""
 
 
-class Rubs(NamedTuple):
+class FrictionData(NamedTuple):
     """Friction data of m barrier contacts.
 
     Attributes:
@@ -64,101 +64,105 @@ class Rubs(NamedTuple):
             (v, NUMBERS) numbers.
         """
         began = self.began[element]
-        here = np.take_along_axis(began, own[:, None, None], axis=1)
-        there = np.take_along_axis(began, others[:, :, None], axis=1) - here
+        own_position = np.take_along_axis(began, own[:, None, None], axis=1)
+        offsets = np.take_along_axis(began, others[:, :, None], axis=1) - own_position
         slip = np.where(behind[:, None], -1.0, 1.0) * self.slip[element]
-        columns = there.reshape(len(element), 9), slip, self.friction[element], self.stiffness[element]
+        columns = offsets.reshape(len(element), 9), slip, self.friction[element], self.stiffness[element]
         return np.column_stack(columns)
 
-    def tables(self, dtype: np.dtype) -> RubTables:
+    def tables(self, dtype: np.dtype) -> FrictionTables:
         numbers = np.column_stack([self.slip, self.friction, self.stiffness]).astype(dtype)
-        return RubTables(np.array(self.began, float, order="C"), numbers)
+        return FrictionTables(np.array(self.began, float, order="C"), numbers)
 
-    def where(self, chosen: np.ndarray) -> Rubs:
+    def where(self, chosen: np.ndarray) -> FrictionData:
         """Select contacts."""
-        return Rubs(*(values[chosen] for values in self))
+        return FrictionData(*(values[chosen] for values in self))
 
-    def response(self, x: np.ndarray, w: np.ndarray, n: np.ndarray, push: np.ndarray) -> Rubbed:
+    def response(
+        self, x: np.ndarray, w: np.ndarray, n: np.ndarray, normal_force: np.ndarray
+    ) -> FrictionResponse:
         """Friction response.
 
         Args:
             x: (m, 4, 3) corners [m].
             w: (m, 4) signed weights of the corners at the closest points.
             n: (m, 3) normals.
-            push: (m,) normal forces λ [N].
+            normal_force: (m,) normal forces λ [N].
         """
         c = np.einsum("ma,mai->mi", w, x - self.began) + self.slip
         o = c - (c * n).sum(axis=1)[:, None] * n
         length = np.sqrt((o * o).sum(axis=1))
-        limit = self.friction * push
-        holds = np.minimum(self.stiffness, limit / np.maximum(length, TINY))
-        return Rubbed(o, holds, (push > 0) & (self.stiffness * length > limit))
+        limit = self.friction * normal_force
+        tangential_stiffness = np.minimum(self.stiffness, limit / np.maximum(length, MIN_SLIP))
+        return FrictionResponse(
+            o, tangential_stiffness, (normal_force > 0) & (self.stiffness * length > limit)
+        )
 
 
-class RubTables(NamedTuple):
+class FrictionTables(NamedTuple):
     """Friction arrays of all barrier contacts: began (m, 4, 3) [m]; numbers (m, 5): o₀ [m], μ and κ [N/m]."""
 
     began: Any
     numbers: Any
 
 
-def put_rub(
-    rub: Any, arrays: Any, row: int, lane: int, element: int, slot: int, others: Any, edges: int
+def write_friction(
+    friction_data: Any, arrays: Any, row: int, lane: int, element: int, slot: int, others: Any, edges: int
 ) -> None:
-    """Pack the friction data of an incidence, like `Rubs.rows`; does nothing for ()."""
+    """Pack the friction data of an incidence, like `FrictionData.rows`; does nothing for ()."""
 
 
-@chosen_by_type(put_rub)
-def _put_rub(rub, arrays, row, lane, element, slot, others, edges):
-    if is_empty(rub):
-        return lambda rub, arrays, row, lane, element, slot, others, edges: None
+@overload_by_type(write_friction)
+def _write_friction(friction_data, arrays, row, lane, element, slot, others, edges):
+    if is_empty(friction_data):
+        return lambda friction_data, arrays, row, lane, element, slot, others, edges: None
 
-    def put(rub, arrays, row, lane, element, slot, others, edges):
+    def write(friction_data, arrays, row, lane, element, slot, others, edges):
         for k in range(3):
             other = others[edges, slot, k]
             for axis in range(3):
-                there = rub.began[element, other, axis] - rub.began[element, slot, axis]
-                arrays[0][row, BEGAN + 3 * k + axis, lane] = there
+                offset = friction_data.began[element, other, axis] - friction_data.began[element, slot, axis]
+                arrays[0][row, BEGAN + 3 * k + axis, lane] = offset
         behind = edges == 1 and slot > 1
         for axis in range(3):
-            slip = rub.numbers[element, axis]
+            slip = friction_data.numbers[element, axis]
             arrays[0][row, SLIP + axis, lane] = -slip if behind else slip
-        arrays[0][row, FRICTION, lane] = rub.numbers[element, 3]
-        arrays[0][row, STIFFNESS, lane] = rub.numbers[element, 4]
+        arrays[0][row, FRICTION, lane] = friction_data.numbers[element, 3]
+        arrays[0][row, STIFFNESS, lane] = friction_data.numbers[element, 4]
 
-    return put
+    return write
 
 
-class Rubbed(NamedTuple):
+class FrictionResponse(NamedTuple):
     """Friction response of contacts.
 
     Attributes:
         slip: (m, 3) o [m].
-        holds: (m,) tangential stiffness |t|/|o| [N/m].
+        tangential_stiffness: (m,) tangential stiffness |t|/|o| [N/m].
         slides: (m,) True for sliding contacts.
     """
 
     slip: np.ndarray
-    holds: np.ndarray
+    tangential_stiffness: np.ndarray
     slides: np.ndarray
 
     def forces(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         """(m, 4, 3) friction forces on corners at x (m, 4, 3), with zero sum and zero torque [N]."""
-        t = -self.holds[:, None] * self.slip
+        t = -self.tangential_stiffness[:, None] * self.slip
         rho = x - x.mean(axis=1, keepdims=True)
         inertia = np.einsum("mai,mai->m", rho, rho)[:, None, None] * np.eye(3)
         inertia -= np.einsum("mai,maj->mij", rho, rho)
         torque = np.cross(np.einsum("ma,mai->mi", w, x), t)
-        return w[:, :, None] * t[:, None] + np.cross(_turning(inertia, torque)[:, None], rho)
+        return w[:, :, None] * t[:, None] + np.cross(_balancing_rotation(inertia, torque)[:, None], rho)
 
 
-def _turning(inertia: np.ndarray, torque: np.ndarray) -> np.ndarray:
+def _balancing_rotation(inertia: np.ndarray, torque: np.ndarray) -> np.ndarray:
     """ω (m, 3) with I ω = -torque."""
-    size = np.maximum(np.trace(inertia, axis1=1, axis2=2), TINY)
+    size = np.maximum(np.trace(inertia, axis1=1, axis2=2), MIN_SLIP)
     J = inertia / size[:, None, None]
     a, b, c = J[:, 0], J[:, 1], J[:, 2]
     cofactors = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)
-    det = np.maximum((a * cofactors[:, 0]).sum(axis=1), ALONG)
+    det = np.maximum((a * cofactors[:, 0]).sum(axis=1), MIN_DETERMINANT)
     return -np.einsum("mij,mj->mi", cofactors, torque) / (det * size)[:, None]
 
 
@@ -173,53 +177,67 @@ class Closest(NamedTuple):
     t: Any
 
 
-@physics
+@device_function
 def gap_at(at, a, b, c):
     """Vector between fixed points of a stencil, from the other side to the visiting vertex's side [m].
 
     a, b and c are the vectors from the visiting vertex to the other corners [m].
     """
     zero = 0.0 * at.role
-    here, point = (zero, zero, zero), at.role < 0.5
-    p, corner = select3(point, here, a), select3(point, a, here)
+    origin, point = (zero, zero, zero), at.role < 0.5
+    p, corner = select3(point, origin, a), select3(point, a, origin)
     from_face = sub(p, add(add(scale(at.x, corner), scale(at.y, b)), scale(at.z, c)))
     return select3(at.role < 1.5, from_face, sub(scale(at.s, a), between(at.t, b, c)))
 
 
-@physics
-def _vector(rub, row, k):
-    return load(rub, row, k), load(rub, row, k + 1), load(rub, row, k + 2)
+@device_function
+def _vector(friction_data, row, k):
+    return load(friction_data, row, k), load(friction_data, row, k + 1), load(friction_data, row, k + 2)
 
 
-@physics
-def _slipped(rub, row, at, gap, n, push):
+@device_function
+def _slip(friction_data, row, at, gap, n, normal_force):
     """(o, |o|, μ λ, |t|/|o|)."""
-    began = gap_at(at, _vector(rub, row, BEGAN), _vector(rub, row, BEGAN + 3), _vector(rub, row, BEGAN + 6))
-    c = add(_vector(rub, row, SLIP), sub(gap, began))
+    began = gap_at(
+        at,
+        _vector(friction_data, row, BEGAN),
+        _vector(friction_data, row, BEGAN + 3),
+        _vector(friction_data, row, BEGAN + 6),
+    )
+    c = add(_vector(friction_data, row, SLIP), sub(gap, began))
     o = sub(c, scale(dot(n, c), n))
-    length, limit = math.sqrt(dot(o, o)), load(rub, row, FRICTION) * push
-    return o, length, limit, min(load(rub, row, STIFFNESS), limit / max(length, 0.0 * length + TINY))
+    length, limit = math.sqrt(dot(o, o)), load(friction_data, row, FRICTION) * normal_force
+    return (
+        o,
+        length,
+        limit,
+        min(load(friction_data, row, STIFFNESS), limit / max(length, 0.0 * length + MIN_SLIP)),
+    )
 
 
-def rubbed(rub: Any, row: Any, seen: Any, n: Any, push: Any, f: Any, A: Any) -> Any:
-    """Add friction to (f, A) of a visiting vertex, see `Seen`; unchanged for ()."""
+def add_friction(
+    friction_data: Any, row: Any, geometry: Any, n: Any, normal_force: Any, f: Any, A: Any
+) -> Any:
+    """Add friction to (f, A) of a visiting vertex, see `ContactGeometry`; unchanged for ()."""
 
 
-@chosen_by_type(rubbed)
-def _rubbed(rub, row, seen, n, push, f, A):
-    if is_empty(rub):
-        return lambda rub, row, seen, n, push, f, A: (f, A)
-    return lambda rub, row, seen, n, push, f, A: _with_friction(rub, row, seen, n, push, f, A)
+@overload_by_type(add_friction)
+def _add_friction(friction_data, row, geometry, n, normal_force, f, A):
+    if is_empty(friction_data):
+        return lambda friction_data, row, geometry, n, normal_force, f, A: (f, A)
+    return lambda friction_data, row, geometry, n, normal_force, f, A: _with_friction(
+        friction_data, row, geometry, n, normal_force, f, A
+    )
 
 
-@physics
-def _with_friction(rub, row, seen, n, push, f, A):
+@device_function
+def _with_friction(friction_data, row, geometry, n, normal_force, f, A):
     """f + w t + ω × ρ,  A + w² s (I - n nᵀ)."""
-    o, _, _, s = _slipped(rub, row, seen.at, seen.gap, n, push)
-    w = seen.weight
+    o, _, _, s = _slip(friction_data, row, geometry.at, geometry.gap, n, normal_force)
+    w = geometry.weight
     q = w * w * s
     t = scale(-s, o)
-    f = add(f, add(scale(w, t), _turned(seen.corners, cross(seen.gap, t))))
+    f = add(f, add(scale(w, t), _balancing_force(geometry.corners, cross(geometry.gap, t))))
     return f, (
         A[0] + q * (1.0 - n[0] * n[0]),
         A[1] + q * (1.0 - n[1] * n[1]),
@@ -230,7 +248,7 @@ def _with_friction(rub, row, seen, n, push, f, A):
     )
 
 
-@physics
+@device_function
 def _plus_inertia(J, r):
     """J + |r|² I - r rᵀ, as xx yy zz xy xz yz."""
     x, y, z = r
@@ -244,8 +262,8 @@ def _plus_inertia(J, r):
     )
 
 
-@physics
-def _turned(corners, torque):
+@device_function
+def _balancing_force(corners, torque):
     """ω × ρ of the visiting vertex, with I ω = -torque; `corners` are the vectors to the other corners."""
     a, b, c = corners
     middle = scale(0.25, add(a, add(b, c)))
@@ -254,32 +272,34 @@ def _turned(corners, torque):
     J = _plus_inertia(J, sub(a, middle))
     J = _plus_inertia(_plus_inertia(J, sub(b, middle)), sub(c, middle))
     trace = J[0] + J[1] + J[2]
-    size = max(trace, 0.0 * trace + TINY)
+    size = max(trace, 0.0 * trace + MIN_SLIP)
     xx, yy, zz, xy, xz, yz = J[0] / size, J[1] / size, J[2] / size, J[3] / size, J[4] / size, J[5] / size
     p, q, r = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     det = xx * p + xy * q + xz * r
     K = p, xx * zz - xz * xz, xx * yy - xy * xy, q, r, xy * xz - xx * yz
-    omega = scale(-1.0 / (max(det, 0.0 * det + ALONG) * size), symmetric_matvec(K, torque))
+    omega = scale(-1.0 / (max(det, 0.0 * det + MIN_DETERMINANT) * size), symmetric_matvec(K, torque))
     return cross(middle, omega)
 
 
-def rubbing_energy(rub: Any, row: Any, at: Any, gap: Any, n: Any, push: Any) -> Any:
+def friction_energy(friction_data: Any, row: Any, at: Any, gap: Any, n: Any, normal_force: Any) -> Any:
     """Energy of sticking springs, or work of sliding at the present normal force [J]; 0 for ().
 
     The latter is no potential, because the normal force changes.
     """
 
 
-@chosen_by_type(rubbing_energy)
-def _rubbing_energy(rub, row, at, gap, n, push):
-    if is_empty(rub):
-        return lambda rub, row, at, gap, n, push: 0.0 * push
-    return lambda rub, row, at, gap, n, push: _work(rub, row, at, gap, n, push)
+@overload_by_type(friction_energy)
+def _friction_energy(friction_data, row, at, gap, n, normal_force):
+    if is_empty(friction_data):
+        return lambda friction_data, row, at, gap, n, normal_force: 0.0 * normal_force
+    return lambda friction_data, row, at, gap, n, normal_force: _work(
+        friction_data, row, at, gap, n, normal_force
+    )
 
 
-@physics
-def _work(rub, row, at, gap, n, push):
-    _, length, limit, s = _slipped(rub, row, at, gap, n, push)
-    k = load(rub, row, STIFFNESS)
-    slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + TINY))
+@device_function
+def _work(friction_data, row, at, gap, n, normal_force):
+    _, length, limit, s = _slip(friction_data, row, at, gap, n, normal_force)
+    k = load(friction_data, row, STIFFNESS)
+    slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + MIN_SLIP))
     return where(k * length > limit, slid, 0.5 * s * length * length)

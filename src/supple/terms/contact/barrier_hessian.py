@@ -13,14 +13,14 @@ import numpy as np
 
 from supple.collision.narrow_phase.proximity import measure_edges, measure_faces
 
-ALONE = 1e-12
+REGULARIZATION = 1e-12
 """Regularization added to TᵀT, relative to its trace; TᵀT is singular for parallel edges."""
 
 _P, _Q = np.array([-1.0, 1, 0, 0]), np.array([0.0, 0, -1, 1])
 """Edges p and q as linear combinations of the corners."""
 
 
-CLOSEST = 1e-9
+MIN_RELATIVE_DISTANCE = 1e-9
 """Smallest distance relative to the barrier distance, for example after separation of bodies in contact at
 rest."""
 
@@ -42,68 +42,68 @@ def barrier_hessians(
         |b'| (s,) [N].
     """
     weights, distance = closest(x, crossing)
-    some = np.flatnonzero(distance < reach)
-    x, w, edges = x[some], weights[some], crossing[some]
-    k, h, eps = stiffness[some], reach[some], fading[some]
-    d = np.maximum(distance[some], CLOSEST * h)
+    active = np.flatnonzero(distance < reach)
+    x, w, edges = x[active], weights[active], crossing[active]
+    k, h, eps = stiffness[active], reach[active], fading[active]
+    d = np.maximum(distance[active], MIN_RELATIVE_DISTANCE * h)
     y, log = d - h, np.log(d / h)
     b, first = -y * y * log, -y * (2 * log + y / d)
     second = (y / d) ** 2 - 4 * y / d - 2 * log
     gradient, curved = _half_square(x, w, edges)
     blocks = ((second - first / d) / d**2)[:, None, None, None, None] * _outer(gradient, gradient)
     blocks += (first / d)[:, None, None, None, None] * curved
-    fade = np.ones(len(some))
+    fade = np.ones(len(active))
     for_edges = np.flatnonzero(edges)
     if len(for_edges):
-        m, slope, bend, turn, turned = _fading(x[for_edges], eps[for_edges])
+        m, slope, bend, turn, curvature = _fading(x[for_edges], eps[for_edges])
         of_b = (first / d)[for_edges, None, None] * gradient[for_edges]
         own = m[:, None, None, None, None] * blocks[for_edges]
         both = _outer(turn, of_b) + _outer(of_b, turn)
         own += slope[:, None, None, None, None] * both
         own += (b[for_edges] * bend)[:, None, None, None, None] * _outer(turn, turn)
-        own += (b[for_edges] * slope)[:, None, None, None, None] * turned
+        own += (b[for_edges] * slope)[:, None, None, None, None] * curvature
         blocks[for_edges], fade[for_edges] = own, m
-    return some, k[:, None, None, None, None] * blocks, k * fade * np.abs(first)
+    return active, k[:, None, None, None, None] * blocks, k * fade * np.abs(first)
 
 
-class Near(NamedTuple):
+class ActiveContacts(NamedTuple):
     """Active contacts and their forces.
 
     Attributes:
-        some: (s,) indices of the contacts within the barrier distance.
+        indices: (s,) indices of the contacts within the barrier distance.
         weights: (s, 4) signed weights of the corners at the closest points.
         normal: (s, 3) n, from the second to the first side.
-        push: (s,) normal force λ = k m |b'| [N].
+        normal_force: (s,) normal force λ = k m |b'| [N].
         force: (s, 4, 3) forces on the corners [N].
     """
 
-    some: np.ndarray
+    indices: np.ndarray
     weights: np.ndarray
     normal: np.ndarray
-    push: np.ndarray
+    normal_force: np.ndarray
     force: np.ndarray
 
 
 def barrier_forces(
     x: np.ndarray, crossing: np.ndarray, stiffness: np.ndarray, reach: np.ndarray, fading: np.ndarray
-) -> Near:
+) -> ActiveContacts:
     """Forces of active contacts; arguments as in `barrier_hessians`."""
     weights, distance = closest(x, crossing)
-    some = np.flatnonzero(distance < reach)
-    x, w = x[some], weights[some]
-    h, d = reach[some], np.maximum(distance[some], 1e-300)
+    active = np.flatnonzero(distance < reach)
+    x, w = x[active], weights[active]
+    h, d = reach[active], np.maximum(distance[active], 1e-300)
     y, log = d - h, np.log(d / h)
     b, first = -y * y * log, -y * (2 * log + y / d)
     normal = np.einsum("ea,eai->ei", w, x) / d[:, None]
     gradient = first[:, None, None] * w[:, :, None] * normal[:, None]
-    edges, fade = np.flatnonzero(crossing[some]), np.ones(len(some))
+    edges, fade = np.flatnonzero(crossing[active]), np.ones(len(active))
     if len(edges):
-        m, slope, _, turn, _ = _fading(x[edges], fading[some][edges])
+        m, slope, _, turn, _ = _fading(x[edges], fading[active][edges])
         gradient[edges] *= m[:, None, None]
         gradient[edges] += (b[edges] * slope)[:, None, None] * turn
         fade[edges] = m
-    k = stiffness[some]
-    return Near(some, w, normal, k * fade * np.abs(first), -k[:, None, None] * gradient)
+    k = stiffness[active]
+    return ActiveContacts(active, w, normal, k * fade * np.abs(first), -k[:, None, None] * gradient)
 
 
 def closest(x: np.ndarray, crossing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,10 +112,10 @@ def closest(x: np.ndarray, crossing: np.ndarray) -> tuple[np.ndarray, np.ndarray
     points = np.ascontiguousarray(x.reshape(-1, 3), float)
     corners = np.arange(4 * len(x)).reshape(-1, 4)
     for chosen, measure in ((~crossing, measure_faces), (crossing, measure_edges)):
-        some = np.flatnonzero(chosen)
-        w, d = np.zeros((len(some), 4)), np.zeros(len(some))
-        measure(points, corners[some], w, d)
-        weights[some], distance[some] = w, d
+        indices = np.flatnonzero(chosen)
+        w, d = np.zeros((len(indices), 4)), np.zeros(len(indices))
+        measure(points, corners[indices], w, d)
+        weights[indices], distance[indices] = w, d
     return weights, distance
 
 
@@ -129,11 +129,13 @@ def _half_square(x: np.ndarray, w: np.ndarray, crossing: np.ndarray) -> tuple[np
     alpha = _parameters(w, crossing)
     T = np.einsum("eka,eai->eki", alpha, x)
     M = np.einsum("eki,eli->ekl", T, T)
-    idle = np.abs(alpha).sum(axis=2) == 0
-    M[:, [0, 1], [0, 1]] += np.where(idle, 1.0, ALONE * np.trace(M, axis1=1, axis2=2)[:, None] + 1e-300)
+    fixed = np.abs(alpha).sum(axis=2) == 0
+    M[:, [0, 1], [0, 1]] += np.where(
+        fixed, 1.0, REGULARIZATION * np.trace(M, axis1=1, axis2=2)[:, None] + 1e-300
+    )
     C = w[:, None, :, None] * T[:, :, None] + alpha[..., None] * r[:, None, None]
-    solved = np.linalg.solve(M, C.reshape(len(x), 2, 12)).reshape(C.shape)
-    hessian = np.einsum("ea,eb,ij->eabij", w, w, np.eye(3)) - np.einsum("ekai,ekbj->eabij", C, solved)
+    inverse_C = np.linalg.solve(M, C.reshape(len(x), 2, 12)).reshape(C.shape)
+    hessian = np.einsum("ea,eb,ij->eabij", w, w, np.eye(3)) - np.einsum("ekai,ekbj->eabij", C, inverse_C)
     return w[:, :, None] * r[:, None], hessian
 
 
@@ -144,18 +146,18 @@ def _parameters(w: np.ndarray, crossing: np.ndarray) -> np.ndarray:
     on edges, both ends exchange weight.
     """
     alpha = np.zeros((len(w), 2, 4))
-    some = np.abs(w) > 0
+    weighted = np.abs(w) > 0
     corners = np.arange(len(w))
-    first = 1 + np.argmax(some[:, 1:], axis=1)
+    first = 1 + np.argmax(weighted[:, 1:], axis=1)
     slot = np.zeros(len(w), int)
     for corner in (2, 3):
-        moves = some[:, corner] & (first != corner) & ~crossing
+        moves = weighted[:, corner] & (first != corner) & ~crossing
         which = corners[moves]
         alpha[which, slot[moves], first[moves]] = 1.0
         alpha[which, slot[moves], corner] = -1.0
         slot[moves] += 1
     for k, edge in enumerate((_P, -_Q)):
-        inner = crossing & some[:, 2 * k] & some[:, 2 * k + 1]
+        inner = crossing & weighted[:, 2 * k] & weighted[:, 2 * k + 1]
         alpha[inner, k] = edge
     return alpha
 
@@ -169,12 +171,12 @@ def _fading(x: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, ...]:
     pp, qq, pq = ((a * b).sum(axis=1)[:, None, None] for a, b in ((p, p), (q, q), (p, q)))
     one = np.eye(3)
     mixed = 4 * _matrix(p, q) - 2 * _matrix(q, p) - 2 * pq * one
-    turned = np.einsum("a,b,eij->eabij", _P, _P, 2 * (qq * one - _matrix(q, q)))
-    turned += np.einsum("a,b,eij->eabij", _Q, _Q, 2 * (pp * one - _matrix(p, p)))
-    turned += np.einsum("a,b,eij->eabij", _P, _Q, mixed)
-    turned += np.einsum("a,b,eji->eabij", _Q, _P, mixed)
+    curvature = np.einsum("a,b,eij->eabij", _P, _P, 2 * (qq * one - _matrix(q, q)))
+    curvature += np.einsum("a,b,eij->eabij", _Q, _Q, 2 * (pp * one - _matrix(p, p)))
+    curvature += np.einsum("a,b,eij->eabij", _P, _Q, mixed)
+    curvature += np.einsum("a,b,eji->eabij", _Q, _P, mixed)
     fades = ratio < 1.0
-    return (2 - ratio) * ratio, 2 * (1 - ratio) / eps, np.where(fades, -2 / eps**2, 0.0), turn, turned
+    return (2 - ratio) * ratio, 2 * (1 - ratio) / eps, np.where(fades, -2 / eps**2, 0.0), turn, curvature
 
 
 def _matrix(a: np.ndarray, b: np.ndarray) -> np.ndarray:

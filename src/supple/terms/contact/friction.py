@@ -19,17 +19,17 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.algebra.symmetric import along_and_across
-from supple.kernels import gather, load, physics, where
-from supple.terms.base.term import Elemental, Elements, Visits, energy, put_visit, vertex_force
+from supple.kernels import device_function, gather, load, where
+from supple.terms.base.term import Elemental, Elements, Incidence, energy, vertex_force, write_incidence
 
 NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
 """Offsets of n, o₀ [m], g₀ [m], k [N/m] and μ in the numbers of a contact, and their count."""
 
-TINY = 1e-30
+MIN_SLIP = 1e-30
 """Smallest slip length in a denominator [m]; zero slip has no direction."""
 
 
-class RubbingRows(NamedTuple):
+class PenaltyContactRows(NamedTuple):
     """Packed data of frictional contacts.
 
     Attributes:
@@ -45,8 +45,8 @@ class RubbingRows(NamedTuple):
     numbers: Any
 
 
-class RubbingTables(NamedTuple):
-    """Arrays of all contacts, see `RubbingContacts`."""
+class PenaltyContactTables(NamedTuple):
+    """Arrays of all contacts, see `PenaltyContacts`."""
 
     vertices: Any
     weights: Any
@@ -54,7 +54,7 @@ class RubbingTables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RubbingContacts(Elemental):
+class PenaltyContacts(Elemental):
     """Penalty contacts with Coulomb friction.
 
     Attributes:
@@ -70,7 +70,7 @@ class RubbingContacts(Elemental):
     weights: np.ndarray
     numbers: np.ndarray
     capacity: int | None = None
-    rough: bool = True
+    has_friction: bool = True
     keys: np.ndarray | None = None
 
     name: ClassVar[str] = "contacts"
@@ -78,16 +78,16 @@ class RubbingContacts(Elemental):
     material: ClassVar[None] = None
     family: ClassVar[str] = "contact"
 
-    def rows(self, visits: Visits, start: np.ndarray) -> RubbingRows:
+    def rows(self, incidence: Incidence, start: np.ndarray) -> PenaltyContactRows:
         slots = self.vertices.shape[1]
-        order = np.array([[s, *(o for o in range(slots) if o != s)] for s in range(slots)])[visits.slot]
-        ids = np.take_along_axis(self.vertices[visits.element], order, axis=1)[:, 1:]
-        weights = np.take_along_axis(self.weights[visits.element], order, axis=1)
-        numbers = visits.place(self.numbers[visits.element])
-        return RubbingRows(start, visits.place_ids(ids), visits.place(weights), numbers)
+        order = np.array([[s, *(o for o in range(slots) if o != s)] for s in range(slots)])[incidence.slot]
+        ids = np.take_along_axis(self.vertices[incidence.element], order, axis=1)[:, 1:]
+        weights = np.take_along_axis(self.weights[incidence.element], order, axis=1)
+        numbers = incidence.pack(self.numbers[incidence.element])
+        return PenaltyContactRows(start, incidence.pack_ids(ids), incidence.pack(weights), numbers)
 
-    def tables(self, dtype: np.dtype) -> RubbingTables:
-        return RubbingTables(
+    def tables(self, dtype: np.dtype) -> PenaltyContactTables:
+        return PenaltyContactTables(
             np.array(self.vertices, np.int32, order="C"),
             np.array(self.weights, dtype, order="C"),
             np.array(self.numbers, dtype, order="C"),
@@ -98,21 +98,24 @@ class RubbingContacts(Elemental):
         c = np.einsum("mk,mki->mi", self.weights, u[self.vertices])
         n, k, mu = self.numbers[:, NORMAL:SLIP], self.numbers[:, STIFFNESS], self.numbers[:, FRICTION]
         along = (n * c).sum(axis=1)
-        push = k * np.maximum(-(self.numbers[:, GAP] + along), 0)
+        normal_force = k * np.maximum(-(self.numbers[:, GAP] + along), 0)
         slip = self.numbers[:, SLIP:GAP] + c - along[:, None] * n
         length = np.sqrt((slip * slip).sum(axis=1))
-        holds = np.minimum(k, mu * push / np.maximum(length, TINY))
-        return Response(push, slip, holds, k * length > mu * push)
+        tangential_stiffness = np.minimum(k, mu * normal_force / np.maximum(length, MIN_SLIP))
+        return Response(normal_force, slip, tangential_stiffness, k * length > mu * normal_force)
 
-    def gaps(self, positions: np.ndarray) -> np.ndarray:
+    def distances(self, positions: np.ndarray) -> np.ndarray:
         """(m,) distances n · C of the contact points [m], for vertices at positions (n, 3) [m]."""
         between = np.einsum("mk,mki->mi", self.weights, positions[self.vertices])
         return np.asarray((self.numbers[:, NORMAL:SLIP] * between).sum(axis=1))
 
     def forces(self, u: np.ndarray) -> np.ndarray:
         """(m, 3) contact forces r [N] at displacements u (n, 3) [m]."""
-        found = self.response(u)
-        return found.push[:, None] * self.numbers[:, NORMAL:SLIP] - found.holds[:, None] * found.slip
+        response = self.response(u)
+        return (
+            response.normal_force[:, None] * self.numbers[:, NORMAL:SLIP]
+            - response.tangential_stiffness[:, None] * response.slip
+        )
 
     def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray:
         total = np.zeros(positions.shape)
@@ -126,10 +129,10 @@ class RubbingContacts(Elemental):
         k = 0 for open contacts, and s = μ λ/|o| for sliding ones. Coulomb's law has no potential, so these
         blocks are the bound used by vertex updates.
         """
-        found, n = self.response(np.asarray(u)[:, :3].astype(float)), self.numbers[:, NORMAL:SLIP]
+        response, n = self.response(np.asarray(u)[:, :3].astype(float)), self.numbers[:, NORMAL:SLIP]
         along = np.einsum("mi,mj->mij", n, n)
-        k = np.where(found.push > 0, self.numbers[:, STIFFNESS], 0.0)
-        K = k[:, None, None] * along + found.holds[:, None, None] * (np.eye(3) - along)
+        k = np.where(response.normal_force > 0, self.numbers[:, STIFFNESS], 0.0)
+        K = k[:, None, None] * along + response.tangential_stiffness[:, None, None] * (np.eye(3) - along)
         return np.einsum("ma,mb,mij->mabij", self.weights, self.weights, K)
 
 
@@ -137,20 +140,20 @@ class Response(NamedTuple):
     """Response of contacts.
 
     Attributes:
-        push: (m,) normal force λ [N].
+        normal_force: (m,) normal force λ [N].
         slip: (m, 3) slip o [m].
-        holds: (m,) tangential stiffness |t|/|o| [N/m].
+        tangential_stiffness: (m,) tangential stiffness |t|/|o| [N/m].
         slides: (m,) True for sliding contacts.
     """
 
-    push: np.ndarray
+    normal_force: np.ndarray
     slip: np.ndarray
-    holds: np.ndarray
+    tangential_stiffness: np.ndarray
     slides: np.ndarray
 
 
-@put_visit.of(RubbingTables)
-def _put_visit(tables, arrays, row, lane, element, slot):
+@write_incidence.of(PenaltyContactTables)
+def _write_incidence(tables, arrays, row, lane, element, slot):
     others, weights, numbers = arrays
     weights[row, 0, lane] = tables.weights[element, slot]
     for k in range(others.shape[1]):
@@ -161,7 +164,7 @@ def _put_visit(tables, arrays, row, lane, element, slot):
         numbers[row, k, lane] = tables.numbers[element, k]
 
 
-@physics
+@device_function
 def normal_of(term, row):
     return (
         load(term.numbers, row, NORMAL),
@@ -170,12 +173,12 @@ def normal_of(term, row):
     )
 
 
-@physics
+@device_function
 def slip_of(term, row):
     return load(term.numbers, row, SLIP), load(term.numbers, row, SLIP + 1), load(term.numbers, row, SLIP + 2)
 
 
-@physics
+@device_function
 def separation(term, row, u, ui):
     """(n, g, o) of the contacts in a packed row."""
     c = scale(load(term.weights, row, 0), ui)
@@ -186,39 +189,45 @@ def separation(term, row, u, ui):
     return n, load(term.numbers, row, GAP) + along, add(slip_of(term, row), sub(c, scale(along, n)))
 
 
-@physics
+@device_function
 def _response(term, row, u, ui):
     """(n, g, λ, o, s): normal, gap, normal force, slip, and |t|/|o|."""
     n, g, o = separation(term, row, u, ui)
     k = load(term.numbers, row, STIFFNESS)
-    push = k * max(-g, 0.0 * g)
+    normal_force = k * max(-g, 0.0 * g)
     length = math.sqrt(dot(o, o))
-    return n, g, push, o, min(k, load(term.numbers, row, FRICTION) * push / max(length, 0.0 * length + TINY))
+    return (
+        n,
+        g,
+        normal_force,
+        o,
+        min(k, load(term.numbers, row, FRICTION) * normal_force / max(length, 0.0 * length + MIN_SLIP)),
+    )
 
 
-@vertex_force.of(RubbingRows)
+@vertex_force.of(PenaltyContactRows)
 def _vertex_force(term, row, u, ui):
     """f = wᵢ r,  A = wᵢ² (k n nᵀ + s (I - n nᵀ)).
 
     Open contacts keep k in A, because the bound must hold wherever the vertex moves.
     """
-    n, _, push, o, s = _response(term, row, u, ui)
+    n, _, normal_force, o, s = _response(term, row, u, ui)
     w = load(term.weights, row, 0)
     p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
-    return scale(w, sub(scale(push, n), scale(s, o))), along_and_across(p, n, q)
+    return scale(w, sub(scale(normal_force, n), scale(s, o))), along_and_across(p, n, q)
 
 
-@energy.of(RubbingRows)
+@energy.of(PenaltyContactRows)
 def _energy(term, row, u, ui):
     """Penalty energy ½ k g² plus the energy of sticking springs, or the work of sliding.
 
     The work of sliding is computed for the present normal force; it is no potential, because that force
     changes.
     """
-    _, g, push, o, s = _response(term, row, u, ui)
+    _, g, normal_force, o, s = _response(term, row, u, ui)
     k = load(term.numbers, row, STIFFNESS)
-    limit = load(term.numbers, row, FRICTION) * push
+    limit = load(term.numbers, row, FRICTION) * normal_force
     length = math.sqrt(dot(o, o))
     stuck = 0.5 * s * length * length
-    slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + TINY))
-    return -0.5 * push * g + where(k * length > limit, slid, stuck)
+    slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + MIN_SLIP))
+    return -0.5 * normal_force * g + where(k * length > limit, slid, stuck)

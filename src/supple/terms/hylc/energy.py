@@ -14,10 +14,10 @@ fabrics are computed in double precision, and below FLAT Q is replaced by its li
 import math
 from typing import Any, NamedTuple
 
-from supple.kernels import physics, unrolled, where
+from supple.kernels import device_function, unrolled, where
 from supple.terms.hylc.splines import double, single
 
-FLAT = 1e-4
+MIN_RADIUS = 1e-4
 """r [1/m] below which the eigenvalues of L count as equal."""
 
 
@@ -29,19 +29,19 @@ class FabricData(NamedTuple):
     scale: Any
 
 
-_added = unrolled("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in range(n)), over="a")
+_add_scaled = unrolled("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in range(n)), over="a")
 """a + s b, for tuples."""
 
 
-@physics
-def _nothing(m):
+@device_function
+def _zero_side(m):
     """Zeros in the shape of the result of `_side`."""
     o = 0.0 * m
     return (o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o)
 
 
-@physics
-def _bent(fabric, k, X, y):
+@device_function
+def _bending_function(fabric, k, X, y):
     """g₃ for k = 3 and g₄ for k = 4: g, g_y, g_yy; and gᵢ, gᵢ_y, gᵢᵢ along the three in-plane strains."""
     first = 3 * k - 1
     f, slope, curve = single(fabric, k, y)
@@ -62,7 +62,7 @@ class Entry(NamedTuple):
     second: Any
 
 
-@physics
+@device_function
 def _entry(both, between, inverse, sign, d, b, r, flat):
     """A ± d Q of a function, with derivatives.
 
@@ -103,7 +103,7 @@ def _entry(both, between, inverse, sign, d, b, r, flat):
     )
 
 
-@physics
+@device_function
 def _side(fabric, k, X, m, d, b, r, flat):
     """Entry of gₖ(L/z) with derivatives.
 
@@ -115,10 +115,10 @@ def _side(fabric, k, X, m, d, b, r, flat):
     both = (zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero)
     between = both
     for end in range(2):
-        way = 1.0 - 2.0 * end
-        found = _bent(fabric, k, X, inverse * (m + way * r))
-        both, between = _added(both, 1.0, found), _added(between, way, found)
-    whole = _entry(
+        sign_of_end = 1.0 - 2.0 * end
+        g = _bending_function(fabric, k, X, inverse * (m + sign_of_end * r))
+        both, between = _add_scaled(both, 1.0, g), _add_scaled(between, sign_of_end, g)
+    entry = _entry(
         (both[0], both[1], both[2]), (between[0], between[1], between[2]), inverse, sign, d, b, r, flat
     )
     u = _entry((both[3], both[6], zero), (between[3], between[6], zero), inverse, sign, d, b, r, flat)
@@ -126,7 +126,7 @@ def _side(fabric, k, X, m, d, b, r, flat):
     w = _entry((both[5], both[8], zero), (between[5], between[8], zero), inverse, sign, d, b, r, flat)
     half = where(flat, zero, 0.5 * sign * d / r)
     return (
-        (whole.value,) + whole.first + whole.second + (u.value, v.value, w.value)  # noqa: RUF005
+        (entry.value,) + entry.first + entry.second + (u.value, v.value, w.value)  # noqa: RUF005
         + u.first + v.first + w.first
         + (
             0.5 * both[9] + half * between[9],
@@ -136,13 +136,13 @@ def _side(fabric, k, X, m, d, b, r, flat):
     )  # fmt: skip
 
 
-@physics
+@device_function
 def _by_entries(m, d, b):
     """Derivatives with respect to L_xx, L_xy and L_yy from those with respect to m, d and b."""
     return 0.5 * (m + d), b, 0.5 * (m - d)
 
 
-@physics
+@device_function
 def _twice_by_entries(mm, md, mb, dd, db, bb):
     """Second derivatives with respect to (xx, xx), (xx, xy), (xx, yy), (xy, xy), (xy, yy), (yy, yy)."""
     return (
@@ -165,7 +165,7 @@ class Density(NamedTuple):
     second: Any
 
 
-@physics
+@device_function
 def density(fabric, e):
     """ψ and its derivatives at strains e, a 6-tuple."""
     z = fabric.scale
@@ -173,10 +173,10 @@ def density(fabric, e):
     X = (e[0] * w[0], e[1] * w[1], e[2] * w[2])
     m, d, b = 0.5 * (e[3] + e[5]), 0.5 * (e[3] - e[5]), e[4]
     r = math.sqrt(d * d + b * b)
-    flat = r < FLAT
-    s = _nothing(m)
+    flat = r < MIN_RADIUS
+    s = _zero_side(m)
     for k in range(3, 5):
-        s = _added(s, 1.0, _side(fabric, k, X, m, d, b, r, flat))
+        s = _add_scaled(s, 1.0, _side(fabric, k, X, m, d, b, r, flat))
     f, g, h = single(fabric, 0, X[0]), single(fabric, 1, X[1]), single(fabric, 2, X[2])
     p, q, t = double(fabric, 5, X[0], X[1]), double(fabric, 6, X[0], X[2]), double(fabric, 7, X[1], X[2])
     bend, B = _by_entries(s[1], s[2], s[3]), _twice_by_entries(s[4], s[5], s[6], s[7], s[8], s[9])

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.materials import Material, Parameter
-from supple.support.arguments import a_path, shown
+from supple.support.arguments import check_path, format_value
 from supple.support.input_files import InputFileError, read_text
 
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
@@ -76,7 +76,7 @@ def load_fabric(file: str | Path) -> Fabric:
         MissingFabricError: The file does not exist.
         FabricError: The file is invalid.
     """
-    path = _found(file)
+    path = _fabric_path(file)
     try:
         data = json.loads(read_text(path))
     except InputFileError as mistake:
@@ -89,17 +89,17 @@ def load_fabric(file: str | Path) -> Fabric:
         raise FabricError(f"{path} is not a fabric: {mistake}") from None
 
 
-def _found(file: str | Path) -> Path:
-    given = Path(os.path.expandvars(a_path(file, "the file of a fabric, or its name,")))
+def _fabric_path(file: str | Path) -> Path:
+    given = Path(os.path.expandvars(check_path(file, "the file of a fabric, or its name,")))
     if given.suffix or given.exists():
         if not given.exists():
             raise MissingFabricError(f"there is no file {given}")
         return given
     folder = os.environ.get(VARIABLE)
-    places = [Path(folder) / sub / f"{given}.json" for sub in ("", "hylc/materials")] if folder else []
-    for place in places:
-        if place.is_file():
-            return place
+    candidates = [Path(folder) / sub / f"{given}.json" for sub in ("", "hylc/materials")] if folder else []
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
     where = f"in the folder {folder}" if folder else f"since the variable {VARIABLE} names no folder"
     raise MissingFabricError(
         f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {VARIABLE} to the "
@@ -117,10 +117,10 @@ def fabric_of(data: Any, name: str) -> Fabric:
     coefficients = _part(data, "coeffs", dict)
     scale = _numbers(_part(data, "strain scale", list), "strain scale", 5)
     if not (scale > 0).all():
-        raise FabricError(f"strain scale must be positive, got {shown(scale)}")
+        raise FabricError(f"strain scale must be positive, got {format_value(scale)}")
     density = float(_numbers(_part(data, "density"), "density", 1)[0])
     if density <= 0:
-        raise FabricError(f"density must be positive [kg/m²], got {shown(density)}")
+        raise FabricError(f"density must be positive [kg/m²], got {format_value(density)}")
     single = {str(_part(s, "k", int)): s for s in _part(coefficients, "1D", list)}
     double = {f"{_part(s, 'k0', int)}{_part(s, 'k1', int)}": s for s in _part(coefficients, "2D", list)}
     _refuse_missing("1D", single, tuple("01234"))
@@ -173,7 +173,7 @@ def _double(data: dict, where: str) -> _Spline:
 def _knots(data: dict, key: str, where: str) -> np.ndarray:
     t = _numbers(_part(data, key, list, where), f"{key} of {where}")
     if len(t) < 2 or not (np.diff(t) > 0).all():
-        raise FabricError(f"{key} of {where} must be at least two increasing knots, got {shown(t)}")
+        raise FabricError(f"{key} of {where} must be at least two increasing knots, got {format_value(t)}")
     return t
 
 
@@ -184,11 +184,11 @@ def _refuse_extrapolation(data: dict, where: str) -> None:
         )
 
 
-def _refuse_missing(kind: str, found: dict, wanted: tuple[str, ...]) -> None:
-    missing, unknown = [k for k in wanted if k not in found], [k for k in found if k not in wanted]
+def _refuse_missing(kind: str, splines: dict, required: tuple[str, ...]) -> None:
+    missing, unknown = [k for k in required if k not in splines], [k for k in splines if k not in required]
     if missing or unknown:
         raise FabricError(
-            f"the {kind} splines must be those of {', '.join(wanted)}, but "
+            f"the {kind} splines must be those of {', '.join(required)}, but "
             + " and ".join(
                 f"{', '.join(names)} {what}"
                 for names, what in ((missing, "missing"), (unknown, "unknown"))
@@ -201,8 +201,8 @@ def _part(data: Any, key: str, kind: Any = object, where: str = "") -> Any:
     if not isinstance(data, dict) or key not in data:
         raise FabricError(f"{key!r}{f' of {where}' if where else ''} is missing")
     if not isinstance(data[key], kind):
-        wanted = {dict: "a table", list: "a list", int: "a whole number"}[kind]
-        raise FabricError(f"{key!r} must be {wanted}, got {shown(data[key])}")
+        expected = {dict: "a table", list: "a list", int: "a whole number"}[kind]
+        raise FabricError(f"{key!r} must be {expected}, got {format_value(data[key])}")
     return data[key]
 
 
@@ -210,9 +210,9 @@ def _numbers(values: Any, what: str, count: int | None = None) -> np.ndarray:
     try:
         numbers = np.atleast_1d(np.array(values, float))
     except (TypeError, ValueError):
-        raise FabricError(f"{what} must be numbers, got {shown(values)}") from None
+        raise FabricError(f"{what} must be numbers, got {format_value(values)}") from None
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise FabricError(f"{what} must be finite numbers, got {shown(values)}")
+        raise FabricError(f"{what} must be finite numbers, got {format_value(values)}")
     if count is not None and len(numbers) != count:
         raise FabricError(f"{what} must have {count} numbers, got {len(numbers)}")
     return numbers

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from supple.kernels import physics, where
-from supple.kernels.simd.tables import look_up_four, look_up_two
+from supple.kernels import device_function, where
+from supple.kernels.simd.tables import load_four, load_two
 
 
 class Weights(NamedTuple):
@@ -21,7 +21,7 @@ class Weights(NamedTuple):
     second: Any
 
 
-@physics
+@device_function
 def _select4(condition, a, b):
     return (
         where(condition, a[0], b[0]),
@@ -31,7 +31,7 @@ def _select4(condition, a, b):
     )
 
 
-@physics
+@device_function
 def weights(table, begin, count, x):
     """Weights for a strain x among `count` knots from table[begin]; a knot belongs to its right interval."""
     zero = 0.0 * x
@@ -39,7 +39,7 @@ def weights(table, begin, count, x):
     index = zero
     for k in range(1, count - 1):
         index = index + where(x >= table[begin + k], one, zero)
-    t, end = look_up_two(table, begin, index)
+    t, end = load_two(table, begin, index)
     h = end - t
     inverse = 1.0 / h
     s = (x - t) * inverse
@@ -60,22 +60,22 @@ def weights(table, begin, count, x):
     return Weights(index, value, first, second)
 
 
-@physics
+@device_function
 def _sum4(w, c):
     return w[0] * c[0] + w[1] * c[1] + w[2] * c[2] + w[3] * c[3]
 
 
-@physics
+@device_function
 def single(fabric, k, x):
     """(f, f', f'') of spline k at x."""
     begin, count, values = fabric.layout[4 * k], fabric.layout[4 * k + 1], fabric.layout[4 * k + 3]
     table = fabric.table
     w = weights(table, begin, count, x)
-    c = look_up_four(table, values, 2.0 * w.knot)
+    c = load_four(table, values, 2.0 * w.knot)
     return _sum4(w.value, c), _sum4(w.first, c), _sum4(w.second, c)
 
 
-@physics
+@device_function
 def _along(w, a, b):
     """Value and v-derivative on the line between knots a and b, for weights w along it.
 
@@ -87,20 +87,20 @@ def _along(w, a, b):
     )
 
 
-@physics
+@device_function
 def _across(w, low, high):
     return w[0] * low[0] + w[1] * low[1] + w[2] * high[0] + w[3] * high[1]
 
 
-@physics
+@device_function
 def double(fabric, k, x, y):
     """(f, f_x, f_y, f_xx, f_xy, f_yy) of spline k at x and y."""
     table, layout = fabric.table, fabric.layout
     begin, nu, nv, values = layout[4 * k], layout[4 * k + 1], layout[4 * k + 2], layout[4 * k + 3]
     u, v = weights(table, begin, nu, x), weights(table, begin + nu, nv, y)
     at = 4.0 * (v.knot * nu + u.knot)
-    a, b = look_up_four(table, values, at), look_up_four(table, values + 4, at)
-    c, d = look_up_four(table, values + 4 * nu, at), look_up_four(table, values + 4 * nu + 4, at)
+    a, b = load_four(table, values, at), load_four(table, values + 4, at)
+    c, d = load_four(table, values + 4 * nu, at), load_four(table, values + 4 * nu + 4, at)
     low, high = _along(u.value, a, b), _along(u.value, c, d)
     low1, high1 = _along(u.first, a, b), _along(u.first, c, d)
     low2, high2 = _along(u.second, a, b), _along(u.second, c, d)

@@ -5,7 +5,7 @@ With the shape gradients Gₐ in thread coordinates (u, v), (f_u, f_v) = Σ xₐ
 f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges of length l and angle θ opposite
 to the corners o; n is twice the area. Border edges have no angle.
 
-Beyond CLOSING, θ grows to infinity for a closing fold (`closing.py`): at ±π it would jump, and ψ with it.
+Beyond CLOSING, θ grows to infinity for a closing fold (`regularize_angle.py`): at ±π it would jump, and ψ with it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from supple.algebra.angle import angle_of
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.kernels import physics
+from supple.kernels import device_function
 from supple.terms.base.elastic import minus_sum
-from supple.terms.hylc.angle_limit import closed, closing
+from supple.terms.hylc.angle_limit import regularize_angle, regularize_angles
 from supple.terms.shells.dihedral import angle_derivatives, angles, cross_matrices, opening
 
 SHORTEST = 1e-30
@@ -29,7 +29,7 @@ HINGES = ((0, 1, 2, 3), (1, 2, 0, 4), (2, 0, 1, 5))
 """Corners (a, b, o, p) of the three hinges, as in `dihedral`."""
 
 
-class Seen(NamedTuple):
+class VertexStrains(NamedTuple):
     """Strains as seen from the visiting vertex.
 
     Attributes:
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
         at_corner: Their gradients at corner 0.
         at_apex: Gradient of -n θ/l of the first edge at corner 3, the factor of G_o G_oᵀ in L.
         bends: G_o G_oᵀ of the edges as uu uv vv.
-        curved: Bounds of the second derivatives of e₀ e₁ e₂ at corner 0.
+        curvature: Bounds of the second derivatives of e₀ e₁ e₂ at corner 0.
         folds: Bounds of those of n θ/l of the edges at corner 0, and of the first edge at corner 3.
     """
 
@@ -45,28 +45,28 @@ class Seen(NamedTuple):
     at_corner: Any
     at_apex: Any
     bends: Any
-    curved: Any
+    curvature: Any
     folds: Any
 
 
-@physics
+@device_function
 def _square(G):
     return G[0] * G[0], G[0] * G[1], G[1] * G[1]
 
 
-@physics
+@device_function
 def _fold(hinge, exists):
     """Regularized θ of a hinge, 1/l and ∂θ/l per change of the angle; 0 at a border.
 
     The last result is the factor from the curvature bound of the angle to that of θ.
     """
-    theta, first, second = closing(angle_of(hinge.sine, hinge.cosine))
+    theta, first, second = regularize_angle(angle_of(hinge.sine, hinge.cosine))
     inverse = exists / hinge.length
     return exists * theta, inverse, first * inverse, first + abs(second)
 
 
-@physics
-def seen(x, G, exists):
+@device_function
+def vertex_strains(x, G, exists):
     """Strains, gradients and curvature bounds of a triangle.
 
     Args:
@@ -101,7 +101,7 @@ def seen(x, G, exists):
     at_second = scale(dk, second.o)
     at_third = add(scale(dl, third.b), scale(-(r * l * l * l), sub(x[0], x[2])))
     g0, g1 = G[0][0], G[0][1]
-    return Seen(
+    return VertexStrains(
         (a - 1.0, c, b - 1.0, -n * bend[0], -n * bend[1], -n * bend[2]),
         (
             scale(g0, u),
@@ -123,13 +123,13 @@ def seen(x, G, exists):
     )
 
 
-@physics
+@device_function
 def _sum_square(a, b):
-    whole = abs(a) + abs(b)
-    return 1.5 * whole * whole
+    total = abs(a) + abs(b)
+    return 1.5 * total * total
 
 
-@physics
+@device_function
 def _at_end(hinge, end):
     """Curvature bound of θ at an end of its edge: Σ ((1 - t)/h)² + 3/l², for a (end 0) or b (end 1)."""
     s, t = hinge.along
@@ -139,14 +139,14 @@ def _at_end(hinge, end):
     return p * p + q * q + 3.0 / (hinge.length * hinge.length)
 
 
-@physics
+@device_function
 def _threads(x, G, k):
     """Σ xₐ Gₐ."""
     d, e = sub(x[1], x[0]), sub(x[2], x[0])
     return add(scale(G[1][k], d), scale(G[2][k], e))
 
 
-@physics
+@device_function
 def _bending(grow, n, bend, first, F, second, S, third, T):
     """-∂(n Σ (θ/l) G G)."""
     turn = add(scale(F, first), add(scale(S, second), scale(T, third)))
@@ -162,7 +162,7 @@ def strains(x: np.ndarray, G: np.ndarray, exists: np.ndarray) -> np.ndarray:
     for k, hinge in enumerate(HINGES):
         corners = x[:, hinge]
         length = np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1)
-        theta = np.where(exists[:, k], closed(angles(corners))[0], 0.0)
+        theta = np.where(exists[:, k], regularize_angles(angles(corners))[0], 0.0)
         L -= (n * theta / length)[:, None] * _squares(G[:, hinge[2]])
     return np.column_stack([a - 1, np.einsum("ei,ei->e", f[:, 0], f[:, 1]) / (a * b), b - 1, L])
 
@@ -211,20 +211,20 @@ def _of_bending(
     n, dn, ddn = _twice_area(x)
     for k, hinge in enumerate(HINGES):
         corners = x[:, hinge]
-        theta, slope, curve = closed(angles(corners))
+        theta, slope, curve = regularize_angles(angles(corners))
         turn, bend = angle_derivatives(corners)
         dtheta = slope[:, None, None] * turn
         ddtheta = slope[:, None, None, None, None] * bend
         ddtheta += curve[:, None, None, None, None] * np.einsum("eai,ebj->eabij", turn, turn)
         inverse, dl, ddl = _inverse_length(corners)
         product, d, dd = _product((theta, dtheta, ddtheta), (inverse, dl, ddl))
-        whole, dw, ddw = np.zeros((len(x), 6, 3)), np.zeros((len(x), 6, 6, 3, 3)), None
-        whole[:, hinge] = d
+        gradient, dw, ddw = np.zeros((len(x), 6, 3)), np.zeros((len(x), 6, 6, 3, 3)), None
+        gradient[:, hinge] = d
         for i, corner in enumerate(hinge):
             dw[:, corner, hinge] = dd[:, i]
-        _, whole, ddw = _product((product, whole, dw), (n, dn, ddn))
+        _, gradient, ddw = _product((product, gradient, dw), (n, dn, ddn))
         weight = np.where(exists[:, k, None], -_squares(G[:, hinge[2]]), 0.0)
-        first[:, 3:] += np.einsum("es,eai->esai", weight, whole)
+        first[:, 3:] += np.einsum("es,eai->esai", weight, gradient)
         second[:, 3:] += np.einsum("es,eabij->esabij", weight, ddw)
 
 

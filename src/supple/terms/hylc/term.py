@@ -8,15 +8,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, select3
-from supple.kernels import load, physics, where
-from supple.terms.base.constraint import positive_part, seen_corner
-from supple.terms.base.parameters import of_elements, packed, placed
-from supple.terms.base.term import Elemental, Elements, Visits, energy, vertex_force
+from supple.kernels import device_function, load, where
+from supple.terms.base.constraint import corner_vector, positive_part
+from supple.terms.base.parameters import load_material, of_elements, pack_material
+from supple.terms.base.term import Elemental, Elements, Incidence, energy, vertex_force
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.stencils import neighbors, shapes
-from supple.terms.hylc.strains import seen, strain_derivatives, strains
+from supple.terms.hylc.strains import strain_derivatives, strains, vertex_strains
 
 OTHERS = np.array(
     [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]
@@ -24,10 +24,10 @@ OTHERS = np.array(
 """Other corners as seen from each, rotated so that a visiting triangle corner is corner 0, a visiting apex
 corner 3."""
 
-TURNED = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
+ROTATED_CORNERS = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
 """Triangle corners, and edges, in the rotated order."""
 
-LEAST = 1e-3
+MIN_RELATIVE_STIFFNESS = 1e-3
 """Smallest isotropic vertex stiffness, relative to the trace of the vertex block."""
 
 
@@ -114,47 +114,47 @@ class FabricElasticity(Elemental):
         uv = np.einsum("eji,eai->eaj", np.linalg.pinv(threads), corners - corners[:, :1])
         gradients, area = shapes(uv)
         vertices = np.concatenate([triangles, triangles[:, [2, 0, 1]]], axis=1).astype(np.int32)
-        alone = np.zeros(triangles.shape, bool)
-        made_of: Any = of_elements(self.material, origin)
+        no_neighbors = np.zeros(triangles.shape, bool)
+        material: Any = of_elements(self.material, origin)
         return replace(
             self,
             vertices=vertices,
             gradients=gradients,
-            exists=alone,
+            exists=no_neighbors,
             area=area,
             positions=points,
-            material=made_of,
+            material=material,
         )
 
     def thinner(self, share: float) -> Self:
         """Return this fabric with a fraction of its energy."""
         return replace(self, area=share * self.area)
 
-    def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
-        if visits.dtype != np.float64:
+    def rows(self, incidence: Incidence, start: np.ndarray) -> FabricRows:
+        if incidence.dtype != np.float64:
             raise ValueError(
                 "fabrics need precision 'float64', since curvatures are differences of nearly equal numbers; "
-                f"got {visits.dtype.name!r}"
+                f"got {incidence.dtype.name!r}"
             )
-        element, slot = visits.element, visits.slot
-        turned = TURNED[slot]
-        own, ids = visits.corners(self.vertices, OTHERS[slot])
+        element, slot = incidence.element, incidence.slot
+        order = ROTATED_CORNERS[slot]
+        own, ids = incidence.corners(self.vertices, OTHERS[slot])
         offsets = self.positions[ids] - self.positions[own][:, None]
-        gradients = np.take_along_axis(self.gradients[element], turned[:, 1:, None], axis=1)
+        gradients = np.take_along_axis(self.gradients[element], order[:, 1:, None], axis=1)
         rest = [
             gradients.reshape(len(slot), 4),
-            np.take_along_axis(self.exists[element], turned, axis=1),
+            np.take_along_axis(self.exists[element], order, axis=1),
             self.area[element, None],
             (slot < 3)[:, None],
         ]
         return FabricRows(
             start,
-            visits.place_ids(ids),
-            visits.place(offsets.reshape(len(slot), 15)),
-            visits.place(np.concatenate(rest, axis=1)),
-            np.array([self.resting], visits.dtype),
-            data_of(self.fabric, visits.dtype),
-            placed(self.material, visits.elements, visits.dtype),
+            incidence.pack_ids(ids),
+            incidence.pack(offsets.reshape(len(slot), 15)),
+            incidence.pack(np.concatenate(rest, axis=1)),
+            np.array([self.resting], incidence.dtype),
+            data_of(self.fabric, incidence.dtype),
+            pack_material(self.material, incidence.elements, incidence.dtype),
         )
 
     @property
@@ -183,25 +183,25 @@ class FabricElasticity(Elemental):
         if kind == "bound":
             for k in range(6):
                 size = np.trace(blocks[:, k, k], axis1=1, axis2=2)
-                blocks[:, k, k] += (LEAST * size)[:, None, None] * np.eye(3)
+                blocks[:, k, k] += (MIN_RELATIVE_STIFFNESS * size)[:, None, None] * np.eye(3)
         return blocks
 
 
-@physics
-def _seen(rows, row, u, ui):
+@device_function
+def _vertex_strains(rows, row, u, ui):
     """Strains as seen from the visiting corner, and True for corners of the triangle."""
-    a, b = seen_corner(rows, row, u, ui, 0), seen_corner(rows, row, u, ui, 1)
-    c, d = seen_corner(rows, row, u, ui, 2), seen_corner(rows, row, u, ui, 3)
-    e = seen_corner(rows, row, u, ui, 4)
+    a, b = corner_vector(rows, row, u, ui, 0), corner_vector(rows, row, u, ui, 1)
+    c, d = corner_vector(rows, row, u, ui, 2), corner_vector(rows, row, u, ui, 3)
+    e = corner_vector(rows, row, u, ui, 4)
     own = load(rows.rest, row, 8) > 0.5
     zero = 0.0 * a[0]
-    here = (zero, zero, zero)
-    x = (select3(own, here, a), select3(own, a, b), select3(own, b, c), select3(own, c, here), d, e)
+    origin = (zero, zero, zero)
+    x = (select3(own, origin, a), select3(own, a, b), select3(own, b, c), select3(own, c, origin), d, e)
     G, exists = shape_of(rows, row)
-    return seen(x, G, exists), own
+    return vertex_strains(x, G, exists), own
 
 
-@physics
+@device_function
 def shape_of(rows, row):
     """Shape gradients of the three corners [1/m], and 1 for each edge with a neighbor."""
     r = rows.rest
@@ -209,14 +209,14 @@ def shape_of(rows, row):
     return ((-(g[0] + h[0]), -(g[1] + h[1])), g, h), (load(r, row, 4), load(r, row, 5), load(r, row, 6))
 
 
-@physics
+@device_function
 def stiff_area(rows, row):
     """Rest area times the stiffness factor [m²]."""
     area = load(rows.rest, row, 7)
-    return area * packed(rows.material, row, area).stiffness
+    return area * load_material(rows.material, row, area).stiffness
 
 
-@physics
+@device_function
 def _row_bound(fabric, H, i, a, b, c, d, e, f):
     """Σ |Hᵢⱼ| zⱼ/zᵢ, Gershgorin's bound of ψ'' along strain i."""
     z = scales_of(fabric)
@@ -226,15 +226,15 @@ def _row_bound(fabric, H, i, a, b, c, d, e, f):
     ) / z[i]  # fmt: skip
 
 
-@physics
+@device_function
 def scales_of(fabric):
     """Scales of the six strains, which make their second derivatives comparable."""
     z = fabric.scale
     return z[0], z[1], z[2], z[3], max(z[3], z[4]), z[4]
 
 
-@physics
-def _added(A, w, g):
+@device_function
+def _add_outer(A, w, g):
     """A + w g gᵀ, symmetric as xx yy zz xy xz yz."""
     return (
         A[0] + w * g[0] * g[0],
@@ -252,33 +252,33 @@ def _vertex_force(rows, row, u, ui):
 
     The diagonal matrix D bounds ψ''; κ bounds the contribution of the strains' second derivatives.
     """
-    sight, own = _seen(rows, row, u, ui)
-    found = density(rows.fabric, sight.strain)
+    view, own = _vertex_strains(rows, row, u, ui)
+    psi = density(rows.fabric, view.strain)
     area = stiff_area(rows, row)
-    p, H = found.first, found.second
+    p, H = psi.first, psi.second
     zero = 0.0 * area
-    there = where(own, zero, zero + 1.0)
-    apex, bends = scale(there, sight.at_apex), sight.bends[0]
-    here = where(own, zero + 1.0, zero)
+    is_apex = where(own, zero, zero + 1.0)
+    apex, bends = scale(is_apex, view.at_apex), view.bends[0]
+    is_corner = where(own, zero + 1.0, zero)
     J = (
-        scale(here, sight.at_corner[0]),
-        scale(here, sight.at_corner[1]),
-        scale(here, sight.at_corner[2]),
-        add(scale(here, sight.at_corner[3]), scale(bends[0], apex)),
-        add(scale(here, sight.at_corner[4]), scale(bends[1], apex)),
-        add(scale(here, sight.at_corner[5]), scale(bends[2], apex)),
+        scale(is_corner, view.at_corner[0]),
+        scale(is_corner, view.at_corner[1]),
+        scale(is_corner, view.at_corner[2]),
+        add(scale(is_corner, view.at_corner[3]), scale(bends[0], apex)),
+        add(scale(is_corner, view.at_corner[4]), scale(bends[1], apex)),
+        add(scale(is_corner, view.at_corner[5]), scale(bends[2], apex)),
     )
     f = add(add(scale(p[0], J[0]), scale(p[1], J[1])), scale(p[2], J[2]))
     f = add(f, add(add(scale(p[3], J[3]), scale(p[4], J[4])), scale(p[5], J[5])))
     A = (zero, zero, zero, zero, zero, zero)
-    A = _added(A, _row_bound(rows.fabric, H, 0, 0, 1, 2, 3, 4, 5), J[0])
-    A = _added(A, _row_bound(rows.fabric, H, 1, 1, 6, 7, 8, 9, 10), J[1])
-    A = _added(A, _row_bound(rows.fabric, H, 2, 2, 7, 11, 12, 13, 14), J[2])
-    A = _added(A, _row_bound(rows.fabric, H, 3, 3, 8, 12, 15, 16, 17), J[3])
-    A = _added(A, _row_bound(rows.fabric, H, 4, 4, 9, 13, 16, 18, 19), J[4])
-    A = _added(A, _row_bound(rows.fabric, H, 5, 5, 10, 14, 17, 19, 20), J[5])
-    curved = here * _curved(sight, p) + there * _moment(p, sight.bends[0]) * sight.folds[3]
-    across = curved + LEAST * (A[0] + A[1] + A[2])
+    A = _add_outer(A, _row_bound(rows.fabric, H, 0, 0, 1, 2, 3, 4, 5), J[0])
+    A = _add_outer(A, _row_bound(rows.fabric, H, 1, 1, 6, 7, 8, 9, 10), J[1])
+    A = _add_outer(A, _row_bound(rows.fabric, H, 2, 2, 7, 11, 12, 13, 14), J[2])
+    A = _add_outer(A, _row_bound(rows.fabric, H, 3, 3, 8, 12, 15, 16, 17), J[3])
+    A = _add_outer(A, _row_bound(rows.fabric, H, 4, 4, 9, 13, 16, 18, 19), J[4])
+    A = _add_outer(A, _row_bound(rows.fabric, H, 5, 5, 10, 14, 17, 19, 20), J[5])
+    curvature = is_corner * _curvature_bound(view, p) + is_apex * _moment(p, view.bends[0]) * view.folds[3]
+    across = curvature + MIN_RELATIVE_STIFFNESS * (A[0] + A[1] + A[2])
     return scale(-area, f), (
         area * (A[0] + across),
         area * (A[1] + across),
@@ -289,21 +289,21 @@ def _vertex_force(rows, row, u, ui):
     )
 
 
-@physics
+@device_function
 def _moment(p, bends):
     """|ψ_L : G Gᵀ|."""
     return abs(p[3] * bends[0] + p[4] * bends[1] + p[5] * bends[2])
 
 
-@physics
-def _curved(sight, p):
-    in_plane = abs(p[0]) * sight.curved[0] + abs(p[1]) * sight.curved[1] + abs(p[2]) * sight.curved[2]
-    first = _moment(p, sight.bends[0]) * sight.folds[0]
-    second = _moment(p, sight.bends[1]) * sight.folds[1]
-    return in_plane + 2.0 * (first + second + _moment(p, sight.bends[2]) * sight.folds[2])
+@device_function
+def _curvature_bound(view, p):
+    in_plane = abs(p[0]) * view.curvature[0] + abs(p[1]) * view.curvature[1] + abs(p[2]) * view.curvature[2]
+    first = _moment(p, view.bends[0]) * view.folds[0]
+    second = _moment(p, view.bends[1]) * view.folds[1]
+    return in_plane + 2.0 * (first + second + _moment(p, view.bends[2]) * view.folds[2])
 
 
 @energy.of(FabricRows)
 def _energy(rows, row, u, ui):
-    sight, _ = _seen(rows, row, u, ui)
-    return stiff_area(rows, row) * (density(rows.fabric, sight.strain).value - rows.resting[0])
+    view, _ = _vertex_strains(rows, row, u, ui)
+    return stiff_area(rows, row) * (density(rows.fabric, view.strain).value - rows.resting[0])

@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.materials import Parameter
 from supple.materials.isotropic import YOUNG
-from supple.support.arguments import flag, floats, shown
+from supple.support.arguments import check_flag, format_value, to_floats
 from supple.terms.base.term import Term
 from supple.terms.shells.crease import Crease, Creases
 from supple.terms.shells.dihedral import angles
@@ -93,14 +93,14 @@ class HingeBending(Bending):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        flag("weighted", self.weighted)
+        check_flag("weighted", self.weighted)
         if isinstance(self.rest, str):
             if self.rest not in ("shape", "flat"):
                 raise ValueError(f"rest must be 'shape', 'flat' or an array of angles, got {self.rest!r}")
             return
-        angle = np.array(floats(self.rest))
+        angle = np.array(to_floats(self.rest))
         if angle.ndim != 1 or not np.all(np.abs(angle) <= np.pi):
-            raise ValueError(f"rest angles must be numbers (h,) from -π to π, got {shown(self.rest)}")
+            raise ValueError(f"rest angles must be numbers (h,) from -π to π, got {format_value(self.rest)}")
         object.__setattr__(self, "rest", angle)
 
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:

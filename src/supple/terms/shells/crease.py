@@ -16,16 +16,16 @@ from supple.algebra.angle import angle_of
 from supple.kernels import load, where
 from supple.materials import Material, Parameter, by_element
 from supple.terms.base.constraint import constraint
-from supple.terms.base.parameters import packed, placed
-from supple.terms.base.term import Visits
+from supple.terms.base.parameters import load_material, pack_material
+from supple.terms.base.term import Incidence
 from supple.terms.shells.dihedral import angle_derivatives, angles
-from supple.terms.shells.hinge import HingeRows, Hinges, as_constraint, seen_opening
+from supple.terms.shells.hinge import HingeRows, Hinges, as_constraint, hinge_opening
 
 YIELD = Parameter(
     "yield_angle", "elastic angle [rad] from which a hinge flows", symbol="θ_yield", at_least=0, example=0.2
 )
 CREEP = Parameter("creep", "rate of flow", "1/s", "γ", at_least=0, example=10.0)
-MOST = Parameter(
+MAX_ANGLE = Parameter(
     "max_angle", "largest rest angle [rad]", symbol="θ_max", above=0, at_most=math.pi, default=3.0
 )
 REST = Parameter(
@@ -39,7 +39,7 @@ class Crease(Material):
 
     __slots__ = ()
     thin: ClassVar[bool] = True
-    parameters = (YIELD, CREEP, MOST, REST)
+    parameters = (YIELD, CREEP, MAX_ANGLE, REST)
 
     yield_angle: Any
     creep: Any
@@ -48,16 +48,16 @@ class Crease(Material):
 
     def evolve(self, angle: np.ndarray, dt: float) -> dict[str, np.ndarray]:
         """Rest angles after the flow of a step, for hinges at angles (m,) [rad]; empty if no hinge yields."""
-        elastic = wrapped(angle - self.rest_angle)
+        elastic = wrap_angle(angle - self.rest_angle)
         flows = np.abs(elastic) > self.yield_angle
         if not flows.any():
             return {}
-        rest = wrapped(self.rest_angle + np.minimum(dt * self.creep * flows, flows) * elastic)
+        rest = wrap_angle(self.rest_angle + np.minimum(dt * self.creep * flows, flows) * elastic)
         largest = np.maximum(self.max_angle, np.abs(self.rest_angle))
         return {"rest_angle": np.where(flows, np.clip(rest, -largest, largest), self.rest_angle)}
 
 
-def wrapped(angle: np.ndarray) -> np.ndarray:
+def wrap_angle(angle: np.ndarray) -> np.ndarray:
     """Reduce angles [rad] to (-π, π] by full turns."""
     return np.arctan2(np.sin(angle), np.cos(angle))
 
@@ -85,9 +85,9 @@ class Creases(Hinges):
     def __post_init__(self) -> None:
         object.__setattr__(self, "material", by_element(self.material, len(self.vertices)))
 
-    def rows(self, visits: Visits, start: np.ndarray) -> CreaseRows:
-        material = placed(self.material, visits.elements, visits.dtype)
-        return super().rows(visits, start)._replace(material=material)  # type: ignore[return-value]
+    def rows(self, incidence: Incidence, start: np.ndarray) -> CreaseRows:
+        material = pack_material(self.material, incidence.elements, incidence.dtype)
+        return super().rows(incidence, start)._replace(material=material)  # type: ignore[return-value]
 
     def rest_of(self, element: np.ndarray, slot: np.ndarray) -> np.ndarray:
         return (slot < 2)[:, None].astype(float)
@@ -97,15 +97,17 @@ class Creases(Hinges):
         return angles(self.positions[self.vertices] + displacements[self.vertices])
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return wrapped(angles(x) - self.material.rest_angle), *angle_derivatives(x)
+        return wrap_angle(angles(x) - self.material.rest_angle), *angle_derivatives(x)
 
 
 @constraint.of(CreaseRows)
 def _constraint(rows, row, r):
     """θ - θ₀, reduced to (-π, π]."""
     end = load(rows.rest, row, 0) > 0.5
-    hinge = seen_opening(end, r)
+    hinge = hinge_opening(end, r)
     angle = angle_of(hinge.sine, hinge.cosine)
-    away = angle - packed(rows.material, row, angle).rest_angle
-    away = where(away > math.pi, away - 2.0 * math.pi, away)
-    return as_constraint(where(away < -math.pi, away + 2.0 * math.pi, away), hinge, end)
+    elastic_angle = angle - load_material(rows.material, row, angle).rest_angle
+    elastic_angle = where(elastic_angle > math.pi, elastic_angle - 2.0 * math.pi, elastic_angle)
+    return as_constraint(
+        where(elastic_angle < -math.pi, elastic_angle + 2.0 * math.pi, elastic_angle), hinge, end
+    )

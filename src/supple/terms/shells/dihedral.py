@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale
-from supple.kernels import physics, rounding
+from supple.kernels import device_function, rounding
 
 SMALLEST = 1e-100
 """Lower bound of squared lengths in denominators [m²]."""
@@ -41,7 +41,7 @@ class Opening(NamedTuple):
     inverse: tuple
 
 
-@physics
+@device_function
 def opening(e, o, p):
     """Dihedral angle for corners at e, o and p relative to a [m].
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.algebra.angle import angle_of
 from supple.algebra.matrix3 import select3, sub
-from supple.kernels import load, physics, where
+from supple.kernels import device_function, load, where
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.elastic import minus_sum
 from supple.terms.shells.dihedral import angle_derivatives, angles, opening
@@ -57,22 +57,22 @@ class Hinges(Constraint):
         return np.stack([np.cos(angle), np.sin(angle), slot < 2], axis=1)
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        away = angles(x) - self.rest[:, 0]
-        return np.arctan2(np.sin(away), np.cos(away)), *angle_derivatives(x)
+        elastic_angle = angles(x) - self.rest[:, 0]
+        return np.arctan2(np.sin(elastic_angle), np.cos(elastic_angle)), *angle_derivatives(x)
 
 
 @constraint.of(HingeRows)
 def _constraint(rows, row, r):
     """θ - θ₀ as the angle between both directions, which is continuous at θ = ±π."""
     cosine, sine, end = load(rows.rest, row, 0), load(rows.rest, row, 1), load(rows.rest, row, 2) > 0.5
-    hinge = seen_opening(end, r)
+    hinge = hinge_opening(end, r)
     y = hinge.sine * cosine - hinge.cosine * sine
     angle = angle_of(y, hinge.cosine * cosine + hinge.sine * sine)
     return as_constraint(angle, hinge, end)
 
 
-@physics
-def seen_opening(end, r):
+@device_function
+def hinge_opening(end, r):
     """Dihedral angle of hinges, for vectors r from the visiting corner, an end of the edge or an apex."""
     zero = 0.0 * r[0][0]
     a = select3(end, (zero, zero, zero), r[0])
@@ -81,7 +81,7 @@ def seen_opening(end, r):
     return opening(sub(b, a), sub(o, a), sub(r[2], a))
 
 
-@physics
+@device_function
 def as_constraint(angle, hinge, end):
     """(C, ∇, κ) with C = angle.
 

@@ -9,12 +9,17 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, sub
 from supple.algebra.triangle_frames import flattened, pattern_frames, pattern_gradients
-from supple.kernels import physics, stream
+from supple.kernels import device_function, stream
 from supple.terms.base.elastic import ElasticRows
 from supple.terms.base.parameters import of_elements
 from supple.terms.base.strain import from_rest, from_start
-from supple.terms.base.term import Term, Visits, others_first
-from supple.terms.shells.triangle import TriangleElasticity, TriangleRows, in_plane, refuse_unsuited
+from supple.terms.base.term import Incidence, Term, others_first
+from supple.terms.shells.triangle import (
+    TriangleElasticity,
+    TriangleRows,
+    check_membrane_material,
+    project_to_plane,
+)
 
 
 class PatternRows(TriangleRows):
@@ -57,7 +62,7 @@ class PatternElasticity(TriangleElasticity):
             thickness: Thickness [m], a number or (m,) per triangle.
             rest: (m, 3, 3) undeformed corners of each triangle [m].
         """
-        refuse_unsuited(material)
+        check_membrane_material(material)
         corners, flat = points[triangles], flattened(rest)
         frames, gradients = pattern_frames(corners, flat), pattern_gradients(flat)
         undeformed = np.einsum("eij,eaj->eai", frames, flat - flat[:, :1])
@@ -67,17 +72,19 @@ class PatternElasticity(TriangleElasticity):
             np.asarray(triangles, np.int32),
             np.einsum("eij,eaj->eai", frames, gradients),
             area * np.asarray(thickness, float),
-            in_plane(material, np.cross(frames[:, :, 0], frames[:, :, 1])),
+            project_to_plane(material, np.cross(frames[:, :, 0], frames[:, :, 1])),
             corners - corners[:, :1] - undeformed,
         )
 
-    def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
-        plain = super().rows(visits, start)
-        element, slot = visits.element, visits.slot
-        apart = self.offsets[element[:, None], others_first(3)[slot]] - self.offsets[element, slot][:, None]
-        further = visits.place(apart.reshape(len(element), 6))
-        together = np.concatenate([plain.rest, further, plain.rest[:, -1:]], axis=1)
-        return plain._replace(rest=together)
+    def rows(self, incidence: Incidence, start: np.ndarray) -> ElasticRows:
+        rows = super().rows(incidence, start)
+        element, slot = incidence.element, incidence.slot
+        relative_offsets = (
+            self.offsets[element[:, None], others_first(3)[slot]] - self.offsets[element, slot][:, None]
+        )
+        packed_offsets = incidence.pack(relative_offsets.reshape(len(element), 6))
+        rest_data = np.concatenate([rows.rest, packed_offsets, rows.rest[:, -1:]], axis=1)
+        return rows._replace(rest=rest_data)
 
     def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
         """Return this sheet on other triangles, with the initial strain of their parent triangles."""
@@ -86,14 +93,14 @@ class PatternElasticity(TriangleElasticity):
         back = np.einsum("eai,eaj->eij", undeformed, np.linalg.pinv(start).transpose(0, 2, 1))[origin]
         corners = points[triangles]
         rest = np.einsum("eij,eaj->eai", back, corners - corners[:, :1])
-        made_of, thickness = of_elements(self.material, origin), self.volume / self._areas
-        return PatternElasticity.from_pattern(points, triangles, made_of, thickness[origin], rest)
+        material, thickness = of_elements(self.material, origin), self.volume / self._areas
+        return PatternElasticity.from_pattern(points, triangles, material, thickness[origin], rest)
 
     def displaced(self, u: np.ndarray) -> np.ndarray:
         return super().displaced(u) + self.offsets
 
 
-@physics
+@device_function
 def _offsets(rows, row):
     r = rows.rest
     return (

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer, scale, sub
-from supple.kernels import physics
-from supple.materials import suits_sheets, table_of
+from supple.kernels import device_function
+from supple.materials import is_membrane_material, table_of
 from supple.terms.base.constraint import positive_part
 from supple.terms.base.elastic import Elastic, ElasticRows, measure
 from supple.terms.base.parameters import of_elements
@@ -50,9 +50,9 @@ class TriangleElasticity(Elastic):
             material: Material suitable for sheets.
             thickness: Thickness [m], a number or (m,) per triangle.
         """
-        refuse_unsuited(material)
+        check_membrane_material(material)
         edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
-        material = in_plane(material, np.cross(edges[:, 0], edges[:, 1]))
+        material = project_to_plane(material, np.cross(edges[:, 0], edges[:, 1]))
         gradients = np.linalg.pinv(edges).transpose(0, 2, 1)
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
         area = 0.5 * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
@@ -67,8 +67,8 @@ class TriangleElasticity(Elastic):
             points: (n, 3) positions at zero displacement [m].
         """
         thickness = self.volume / self._areas
-        made_of = of_elements(self.material, origin)
-        return TriangleElasticity.from_mesh(points, triangles, made_of, thickness[origin])
+        material = of_elements(self.material, origin)
+        return TriangleElasticity.from_mesh(points, triangles, material, thickness[origin])
 
     def thinner(self, share: float) -> Self:
         """Return this sheet with a fraction of its thickness."""
@@ -89,7 +89,7 @@ class TriangleElasticity(Elastic):
         C = tensors.transpose(0, 2, 1).reshape(-1, 3, 3, 3, 3)[:m]
         change = np.einsum("ebl,km->eklbm", self.gradients, np.eye(3))  # ∂F_kl/∂xᵇ_m
         if kind != "bound":
-            change = change - self._turning(u)
+            change = change - self._normal_derivative(u)
         blocks = np.einsum("e,eaj,eijkl,eklbm->eabim", self.volume, self.gradients, C, change, optimize=True)
         return positive_part(blocks) if kind == "projected" else blocks
 
@@ -97,7 +97,7 @@ class TriangleElasticity(Elastic):
         """(m, 3, 3) corner displacements from the undeformed triangles, up to a translation [m]."""
         return u[self.vertices, :3].astype(float)
 
-    def _turning(self, u: np.ndarray) -> np.ndarray:
+    def _normal_derivative(self, u: np.ndarray) -> np.ndarray:
         """-∂(n n₀ᵀ)/∂x (m, 3, 3, 3, 3): under corner displacements, δn = -Σ (F⁻ᵀ gᵇ)(n · δxᵇ)."""
         g = self.gradients
         normal = np.cross(g[:, 1], g[:, 2])
@@ -114,31 +114,31 @@ class TriangleElasticity(Elastic):
         return np.einsum("ebk,em,el->eklbm", dual, now, normal)
 
 
-def refuse_unsuited(material: Any) -> None:
+def check_membrane_material(material: Any) -> None:
     """Raise a ValueError for materials that membranes cannot use."""
     if not material.objective:
         raise ValueError(
             f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
             "take another material"
         )
-    if not suits_sheets(type(material)):
+    if not is_membrane_material(type(material)):
         raise ValueError(
             f"a membrane needs a material that is the same on both sides of it, and "
             f"{type(material).__name__}, which has tensors, need not be; take another material"
         )
 
 
-def in_plane(material: Any, normals: np.ndarray) -> Any:
+def project_to_plane(material: Any, normals: np.ndarray) -> Any:
     """Project the directions of a material into the planes of triangles with normals (m, 3)."""
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
-    def projected(parameter: Any, value: Any) -> Any:
+    def project(parameter: Any, value: Any) -> Any:
         if parameter.kind != "direction":
             return value
         table = table_of(value, len(unit))
         table = table - np.einsum("ei,ei->e", table, unit)[:, None] * unit
         length = np.linalg.norm(table, axis=1, keepdims=True)
-        if length.min() < ACROSS:
+        if length.min() < MIN_IN_PLANE:
             raise ValueError(
                 f"{parameter.name} of {type(material).__name__} must lie in the sheet, but it is at right "
                 f"angles to triangle {int(length.argmin())}; give one direction for each triangle"
@@ -146,10 +146,10 @@ def in_plane(material: Any, normals: np.ndarray) -> Any:
         table = table / length
         return tuple(table[0].tolist()) if np.ptp(table, axis=0).max() < 1e-12 else table
 
-    return type(material)._make(map(projected, material.stored, material))
+    return type(material)._make(map(project, material.stored, material))
 
 
-ACROSS = 1e-3
+MIN_IN_PLANE = 1e-3
 """Smallest in-plane component of a unit direction."""
 
 
@@ -174,6 +174,6 @@ def _rest_gradient(rows, g):
     return combine(1.0, identity, -1.0, outer(normal, normal))
 
 
-@physics
+@device_function
 def _unit(a):
     return scale(1.0 / (math.sqrt(dot(a, a)) + 1e-30), a)

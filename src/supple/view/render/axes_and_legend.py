@@ -19,20 +19,20 @@ import numpy as np
 from supple.view.camera import Camera
 from supple.view.fields import Field
 from supple.view.layout import layout_for
-from supple.view.naming import Named, Names
+from supple.view.naming import BodyLabels, Named
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
-MOST_SWATCHES = 14
+MAX_SWATCHES = 14
 """Largest number of body colors in a legend; more are indistinguishable."""
 
-SHRUNK = 0.75
+MIN_TITLE_SCALE = 0.75
 """Smallest scale of a title that is shrunk to fit; longer titles are cut."""
 
 MARGIN = 0.035
 """Left and right margin of title and caption, relative to the width."""
 
 
-class Furniture:
+class Annotations:
     """Title, legend and coordinate axes around rendered bodies.
 
     Only caption and axes change between pictures. Small pictures have fewer annotations, and text is fitted
@@ -58,7 +58,7 @@ class Furniture:
         self._canvas = FigureCanvasAgg(self._figure)
         self._parts: int | None = None
         self._directions: Any = None
-        self._names = Names(self._figure, self.layout, theme, named)
+        self._names = BodyLabels(self._figure, self.layout, theme, named)
         if self.layout.header:
             self._add_title(title)
         if self.layout.side and field.separate:
@@ -72,22 +72,22 @@ class Furniture:
             return image
         self._show_caption(caption)
         self._show_directions(camera)
-        self._names.follow(camera)
+        self._names.update(camera)
         self._canvas.draw()
         drawn = np.asarray(self._canvas.buffer_rgba())
-        whole = image.copy()
+        annotated = image.copy()
         rows, columns = np.nonzero(drawn[..., 3])
         alpha = drawn[rows, columns, 3:].astype(float) / 255
-        mixed = alpha * drawn[rows, columns, :3] + (1 - alpha) * whole[rows, columns]
-        whole[rows, columns] = np.round(mixed).astype(np.uint8)
-        return whole
+        mixed = alpha * drawn[rows, columns, :3] + (1 - alpha) * annotated[rows, columns]
+        annotated[rows, columns] = np.round(mixed).astype(np.uint8)
+        return annotated
 
     def _add_title(self, title: str) -> None:
         end = 1 - self.layout.header
         top, style = end + self.layout.up(96), {"weight": "bold", "color": self.theme.ink}
         text = self._figure.text(MARGIN, top, title, size=TITLE_SIZE, va="top", **style)
         part = (1 - 2 * MARGIN) / max(self._width(text), 1e-9)
-        text.set_size(TITLE_SIZE * np.clip(part, SHRUNK, 1))
+        text.set_size(TITLE_SIZE * np.clip(part, MIN_TITLE_SCALE, 1))
         self._cut(text, 1 - 2 * MARGIN)
         below = end + self.layout.up(36)
         self._caption = self._figure.text(MARGIN, below, "", size=TEXT_SIZE, color=self.theme.faded, va="top")
@@ -127,19 +127,19 @@ class Furniture:
         numbers = range(round(limits[0] + 0.5), round(limits[1] - 0.5) + 1)
         square, row = 26.4, np.clip(0.036, self.layout.up(36), self.layout.up(43.2))
         top = self._add_label(field.label, 0.745) - self.layout.up(18)
-        shown = numbers[: min(MOST_SWATCHES, int((top - 0.05) / row) - 1)]
+        swatches = numbers[: min(MAX_SWATCHES, int((top - 0.05) / row) - 1)]
         style: dict[str, Any] = {"size": SMALL_SIZE, "va": "center_baseline"}
-        beside = self._left + self.layout.across(41.6)
-        for place, number in enumerate(shown, start=1):
-            y, height = top - row * place, self.layout.up(square)
+        text_left = self._left + self.layout.across(41.6)
+        for k, number in enumerate(swatches, start=1):
+            y, height = top - row * k, self.layout.up(square)
             color = field.paint(np.array([number]), limits)[0]
             corner = (self._left, y)
             self._figure.add_artist(Rectangle(corner, self.layout.across(square), height, color=color))
             name = names.get(number, str(number))
-            text = self._figure.text(beside, y + height / 2, name, color=self.theme.ink, **style)
-            self._cut(text, 0.99 - beside)
-        if len(numbers) > len(shown):
-            y = top - row * (len(shown) + 1) + self.layout.up(square / 2)
+            text = self._figure.text(text_left, y + height / 2, name, color=self.theme.ink, **style)
+            self._cut(text, 0.99 - text_left)
+        if len(numbers) > len(swatches):
+            y = top - row * (len(swatches) + 1) + self.layout.up(square / 2)
             self._figure.text(self._left, y, f"… {len(numbers)} in all", color=self.theme.faded, **style)
 
     @property
@@ -168,10 +168,10 @@ class Furniture:
 
     def _cut(self, text: Any, room: float) -> None:
         """Truncate a text that exceeds its space."""
-        kept = text.get_text()
-        while kept and self._width(text) > room:
-            kept = kept[:-1].rstrip()
-            text.set_text(f"{kept}…")
+        letters = text.get_text()
+        while letters and self._width(text) > room:
+            letters = letters[:-1].rstrip()
+            text.set_text(f"{letters}…")
 
     def _show_directions(self, camera: Camera) -> None:
         """Draw the x, y and z axes in the lower left corner."""
@@ -189,7 +189,7 @@ class Furniture:
             )
 
 
-_ATTEMPT = """
+VTK_PROBE = """
 import sys
 from vtkmodules.vtkCommonCore import vtkLogger, vtkUnsignedCharArray
 import vtkmodules.vtkRenderingOpenGL2
@@ -214,17 +214,17 @@ MISSING = (
 def vtk_problem_while_importing() -> str | None:
     """Run `vtk_problem` while VTK's dependencies are imported, which takes equally long."""
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(vtk_problem)
+        future = pool.submit(vtk_problem)
         with suppress(ImportError):  # missing libraries are reported by `vtk_problem`
             import_module("pyvista.plotting")
-        return answer.result()
+        return future.result()
 
 
 @cache
 def vtk_problem() -> str | None:
     """None if VTK can draw, otherwise a sentence naming the packages to install."""
     try:
-        done = subprocess.run([sys.executable, "-c", _ATTEMPT], capture_output=True, timeout=60, check=False)
+        done = subprocess.run([sys.executable, "-c", VTK_PROBE], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return MISSING
     return None if done.returncode == 0 else MISSING

@@ -39,7 +39,7 @@ class Paint:
         """(c, 3) colors under the light of a camera."""
         return shade(self.colors, self.normals, camera.axes)
 
-    def separated(self) -> Paint:
+    def separate_corners(self) -> Paint:
         """Divide each triangle among its corners; adjacent corner colors then stay separate.
 
         Each part spans a corner, the midpoints of two edges and the centroid.
@@ -47,13 +47,11 @@ class Paint:
         corners, count = self.triangles, len(self.triangles)
         if (self.colors[corners] == self.colors[corners[:, :1]]).all():
             return self
-        following, last = np.roll(corners, -1, axis=1), np.roll(corners, -2, axis=1)
+        second, third = np.roll(corners, -1, axis=1), np.roll(corners, -2, axis=1)
 
         def parts(values: np.ndarray) -> np.ndarray:
-            here, there, beyond = values[corners], values[following], values[last]
-            each = np.stack(
-                [here, (here + there) / 2, (here + there + beyond) / 3, (here + beyond) / 2], axis=2
-            )
+            a, b, c = values[corners], values[second], values[third]
+            each = np.stack([a, (a + b) / 2, (a + b + c) / 3, (a + c) / 2], axis=2)
             return each.reshape(-1, 3)
 
         normals = parts(self.normals)
@@ -128,7 +126,7 @@ def drawing(
     return Drawing(
         surface=surface,
         points=points,
-        paint=paint.separated() if field.separate else paint,
+        paint=paint.separate_corners() if field.separate else paint,
         pins=points[surface.pin_corners[~surface.rolling]],
         rollers=points[surface.pin_corners[surface.rolling]],
         links=links_of(model, positions),

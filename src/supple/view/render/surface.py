@@ -29,7 +29,7 @@ class Slab(NamedTuple):
     off: np.ndarray
     triangles: np.ndarray
 
-    def lifted(self, points: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def offset_points(self, points: np.ndarray, source: np.ndarray) -> np.ndarray:
         """(c, 3) corner positions [m], for corners with sources (c,) among points (k, 3) [m]."""
         return points[source] + self.off[:, None] * unit_normals(points, self.triangles)[source]
 
@@ -53,9 +53,9 @@ def slab_of(
     off = np.zeros(len(source))
     off[above], off[below] = half[:, None], -half[:, None]
     sides = Edges(source[above]).sides
-    alone = sides.first[:-1][np.diff(sides.first) == 1]
-    owner = sides.triangle[alone]
-    i = (source[above[owner]] == sides.start[alone][:, None]).argmax(axis=1)
+    boundary = sides.first[:-1][np.diff(sides.first) == 1]
+    owner = sides.triangle[boundary]
+    i = (source[above[owner]] == sides.start[boundary][:, None]).argmax(axis=1)
     j = (i + 1) % 3
     around = np.stack([above[owner, i], below[owner, i], below[owner, j], above[owner, j]], axis=1)
     corners = len(source) + np.arange(around.size).reshape(-1, 4)  # with separate normals
@@ -97,7 +97,7 @@ class Surface:
     def corners(self, positions: np.ndarray) -> np.ndarray:
         """(c, 3) corner positions of the model at positions (n, 3) [m]."""
         points = self.visible.points(positions)
-        return points[self.source] if self.slab is None else self.slab.lifted(points, self.source)
+        return points[self.source] if self.slab is None else self.slab.offset_points(points, self.source)
 
     def values(self, values: np.ndarray, separate: bool = False) -> np.ndarray:
         """(c, ...) corner values of vertex values (n, ...).
@@ -129,7 +129,7 @@ def surface_of(model: Model, thickness: float = 0.0) -> Surface:
     outside = np.concatenate([body.mesh.surface_vertices + body.vertices.start for body in model.bodies])
     marked, free = np.intersect1d(outside, model.pinned), model.free
     width = PIN_SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0)))
-    pins = spaced(model.rest, marked[np.argsort(free[marked], kind="stable")], width)
+    pins = select_spaced(model.rest, marked[np.argsort(free[marked], kind="stable")], width)
     _, nearest = cKDTree(rest[source]).query(model.rest[pins])
     skinned = any(body.skin for body in model.bodies)
     return Surface(
@@ -150,12 +150,12 @@ def _two_sided(corner: np.ndarray, source: np.ndarray, cloth: np.ndarray) -> tup
     return np.concatenate([corner, back]), np.concatenate([source, source[ids]])
 
 
-def spaced(points: np.ndarray, chosen: np.ndarray, width: float) -> np.ndarray:
+def select_spaced(points: np.ndarray, chosen: np.ndarray, width: float) -> np.ndarray:
     """Select points at least a width [m] apart, greedily in the given order."""
     near = cKDTree(points[chosen]).query_ball_point(points[chosen], width) if len(chosen) else []
-    free, kept = np.ones(len(chosen), bool), []
+    free, numbers = np.ones(len(chosen), bool), []
     for number, neighbors in enumerate(near):
         if free[number]:
-            kept.append(number)
+            numbers.append(number)
             free[neighbors] = False
-    return chosen[kept]
+    return chosen[numbers]

@@ -31,21 +31,21 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
     Returns:
         (k, 3) points of obstacles near the bodies and not much larger [m]; planes are excluded.
     """
-    found = [np.empty((0, 3))]
+    points = [np.empty((0, 3))]
     if obstacles is None or not len(seen):
-        return found[0]
+        return points[0]
     low, high = seen.min(axis=0), seen.max(axis=0)
     size = float((high - low).max())
-    shown = outlines(obstacles, seen, time)
-    for outline, points in zip(shown, placed(shown, obstacles, time), strict=True):
+    shapes = outlines(obstacles, seen, time)
+    for outline, points in zip(shapes, placed(shapes, obstacles, time), strict=True):
         gap = np.maximum(points.min(axis=0) - high, low - points.max(axis=0)).max()
         small = np.ptp(points, axis=0).max() <= LARGEST * size
         if small and gap <= FARTHEST * size and obstacles.rows[outline.row, kinds.KIND] != kinds.PLANE:
-            found.append(points)
-    return np.concatenate(found)
+            points.append(points)
+    return np.concatenate(points)
 
 
-def glass(
+def transparent_obstacles(
     points: np.ndarray, triangles: np.ndarray, color: tuple[float, float, float], camera: Camera
 ) -> tuple[np.ndarray, np.ndarray]:
     """Transparent triangles of obstacles that face the camera, less transparent at the silhouette.
@@ -59,8 +59,8 @@ def glass(
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     towards = camera.position - corners.mean(axis=1)
     towards /= np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-300)
-    facing = np.einsum("ij,ij->i", normals, towards)
-    seen = facing > 0
+    cosine = np.einsum("ij,ij->i", normals, towards)
+    seen = cosine > 0
     lit = shade(np.tile(color, (int(seen.sum()), 1)), normals[seen], camera.axes)
-    opacity = CLEAR + RIM * (1 - facing[seen]) ** FALL
+    opacity = CLEAR + RIM * (1 - cosine[seen]) ** FALL
     return corners[seen], np.column_stack([lit, opacity])

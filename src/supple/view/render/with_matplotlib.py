@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 from supple.view.camera import Camera
 from supple.view.layout import layout_for
 from supple.view.render.drawing import Drawing
-from supple.view.render.transparency import glass
+from supple.view.render.transparency import transparent_obstacles
 from supple.view.style import DPI, Theme
 
 
@@ -49,8 +49,8 @@ class Renderer:
             return
         from matplotlib.colors import LinearSegmentedColormap
 
-        places, _ = camera.project(drawing.shadow.points.reshape(-1, 3))
-        x, y = places.T.reshape(2, *drawing.shadow.darkness.shape)
+        projected, _ = camera.project(drawing.shadow.points.reshape(-1, 3))
+        x, y = projected.T.reshape(2, *drawing.shadow.darkness.shape)
         clear_to_dark = LinearSegmentedColormap.from_list(
             "shadow", [(0, 0, 0, 0), (0, 0, 0, self.theme.shadow)]
         )
@@ -62,10 +62,10 @@ class Renderer:
         from matplotlib.collections import PolyCollection
         from matplotlib.colors import to_rgb
 
-        corners, colors = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        corners, colors = transparent_obstacles(points, triangles, to_rgb(self.theme.faded), camera)
         if len(corners):
-            places = camera.project(corners.reshape(-1, 3))[0].reshape(-1, 3, 2)
-            axes.add_collection(PolyCollection(list(places), facecolors=colors, edgecolors="none"))
+            projected = camera.project(corners.reshape(-1, 3))[0].reshape(-1, 3, 2)
+            axes.add_collection(PolyCollection(list(projected), facecolors=colors, edgecolors="none"))
 
     def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
         """Draw the triangles that face the camera; returns their corner points (k, 3)."""
@@ -74,17 +74,17 @@ class Renderer:
 
         paint = drawing.paint
         triangles = paint.triangles
-        places, distance = camera.project(paint.points)
+        projected, distance = camera.project(paint.points)
         a, b, c = np.moveaxis(paint.points[triangles], 1, 0)
-        facing = np.einsum("ij,ij->i", np.cross(b - a, c - a), camera.position - a) > 0
+        is_front = np.einsum("ij,ij->i", np.cross(b - a, c - a), camera.position - a) > 0
         order = np.argsort(-distance[triangles].mean(axis=1))
-        order = order[facing[order]]
+        order = order[is_front[order]]
         fill = paint.lit(camera)[triangles[order]].mean(axis=1)
         edges = fill if paint.divided else to_rgba(self.theme.edges, 0.25)
         axes.add_collection(
-            PolyCollection(places[triangles[order]], facecolors=fill, edgecolors=edges, linewidths=0.3)
+            PolyCollection(projected[triangles[order]], facecolors=fill, edgecolors=edges, linewidths=0.3)
         )
-        return paint.points[np.unique(triangles[facing])]
+        return paint.points[np.unique(triangles[is_front])]
 
     def _add_lines(self, axes: Any, lines: np.ndarray, camera: Camera, seen: np.ndarray) -> None:
         """Draw lines on triangles that face the camera, detected by visible corners near their midpoints."""
@@ -93,20 +93,20 @@ class Renderer:
         if len(lines):
             gap, _ = cKDTree(seen).query(lines.mean(axis=1))
             near = gap < 3 * np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1)
-            places, _ = camera.project(lines[near].reshape(-1, 3))
+            projected, _ = camera.project(lines[near].reshape(-1, 3))
             style: Any = {"colors": self.theme.edges, "linewidths": 0.5, "alpha": 0.7}
-            axes.add_collection(LineCollection(list(places.reshape(-1, 2, 2)), **style))
+            axes.add_collection(LineCollection(list(projected.reshape(-1, 2, 2)), **style))
 
     def _add_links(self, axes: Any, drawing: Drawing, camera: Camera) -> None:
         from matplotlib.collections import LineCollection
 
         if not len(drawing.links):
             return
-        places, _ = camera.project(drawing.links.reshape(-1, 3))
+        projected, _ = camera.project(drawing.links.reshape(-1, 3))
         axes.add_collection(
-            LineCollection(list(places.reshape(-1, 2, 2)), colors=self.theme.links, linewidths=0.6)
+            LineCollection(list(projected.reshape(-1, 2, 2)), colors=self.theme.links, linewidths=0.6)
         )
-        axes.scatter(*places[::2].T, s=1.2, color=self.theme.links, linewidths=0, zorder=3)
+        axes.scatter(*projected[::2].T, s=1.2, color=self.theme.links, linewidths=0, zorder=3)
 
     def _add_pins(self, axes: Any, drawing: Drawing, camera: Camera, seen: np.ndarray) -> None:
         """Draw pins and contacts that are visible: close to a visible corner of the surface."""
@@ -117,5 +117,5 @@ class Renderer:
                 continue
             gap, _ = cKDTree(seen).query(points)
             size = np.linalg.norm(np.ptp(drawing.points, axis=0))
-            places, _ = camera.project(points[gap < 1e-3 * size])
-            axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, color=color, edgecolors=rim)
+            projected, _ = camera.project(points[gap < 1e-3 * size])
+            axes.scatter(*projected.T, s=5, linewidths=0.4, zorder=3, color=color, edgecolors=rim)

@@ -11,7 +11,7 @@ from supple.view.camera import OPENING, Camera
 from supple.view.layout import Layout, layout_for
 from supple.view.render.drawing import Drawing
 from supple.view.render.ground import Shadow
-from supple.view.render.transparency import glass
+from supple.view.render.transparency import transparent_obstacles
 from supple.view.style import Theme
 
 SAMPLES = 8
@@ -47,14 +47,14 @@ class Renderer:
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
         self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
         self._show_dots("contact", drawing.contacts, camera, 9.5, self.theme.contacts, self.theme.rim)
-        self._place(camera)
+        self._set_camera(camera)
         self._plotter.render()
         return np.asarray(self._plotter.screenshot(return_img=True))
 
     def close(self) -> None:
         self._plotter.close()
 
-    def _place(self, camera: Camera) -> None:
+    def _set_camera(self, camera: Camera) -> None:
         self._plotter.camera.position = camera.position
         self._plotter.camera.focal_point = camera.focus
         self._plotter.camera.up = camera.axes[1]
@@ -89,7 +89,7 @@ class Renderer:
         }
         self._show("surface", mesh, colors, show_edges=edges and not paint.divided, **style)
         if edges and paint.divided:
-            points = _nearer(drawing.points, camera, 0.001)
+            points = _shift_to_camera(drawing.points, camera, 0.001)
             mesh = pyvista.PolyData.from_regular_faces(points, drawing.surface.triangles)
             self._show("edges", mesh, color=self.theme.edges, opacity=0.12, style="wireframe", line_width=1)
 
@@ -97,7 +97,7 @@ class Renderer:
         import pyvista
         from matplotlib.colors import to_rgb
 
-        corners, colors = glass(points, triangles, to_rgb(self.theme.faded), camera)
+        corners, colors = transparent_obstacles(points, triangles, to_rgb(self.theme.faded), camera)
         if not len(corners) and "obstacles" in self._meshes:
             self._meshes["obstacles"].copy_from(pyvista.PolyData())
         if len(corners):
@@ -119,7 +119,9 @@ class Renderer:
         import pyvista
 
         if len(lines):
-            mesh = pyvista.PolyData(_nearer(lines.reshape(-1, 3), camera, 0.002), lines=_segments(len(lines)))
+            mesh = pyvista.PolyData(
+                _shift_to_camera(lines.reshape(-1, 3), camera, 0.002), lines=_segments(len(lines))
+            )
             self._show("lines", mesh, color=self.theme.edges, opacity=0.7, line_width=self.size[1] / 500)
 
     def _show_links(self, links: np.ndarray, camera: Camera) -> None:
@@ -128,7 +130,7 @@ class Renderer:
 
         if not len(links):
             return
-        points = _nearer(links.reshape(-1, 3), camera, 0.002)
+        points = _shift_to_camera(links.reshape(-1, 3), camera, 0.002)
         mesh = pyvista.PolyData(points, lines=_segments(len(links)))
         self._show("links", mesh, color=self.theme.links, line_width=2)
         self._show_dots("link", links[:, 0], camera, 6, self.theme.links, self.theme.rim)
@@ -151,7 +153,7 @@ class Renderer:
         ):
             self._show(
                 f"{name} {part}",
-                pyvista.PolyData(_nearer(points, camera, nearer)),
+                pyvista.PolyData(_shift_to_camera(points, camera, nearer)),
                 color=tone,
                 style="points",
                 point_size=across,
@@ -163,13 +165,13 @@ def shows_edges(drawing: Drawing, camera: Camera, layout: Layout) -> bool:
     """True for body edges long enough not to darken the picture."""
     if drawing.surface.skinned:
         return False
-    places, _ = camera.project(drawing.points)
-    a, b = places[drawing.surface.triangles[:, 0]], places[drawing.surface.triangles[:, 1]]
+    projected, _ = camera.project(drawing.points)
+    a, b = projected[drawing.surface.triangles[:, 0]], projected[drawing.surface.triangles[:, 1]]
     lengths = np.linalg.norm((a - b) * np.array(layout.size) * (1 - layout.header) / 2, axis=1)
     return len(lengths) > 0 and float(lengths.mean()) >= EDGE_DOTS
 
 
-def _nearer(points: np.ndarray, camera: Camera, part: float) -> np.ndarray:
+def _shift_to_camera(points: np.ndarray, camera: Camera, part: float) -> np.ndarray:
     return points + part * (camera.position - points)
 
 

@@ -22,9 +22,9 @@ from numba.core import event
 from numba.cuda.core import config
 from numba.np.numpy_support import from_dtype
 
-from supple.kernels.compile.disk_cache import cache_directory, can_keep, keep_in_files
+from supple.kernels.compile.disk_cache import cache_directory, cache_in_files, can_cache
 from supple.kernels.cuda.memory import Mirror, check
-from supple.kernels.cuda.work_items import Copies, Grid
+from supple.kernels.cuda.work_items import BatchGrid, Grid
 from supple.kernels.devices import same
 from supple.kernels.simd.load_store import WARP
 
@@ -81,7 +81,7 @@ def launch(
         *args: Arguments of the kernel.
     """
     state = records, arrivals.counter, arrivals.total % 2**32
-    team = Grid(*state) if copies == 1 else Copies(*state, active)
+    team = Grid(*state) if copies == 1 else BatchGrid(*state, active)
     launcher, fields = _prepare(mirror, kernel, shape, team, args)
     rows = min(len(active), launcher.blocks)
     columns, threads = launcher.blocks // rows, shape.threads
@@ -177,11 +177,11 @@ def _kind(value: Any) -> Any:
 @cache
 def _dispatcher(kernel: Callable, registers: int) -> Any:
     """CUDA version of a kernel, compiled from the same Python function and cached on disk if possible."""
-    options: Any = {"fastmath": True, "max_registers": registers, "cache": can_keep()}
+    options: Any = {"fastmath": True, "max_registers": registers, "cache": can_cache()}
     with _cached_in(f"cuda {registers}"):
         dispatcher = cuda.jit(kernel.py_func, **options)  # type: ignore[attr-defined]
-    if can_keep():
-        keep_in_files(dispatcher._cache, f"cuda {registers}")
+    if can_cache():
+        cache_in_files(dispatcher._cache, f"cuda {registers}")
     return dispatcher
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from supple.kernels import kernel
-from supple.terms.base.term import Visits, others_first
+from supple.terms.base.term import Incidence, others_first
 
 
-def place_elements(
-    visits: Visits, vertices: np.ndarray, gradients: np.ndarray, volume: np.ndarray
+def pack_elements(
+    incidence: Incidence, vertices: np.ndarray, gradients: np.ndarray, volume: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pack ids, shape gradients and volumes of elements.
 
     Args:
-        visits: Incidences.
+        incidence: Incidences.
         vertices: (m, k) vertices of the elements.
         gradients: (m, k, 3) shape gradients [1/m].
         volume: (m,) rest volumes [m³].
@@ -23,24 +23,26 @@ def place_elements(
         Ids of the other corners (rows, k - 1, lanes), and their shape gradients with the volumes (rows, 3 (k
         - 1) + 1, lanes).
     """
-    (rows, lanes), others = visits.own.shape, others_first(vertices.shape[1])
+    (rows, lanes), others = incidence.own.shape, others_first(vertices.shape[1])
     ids = np.empty((rows, others.shape[1], lanes), np.int32)
-    ids[:] = visits.own[:, None, :]
-    rest = np.zeros((rows, 3 * others.shape[1] + 1, lanes), visits.dtype)
-    where = (_plain(part, np.int64) for part in (visits.element, visits.slot, visits.row, visits.lane))
-    given = _plain(vertices, np.int32), _plain(gradients, np.float64), _plain(volume, np.float64)
-    _place(*where, others, *given, ids, rest)
+    ids[:] = incidence.own[:, None, :]
+    rest = np.zeros((rows, 3 * others.shape[1] + 1, lanes), incidence.dtype)
+    indices = (
+        _plain(part, np.int64) for part in (incidence.element, incidence.slot, incidence.row, incidence.lane)
+    )
+    data = _plain(vertices, np.int32), _plain(gradients, np.float64), _plain(volume, np.float64)
+    _pack_elements(*indices, others, *data, ids, rest)
     return ids, rest
 
 
 def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
     """Return the array, or a copy if its type or layout would require another kernel specialization."""
-    suits = array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
-    return array if suits else np.array(array, dtype, order="C")
+    suitable = array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
+    return array if suitable else np.array(array, dtype, order="C")
 
 
 @kernel
-def _place(element, slot, row, lane, others, vertices, gradients, volume, ids, rest):
+def _pack_elements(element, slot, row, lane, others, vertices, gradients, volume, ids, rest):
     for v in range(len(element)):
         e, r, at = element[v], row[v], lane[v]
         for k in range(others.shape[1]):

@@ -15,7 +15,7 @@ from supple import __version__
 from supple.io.machine import machine
 from supple.io.replace_file import replacing
 
-Figures = dict[str, Any]
+Quantities = dict[str, Any]
 
 Say = Callable[[str], None]
 
@@ -39,7 +39,7 @@ class NotMeasuredError(Exception):
     """A required quantity has not been measured."""
 
 
-class Account:
+class Measurements:
     """Measurements of one figure or table, stored in a folder.
 
     Args:
@@ -63,14 +63,14 @@ class Account:
         device: str = "cpu",
         measures: bool = True,
     ) -> None:
-        self.path, self.key, self.full, self._say = account_path(folder, key, device), key, full, say
+        self.path, self.key, self.full, self._say = measurements_path(folder, key, device), key, full, say
         self.device, self._measures = device, measures
-        self.values: Figures = self._known()
+        self.values: Quantities = self._known()
 
-    def _known(self) -> Figures:
+    def _known(self) -> Quantities:
         """Return stored measurements with the same sizes and version."""
-        fresh: Figures = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
-        found = read_account(self.path)
+        fresh: Quantities = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
+        found = read_measurements(self.path)
         if found is None or any(found.get(name) != fresh[name] for name in ("full", "version")):
             return fresh
         return found
@@ -161,12 +161,12 @@ def gpu_name() -> str:
         return "a GPU"
 
 
-def account_path(folder: Path, key: str, device: str = "cpu") -> Path:
+def measurements_path(folder: Path, key: str, device: str = "cpu") -> Path:
     """Return the path of the measurements: pbng-fig7.json, or pbng-fig7-cuda.json for a GPU."""
     return folder / (f"{key}.json" if device == "cpu" else f"{key}-{device}.json")
 
 
-def read_account(path: Path) -> Figures | None:
+def read_measurements(path: Path) -> Quantities | None:
     """Read stored measurements; None if the file is missing or damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -198,14 +198,14 @@ def brief(value: Any) -> str:
     return "not finite" if value is None else str(value)
 
 
-def run_row(account: Account) -> str:
+def run_row(measurements: Measurements) -> str:
     """Measure the missing parts of a figure or table and return its verdict."""
     from supple_papers.registry import experiment
 
     began = perf_counter()
-    if not account.done:
-        account.close(experiment(account.key)(account), began)
-    return account.values["verdict"]
+    if not measurements.done:
+        measurements.close(experiment(measurements.key)(measurements), began)
+    return measurements.values["verdict"]
 
 
 def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
@@ -216,17 +216,17 @@ def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
     """
     from supple_papers.registry import experiment
 
-    known = read_account(account_path(folder, key, device))
+    known = read_measurements(measurements_path(folder, key, device))
     if known is None or "verdict" not in known:
         return True
-    account = Account(folder, key, known["full"], device=device, measures=False)
+    measurements = Measurements(folder, key, known["full"], device=device, measures=False)
     try:
-        verdict = experiment(key)(account)
+        verdict = experiment(key)(measurements)
     except (NotMeasuredError, KeyError):
         return False
     except FileNotFoundError:  # measured on a machine that has the files
         return True
-    if account.values != known | {"verdict": verdict}:
-        account.values["verdict"] = verdict
-        account._write()
+    if measurements.values != known | {"verdict": verdict}:
+        measurements.values["verdict"] = verdict
+        measurements._write()
     return True
